@@ -1,0 +1,47 @@
+"""stillvec distils contextual language models into static word vectors, on your own text."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from stillvec.errors import StillvecError
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.corpus import Corpus
+    from stillvec.evaluate import evaluate
+    from stillvec.formats import load, save
+    from stillvec.pipeline import distill
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Corpus",
+    "StillvecError",
+    "Vocabulary",
+    "WordVectors",
+    "distill",
+    "evaluate",
+    "load",
+    "save",
+]
+
+_LATER = {
+    "Corpus": "stillvec.corpus",
+    "distill": "stillvec.pipeline",
+    "evaluate": "stillvec.evaluate",
+    "load": "stillvec.formats",
+    "save": "stillvec.formats",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'stillvec' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,60 @@
+"""The command line: one file a verb, each over a plain function; the only room that prints.
+
+A verb's file has `HELP`, `arguments(parser)` and `run(options) -> int`. argparse, not a framework: the distilling core
+must run where nothing but torch, transformers and numpy is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from stillvec import __version__
+from stillvec.errors import StillvecError
+
+VERBS = {  # in the order a newcomer meets them
+    "demo": "the packaged teacher on the packaged corpus, scored, with a plot",
+    "distill": "a teacher and a corpus in, word vectors out",
+    "evaluate": "how good vectors are, side by side",
+    "nearest": "the nearest words of a word",
+    "analogy": "what is to C as B is to A",
+    "merge": "one result from several distilled apart",
+    "convert": "vectors from one file format to another",
+    "info": "what vectors, a teacher or a corpus are",
+    "run": "a recipe: a whole run in a TOML file",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb. 0: done; 1: it failed and said why; 2: the call was wrong."""
+    parser = argparse.ArgumentParser(
+        prog="stillvec", description="Distil contextual language models into static word vectors, on your own text."
+    )
+    parser.add_argument("--version", action="version", version=f"stillvec {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    asked = next((word for word in words if not word.startswith("-")), None)
+    for verb, summary in VERBS.items():
+        sub = verbs.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if verb == asked:  # only the verb that is asked for is imported
+            importlib.import_module(f"stillvec.cli.{verb}").arguments(sub)
+    options = parser.parse_args(words)
+    try:
+        code: int = importlib.import_module(f"stillvec.cli.{options.verb}").run(options)
+        sys.stdout.flush()
+        return code
+    except StillvecError as error:
+        print(f"stillvec: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output (head, less) has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("stillvec: stopped; nothing half-written was left.", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"stillvec: {error.strerror or error}: {error.filename or 'no file named'}.", file=sys.stderr)
+        return 1

@@ -1,0 +1,107 @@
+"""Where words stand in a text, at the speed of the Rust `tokenizers` library.
+
+A word is a run of letters, marks, digits and underscores of any script. Inside it may stand an apostrophe (don't), a
+full stop (U.S, 3.5), a comma between digits (1,000), the joiners of Persian, Indic and Hebrew. A possessive "'s" and an
+elided "l'", "d'", "qu'" are words of their own. Hyphens part words. What the pattern would part, but the vocabulary
+holds as one word ("new york", "e-mail", "c++"), is kept whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.vocabulary.vocabulary import Vocabulary
+
+_LETTER = r"[\p{L}\p{M}\p{N}_\u200C\u200D]"
+_JOINER = r"(?:['’](?![sS](?!" + _LETTER + r"))|[.·׳״]|(?<=\p{N}),(?=\p{N}))"
+_PATTERN = (
+    r"(?:[cdjlmnstCDJLMNST]|[qQ]u)['’](?=\p{L}{2})"  # l'homme, d'être, qu'il
+    rf"|(?<={_LETTER})['’][sS](?!{_LETTER})"  # the dog's
+    rf"|{_LETTER}+(?:{_JOINER}{_LETTER}+)*"
+)
+_UNKNOWN = "\x00"  # a word no text can hold
+
+
+@dataclass(frozen=True)
+class Found:
+    """The words of several texts, one after the other."""
+
+    ids: NDArray[np.int32]  # (W,) row in the vocabulary, -1 for a word it does not have
+    starts: NDArray[np.int32]  # (W,) first character
+    ends: NDArray[np.int32]  # (W,) one past the last
+    text: NDArray[np.int32]  # (W,) which of the texts
+
+
+class WordFinder:
+    """Finds the words of texts and their rows in a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._tokenizer = word_tokenizer(vocabulary.words, vocabulary.lowercase)
+
+    def find(self, texts: Sequence[str]) -> Found:
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        ids, text = _flat_ids(encodings)
+        offsets = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
+        spans = np.fromiter(offsets, np.int32, 2 * len(ids)).reshape(-1, 2)
+        return Found(ids, spans[:, 0].copy(), spans[:, 1].copy(), text)
+
+    def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Only (row of each word, its text): about twice as fast as `find`."""
+        return _flat_ids(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+
+
+def _flat_ids(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    lists = [encoding.ids for encoding in encodings]
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    ids = np.fromiter(chain.from_iterable(lists), np.int32, int(lengths.sum()))
+    ids -= 1
+    return ids, np.repeat(np.arange(len(lists), dtype=np.int32), lengths)
+
+
+def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
+    """A `tokenizers.Tokenizer` that gives row + 1 for each word of `words`, 0 for any other."""
+    from tokenizers import AddedToken, Tokenizer
+    from tokenizers.models import WordLevel
+
+    rows = {word: row + 1 for row, word in enumerate(words)}
+    tokenizer = Tokenizer(WordLevel({_UNKNOWN: 0} | rows, unk_token=_UNKNOWN))
+    tokenizer.normalizer = _normalizer(lowercase)
+    tokenizer.pre_tokenizer = _splitter()
+    whole = [AddedToken(word, single_word=True, normalized=True) for word in parted(rows)]
+    if whole:
+        tokenizer.add_tokens(whole)
+    return tokenizer
+
+
+def parted(words: Iterable[str]) -> list[str]:
+    """The words that the pattern would not give as one."""
+    split = _splitter().pre_tokenize_str
+    suspects = [word for word in words if not word.isalpha()]
+    return [word for word in suspects if word.strip() and [w for w, _ in split(word)] != [word]]
+
+
+def fold(word: str, lowercase: bool) -> str:
+    """A word as a vocabulary writes it: composed, with the straight apostrophe, lower-cased if asked."""
+    return str(_normalizer(lowercase).normalize_str(word))
+
+
+@lru_cache(maxsize=2)
+def _normalizer(lowercase: bool) -> Any:
+    from tokenizers.normalizers import NFC, Lowercase, Replace, Sequence
+
+    return Sequence([NFC(), Replace("’", "'"), *([Lowercase()] if lowercase else [])])
+
+
+@lru_cache(maxsize=1)
+def _splitter() -> Any:
+    from tokenizers import Regex
+    from tokenizers.pre_tokenizers import Split
+
+    return Split(Regex(_PATTERN), "removed", invert=True)

@@ -8,16 +8,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.vocabulary.finding import fold, parted, word_tokenizer
+from stillvec.vocabulary.finding import parted, whole_end, word_tokenizer
+from stillvec.vocabulary.folding import fold
 
 
 class WordCounter:
-    """Learns words as it goes: what it knows is counted in Rust and numpy, only new words pass through Python.
+    """Learns words as it goes: what it knows is counted in Rust and numpy, only new words in Python.
 
     With more than `max_types` different words the rarest are forgotten, so that memory stays bounded.
     """
 
-    def __init__(self, *, lowercase: bool = True, keep: Iterable[str] = (), max_types: int = 10_000_000) -> None:
+    def __init__(
+        self, *, lowercase: bool = True, keep: Iterable[str] = (), max_types: int = 10_000_000
+    ) -> None:
         self.lowercase = lowercase
         self.keep = [fold(word, lowercase) for word in keep]
         self.max_types = max_types
@@ -37,14 +40,17 @@ class WordCounter:
 
     def _add(self, texts: Sequence[str]) -> int:
         total = 0
-        for text, encoding in zip(texts, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+        for text, encoding in zip(
+            texts, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True
+        ):
             ids = np.array(encoding.ids, np.int64)
             total += len(ids)
             self._pending.append(ids)
             unknown = np.flatnonzero(ids == 0)
             if len(unknown):
                 offsets = encoding.offsets
-                self._new.update(fold(text[slice(*offsets[i])], self.lowercase) for i in unknown)
+                spans = ((start, whole_end(text, end)) for start, end in (offsets[i] for i in unknown))
+                self._new.update(fold(text[start:end], self.lowercase) for start, end in spans)
         ids = np.concatenate(self._pending) if self._pending else np.zeros(0, np.int64)
         self._pending.clear()
         self._counts += np.bincount(ids, minlength=len(self._known) + 1)[1:]

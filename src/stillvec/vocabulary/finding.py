@@ -1,9 +1,10 @@
 """Where words stand in a text, at the speed of the Rust `tokenizers` library.
 
-A word is a run of letters, marks, digits and underscores of any script. Inside it may stand an apostrophe (don't), a
-full stop (U.S, 3.5), a comma between digits (1,000), the joiners of Persian, Indic and Hebrew. A possessive "'s" and an
-elided "l'", "d'", "qu'" are words of their own. Hyphens part words. What the pattern would part, but the vocabulary
-holds as one word ("new york", "e-mail", "c++"), is kept whole.
+A word is a run of letters, marks, digits and underscores of any script. Inside it may stand an apostrophe
+(don't), a full stop (U.S, 3.5), a comma between digits (1,000), the joiners of Persian, Indic and Hebrew;
+it begins with none of these and with no mark. A possessive "'s" and an elided "l'", "d'", "qu'" are words
+of their own. Hyphens part words. What the pattern would part, but the vocabulary holds as one word ("new
+york", "e-mail", "c++"), is kept whole.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
+from unicodedata import category, is_normalized
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.vocabulary.folding import fold, normalizer
 from stillvec.vocabulary.vocabulary import Vocabulary
 
+_FIRST = r"[\p{L}\p{N}_]"
 _LETTER = r"[\p{L}\p{M}\p{N}_\u200C\u200D]"
 _JOINER = r"(?:['’](?![sS](?!" + _LETTER + r"))|[.·׳״]|(?<=\p{N}),(?=\p{N}))"
 _PATTERN = (
     r"(?:[cdjlmnstCDJLMNST]|[qQ]u)['’](?=\p{L}{2})"  # l'homme, d'être, qu'il
-    rf"|(?<={_LETTER})['’][sS](?!{_LETTER})"  # the dog's
-    rf"|{_LETTER}+(?:{_JOINER}{_LETTER}+)*"
+    rf"|(?:\A|(?<={_LETTER}))['’][sS](?!{_LETTER})"  # the dog's; \A: a kept term may stand before
+    rf"|{_FIRST}{_LETTER}*(?:{_JOINER}{_FIRST}{_LETTER}*)*"
 )
 _UNKNOWN = "\x00"  # a word no text can hold
 
@@ -50,7 +54,12 @@ class WordFinder:
         ids, text = _flat_ids(encodings)
         offsets = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
         spans = np.fromiter(offsets, np.int32, 2 * len(ids)).reshape(-1, 2)
-        return Found(ids, spans[:, 0].copy(), spans[:, 1].copy(), text)
+        starts, ends = spans[:, 0].copy(), spans[:, 1].copy()
+        for number, each in enumerate(texts):
+            if not is_normalized("NFC", each):
+                first, last = np.searchsorted(text, [number, number + 1])
+                ends[first:last] = [whole_end(each, end) for end in ends[first:last].tolist()]
+        return Found(ids, starts, ends, text)
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Only (row of each word, its text): about twice as fast as `find`."""
@@ -70,9 +79,11 @@ def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
     from tokenizers import AddedToken, Tokenizer
     from tokenizers.models import WordLevel
 
-    rows = {word: row + 1 for row, word in enumerate(words)}
-    tokenizer = Tokenizer(WordLevel({_UNKNOWN: 0} | rows, unk_token=_UNKNOWN))
-    tokenizer.normalizer = _normalizer(lowercase)
+    rows = {word: row for row, word in enumerate(words, start=1)}
+    # vectors made elsewhere may hold "don’t" or a decomposed "é"; a text's words are looked up folded
+    folded = {fold(word, lowercase): row for word, row in rows.items() if not word.isascii()}
+    tokenizer = Tokenizer(WordLevel(folded | rows | {_UNKNOWN: 0}, unk_token=_UNKNOWN))
+    tokenizer.normalizer = normalizer(lowercase)
     tokenizer.pre_tokenizer = _splitter()
     whole = [AddedToken(word, single_word=True, normalized=True) for word in parted(rows)]
     if whole:
@@ -81,22 +92,20 @@ def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
 
 
 def parted(words: Iterable[str]) -> list[str]:
-    """The words that the pattern would not give as one."""
+    """The words that the pattern would not give as one, whatever followed them."""
     split = _splitter().pre_tokenize_str
-    suspects = [word for word in words if not word.isalpha()]
-    return [word for word in suspects if word.strip() and [w for w, _ in split(word)] != [word]]
+    suspects = [word for word in words if not word.isalpha() and word.strip()]
+    alone = [word for word in suspects if [w for w, _ in split(word)] != [word]]
+    return [
+        word for word in alone if split(word + "aa")[:1] != [(word, (0, len(word)))]
+    ]  # "l'" needs its noun
 
 
-def fold(word: str, lowercase: bool) -> str:
-    """A word as a vocabulary writes it: composed, with the straight apostrophe, lower-cased if asked."""
-    return str(_normalizer(lowercase).normalize_str(word))
-
-
-@lru_cache(maxsize=2)
-def _normalizer(lowercase: bool) -> Any:
-    from tokenizers.normalizers import NFC, Lowercase, Replace, Sequence
-
-    return Sequence([NFC(), Replace("’", "'"), *([Lowercase()] if lowercase else [])])
+def whole_end(text: str, end: int) -> int:
+    """A word's end in a text that is not composed, where `tokenizers` points "é" at the "e" alone."""
+    while end < len(text) and (category(text[end])[0] == "M" or "\u1160" <= text[end] <= "\u11ff"):
+        end += 1
+    return end
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import VocabularyError
+from stillvec.vocabulary.folding import fold
 
 
 class Vocabulary:
@@ -58,12 +59,12 @@ class Vocabulary:
     def row(self, word: str) -> int | None:
         """The row of a word as it is written, else as the vocabulary would write it, else None."""
         row = self.index.get(word)
-        return self.index.get(word.lower()) if row is None and self.lowercase else row
+        return self.index.get(fold(word, self.lowercase)) if row is None else row
 
     def frequencies(self) -> NDArray[np.float64]:
         """Relative frequency of each word; words never counted get the share of half an occurrence."""
         counts = np.maximum(self.counts.astype(np.float64), 0.5)
-        return counts / counts.sum()
+        return np.asarray(counts / counts.sum())
 
     def union(self, other: Vocabulary) -> Vocabulary:
         """All words of both, counts added, again in order of frequency."""
@@ -86,8 +87,8 @@ class Vocabulary:
         keep: Iterable[str] = (),
         lowercase: bool = True,
     ) -> Vocabulary:
-        """The words seen at least `min_count` times, the most frequent `max_words` of them, and all of `keep`."""
-        kept = dict.fromkeys(keep)
+        """The words seen at least `min_count` times, the `max_words` most frequent, and all of `keep`."""
+        kept = dict.fromkeys(folded for word in keep if (folded := fold(word, lowercase)))
         chosen = {word: count for word, count in counts.items() if count >= min_count and word not in kept}
         room = None if max_words is None else max(0, max_words - len(kept))
         ordered = sorted(chosen.items(), key=lambda item: (-item[1], item[0]))[:room]
@@ -95,8 +96,8 @@ class Vocabulary:
         if not final:
             most = max(counts.values(), default=0)
             raise VocabularyError(
-                f"No word is left: of {len(counts):,} different words the most frequent was seen {most:,} times, "
-                f"and the minimum is {min_count:,}; lower --min-count or give more text."
+                f"No word is left: of {len(counts):,} different words the most frequent was seen {most:,} "
+                f"times, and the minimum is {min_count:,}; lower --min-count or give more text."
             )
         return _ordered(final, lowercase=lowercase)
 

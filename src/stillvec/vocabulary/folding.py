@@ -1,0 +1,26 @@
+"""How a vocabulary writes a word: composed, with the straight apostrophe, lower-cased if asked."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+_FINAL_SIGMA = r"(?<=\p{L}|\p{L}\p{M})σ(?![\p{L}\p{M}])"  # lower-casing letter by letter makes οδοσ of ΟΔΟΣ
+
+
+def fold(word: str, lowercase: bool) -> str:
+    """A word or term as a vocabulary writes it; blanks at its ends go, blanks inside it become one."""
+    plain = " ".join(word.split())
+    if plain.isascii():
+        return plain.lower() if lowercase else plain
+    return str(normalizer(lowercase).normalize_str(plain))
+
+
+@lru_cache(maxsize=2)
+def normalizer(lowercase: bool) -> Any:
+    """The same for a whole text, inside a `tokenizers.Tokenizer`, which keeps the offsets."""
+    from tokenizers import Regex
+    from tokenizers.normalizers import NFC, Lowercase, Replace, Sequence
+
+    lowering = [Lowercase(), Replace(Regex(_FINAL_SIGMA), "ς")] if lowercase else []
+    return Sequence([NFC(), Replace("’", "'"), *lowering])

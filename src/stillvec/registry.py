@@ -1,12 +1,14 @@
-"""Short name → part, loaded when asked for; settings from mappings, with the nearest known key in the error."""
+"""Short name → part, loaded when asked for; settings from mappings; errors that name the nearest known."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
 import importlib
+import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from stillvec.errors import CallError, MissingExtra
@@ -53,36 +55,84 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") -> T:
     """A frozen dataclass from a mapping; strings are read as the field's type (`"3"` → `3`)."""
-    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    types = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(kind)
+    place = f" in {where}" if where else ""
     ready: dict[str, object] = {}
     for key, value in values.items():
         name = key.replace("-", "_")
-        if name not in fields or not fields[name].init:
-            place = f" in {where}" if where else ""
+        if name not in fields:
             raise CallError(f"{kind.__name__} has no setting {key!r}{place}; {nearest_known(name, fields)}")
-        ready[name] = _read_value(value, types[name], key)
+        try:
+            ready[name] = _read(value, hints[name])
+        except ValueError:
+            raise CallError(
+                f"The setting {key!r}{place} takes {_described(hints[name])}, not {value!r}."
+            ) from None
+    for name, field in fields.items():
+        if name not in ready and field.default is field.default_factory is dataclasses.MISSING:
+            raise CallError(f"{kind.__name__}{place} needs the setting {name!r}: {_described(hints[name])}.")
     return kind(**ready)
 
 
-def _read_value(value: object, wanted: Any, key: str) -> object:
-    """Turn text into the type a field wants, and lists into the tuples that frozen settings hold."""
-    if isinstance(value, list):
-        return tuple(value)
-    if not isinstance(value, str):
-        return value
-    choices = typing.get_args(wanted) or (wanted,)
-    for choice in choices:
-        if choice is bool and value.lower() in {"true", "false", "yes", "no"}:
-            return value.lower() in {"true", "yes"}
-        if choice in (int, float):
-            try:
-                return choice(value)
-            except ValueError:
-                continue
-        if choice is str or value == choice:
-            return value
-        if choice is type(None) and value.lower() == "none":
-            return None
-    names = ", ".join(getattr(choice, "__name__", repr(choice)) for choice in choices)
-    raise CallError(f"The setting {key!r} takes {names}, not {value!r}.")
+def _read(value: object, wanted: Any) -> object:
+    """A value as a field of type `wanted` holds it; ValueError where it cannot be."""
+    origin, inside = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        return _read_first(value, inside)
+    if origin is typing.Literal:
+        alike = [choice for choice in inside if value in (choice, str(choice))]
+        return alike[0] if alike else _refuse(value)
+    if origin is tuple:
+        items = list(value) if isinstance(value, list | tuple) else [value]
+        kinds = inside[:1] * len(items) if inside[-1] is ... else inside
+        return tuple(_read(item, each) for item, each in zip(items, kinds, strict=True))
+    return _PLAIN[wanted][1](value) if wanted in _PLAIN else value
+
+
+def _read_first(value: object, choices: tuple[Any, ...]) -> object:
+    """The first type that takes the value; its own type goes first, text and paths (which take all) last."""
+    for choice in sorted(
+        choices, key=lambda choice: 2 if choice in (str, Path) else type(value) is not choice
+    ):
+        try:
+            return _read(value, choice)
+        except ValueError:
+            continue
+    return _refuse(value)
+
+
+def _refuse(value: object) -> typing.NoReturn:
+    raise ValueError(value)
+
+
+def _number(kind: type[int] | type[float]) -> Callable[[Any], object]:
+    taken = (str, int) if kind is int else (str, int, float)
+    return lambda value: kind(value) if type(value) in taken else _refuse(value)
+
+
+def _truth(value: object) -> bool:
+    spelt = {"true": True, "yes": True, "false": False, "no": False}
+    return spelt[word] if (word := str(value).lower()) in spelt else _refuse(value)
+
+
+_PLAIN: dict[Any, tuple[str, Callable[[Any], object]]] = {
+    bool: ("true or false", _truth),
+    int: ("a whole number", _number(int)),
+    float: ("a number", _number(float)),
+    str: ("text", lambda v: str(v) if type(v) in (str, int, float) else _refuse(v)),
+    Path: ("a path", lambda v: Path(v) if isinstance(v, str | Path) else _refuse(v)),
+    type(None): ("none", lambda v: None if v is None or str(v).lower() == "none" else _refuse(v)),
+}
+
+
+def _described(wanted: Any) -> str:
+    """A type in words."""
+    origin, inside = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_described, inside))
+    if origin is typing.Literal:
+        return " or ".join(map(repr, inside))
+    if origin is tuple:
+        return f"a list, each of it {_described(inside[0])}"
+    return _PLAIN[wanted][0] if wanted in _PLAIN else str(getattr(wanted, "__name__", wanted))

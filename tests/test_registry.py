@@ -1,0 +1,177 @@
+"""Short names lead to parts, settings to frozen dataclasses, and mistakes to the nearest known name."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from stillvec.errors import CallError, MissingExtra
+from stillvec.registry import Registry, nearest_known, require, settings_from
+
+PARTS: Registry[Any] = Registry("shape", {"circle": "math:pi", "square": "a_module_that_is_not_there:Square"})
+
+
+def test_a_short_name_gives_its_part() -> None:
+    assert PARTS["circle"] == pytest.approx(3.14159, abs=1e-5)
+
+
+def test_names_are_listed_in_their_order_without_loading_anything() -> None:
+    assert list(PARTS) == ["circle", "square"]
+    assert "square" in PARTS
+    assert "triangle" not in PARTS
+
+
+def test_a_name_that_is_not_known_gives_the_nearest() -> None:
+    with pytest.raises(CallError, match="no shape called 'cirle'; did you mean 'circle'"):
+        PARTS["cirle"]
+
+
+def test_a_name_like_no_other_gives_all_that_are_known() -> None:
+    with pytest.raises(CallError, match="no shape called 'xyz'; known are circle, square"):
+        PARTS["xyz"]
+
+
+def test_a_part_whose_module_is_broken_is_not_reported_as_an_unknown_name() -> None:
+    with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
+        PARTS["square"]
+
+
+def test_the_nearest_of_several_names_is_chosen() -> None:
+    assert nearest_known("retrofitt", ["refine", "retrofit", "graph_retrofit"]) == "did you mean 'retrofit'?"
+
+
+def test_an_optional_package_that_is_there_is_given() -> None:
+    assert require("json.decoder", "x", "Reading").__name__ == "json.decoder"
+
+
+def test_an_optional_package_that_is_missing_is_named_with_its_cure() -> None:
+    with pytest.raises(
+        MissingExtra, match=r"Reading needs .*'nowhere_at_all'.*pip install 'stillvec\[zstd\]'"
+    ):
+        require("nowhere_at_all.inside", "zstd", "Reading")
+
+
+def test_a_package_that_is_broken_inside_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_installed.py").write_text("import nowhere_at_all")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
+        require("half_installed", "x", "Reading")
+    assert "half_installed" not in sys.modules
+
+
+@dataclass(frozen=True)
+class Settings:
+    size: int
+    rate: float = 0.5
+    exact: bool = False
+    layer: int | str = "last"
+    limit: int | None = None
+    device: Literal["cpu", "cuda"] = "cpu"
+    bits: Literal[8, 16] | None = None
+    words: tuple[str, ...] = ()
+    layers: tuple[int, ...] = ()
+    pair: tuple[int, float] = (1, 1.0)
+    file: Path | None = None
+    name: str = ""
+    anything: Any = None
+    made: int = field(default=7, init=False)
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "held"),
+    [
+        ("size", "3", 3),
+        ("rate", "1e-3", 0.001),
+        ("rate", 2, 2.0),
+        ("exact", "true", True),
+        ("exact", "No", False),
+        ("exact", True, True),
+        ("layer", "3", 3),
+        ("layer", 3, 3),
+        ("layer", "2-5", "2-5"),
+        ("limit", "none", None),
+        ("limit", "12", 12),
+        ("limit", None, None),
+        ("device", "cuda", "cuda"),
+        ("bits", "8", 8),
+        ("bits", 16, 16),
+        ("bits", "none", None),
+        ("words", ["a", "b"], ("a", "b")),
+        ("words", "a", ("a",)),
+        ("layers", ["1", 2], (1, 2)),
+        ("layers", "3", (3,)),
+        ("pair", [2, "0.5"], (2, 0.5)),
+        ("file", "a/b.txt", Path("a/b.txt")),
+        ("file", "none", None),
+        ("name", "true", "true"),
+        ("name", 5, "5"),
+        ("anything", {"a": 1}, {"a": 1}),
+    ],
+)
+def test_a_value_is_read_as_the_type_of_its_field(key: str, given: object, held: object) -> None:
+    value = getattr(settings_from(Settings, {"size": 1, key: given}), key)
+    assert value == held
+    assert type(value) is type(held)
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "sentence"),
+    [
+        ("size", "three", "takes a whole number, not 'three'"),
+        ("size", 2.5, "takes a whole number, not 2.5"),
+        ("size", True, "takes a whole number, not True"),
+        ("size", None, "takes a whole number, not None"),
+        ("rate", "fast", "takes a number, not 'fast'"),
+        ("exact", "maybe", "takes true or false, not 'maybe'"),
+        ("exact", 1, "takes true or false, not 1"),
+        ("limit", "many", "takes a whole number or none, not 'many'"),
+        ("device", "tpu", "takes 'cpu' or 'cuda', not 'tpu'"),
+        ("bits", "4", "takes 8 or 16 or none, not '4'"),
+        ("layers", ["1", "x"], "takes a list, each of it a whole number, not"),
+        ("pair", [1], "takes a list"),
+        ("name", ["a"], "takes text, not"),
+        ("file", 3, "takes a path or none, not 3"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_with_what_is_wanted(
+    key: str, given: object, sentence: str
+) -> None:
+    with pytest.raises(CallError) as caught:
+        settings_from(Settings, {"size": 1, key: given})
+    assert f"The setting {key!r} {sentence}" in str(caught.value)
+
+
+def test_what_is_not_given_keeps_its_default() -> None:
+    assert settings_from(Settings, {"size": 1}) == Settings(size=1)
+
+
+def test_a_key_may_be_written_with_hyphens() -> None:
+    @dataclass(frozen=True)
+    class Two:
+        min_count: int = 5
+
+    assert settings_from(Two, {"min-count": "2"}) == Two(min_count=2)
+
+
+def test_an_unknown_key_gives_the_nearest_and_says_where() -> None:
+    with pytest.raises(
+        CallError, match=r"Settings has no setting 'devise' in run\.toml; did you mean 'device'"
+    ):
+        settings_from(Settings, {"size": 1, "devise": "cpu"}, where="run.toml")
+
+
+def test_a_field_that_is_not_a_setting_is_unknown_and_not_offered() -> None:
+    with pytest.raises(CallError, match="no setting 'made'") as caught:
+        settings_from(Settings, {"size": 1, "made": 3})
+    assert "did you mean 'made'" not in str(caught.value)
+
+
+def test_a_setting_that_is_needed_and_not_given_is_named() -> None:
+    with pytest.raises(CallError, match=r"Settings in run\.toml needs the setting 'size': a whole number"):
+        settings_from(Settings, {}, where="run.toml")

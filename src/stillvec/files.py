@@ -15,8 +15,16 @@ from stillvec.errors import CallError
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path`; on success it takes the name, on failure it is gone."""
+    """Give a temporary path beside `path`; on success it takes the name, on failure it is gone.
+
+    A pipe or a device (/dev/stdout) is given as it is: renaming onto it would take its place.
+    """
     target = Path(path)
+    if target.is_dir():
+        raise CallError(f"The output {target} is a folder, and a file is to be written; give another name.")
+    if target.exists() and not target.is_file():
+        yield target
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     os.close(handle)
@@ -31,7 +39,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
-    """Like `atomic_file`, for a folder. An existing folder is replaced only if it holds `marker` or is empty."""
+    """Like `atomic_file`, for a folder; an existing one is replaced only if it holds `marker` or is empty."""
     target = Path(path)
     check_replaceable(target, marker)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,8 +50,13 @@ def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
         if target.exists():
             old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
             target.rename(old / "folder")
-            part.rename(target)
-            shutil.rmtree(old)
+            try:
+                part.rename(target)
+            except OSError:
+                (old / "folder").rename(target)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
         else:
             part.rename(target)
     finally:
@@ -58,7 +71,9 @@ def check_replaceable(path: str | os.PathLike[str], marker: str) -> None:
     if not target.is_dir():
         raise CallError(f"The output {target} is a file, and a folder is to be written; give another name.")
     if any(target.iterdir()) and not (target / marker).exists():
-        raise CallError(f"The folder {target} holds other things (no {marker}) and is left alone; give another name.")
+        raise CallError(
+            f"The folder {target} holds other things (no {marker}) and is left alone; give another name."
+        )
 
 
 def digest(chunks: Iterator[bytes]) -> str:

@@ -1,0 +1,197 @@
+"""A file or folder appears whole, under its name, or not at all; what is not ours is left alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from stillvec.errors import CallError
+from stillvec.files import atomic_file, atomic_folder, check_replaceable, digest, file_digest
+
+MARKER = "manifest.json"
+
+
+class Accident(Exception):  # noqa: N818 - nobody's error
+    """What happens in the middle of writing."""
+
+
+def _fail_inside(writing: AbstractContextManager[Path], accident: type[BaseException] = Accident) -> None:
+    with writing as part:
+        (part / "data" if part.is_dir() else part).write_text("ha")
+        raise accident
+
+
+def _ours(folder: Path, text: str = "old") -> Path:
+    folder.mkdir()
+    (folder / MARKER).write_text("{}")
+    (folder / "data").write_text(text)
+    return folder
+
+
+def _left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Files
+
+
+def test_a_file_appears_with_what_was_written_and_nothing_beside_it(tmp_path: Path) -> None:
+    with atomic_file(tmp_path / "new" / "a.txt") as part:
+        part.write_text("whole")
+        assert not (tmp_path / "new" / "a.txt").exists()
+    assert (tmp_path / "new" / "a.txt").read_text() == "whole"
+    assert _left(tmp_path / "new") == ["a.txt"]
+
+
+def test_a_file_is_replaced_only_at_the_end(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with atomic_file(target) as part:
+        part.write_text("new")
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize("accident", [Accident, KeyboardInterrupt])
+def test_half_a_file_is_never_left_and_the_old_one_survives(
+    tmp_path: Path, accident: type[BaseException]
+) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(accident):
+        _fail_inside(atomic_file(target), accident)
+    assert target.read_text() == "old"
+    assert _left(tmp_path) == ["a.txt"]
+
+
+def test_half_a_new_file_is_never_left(tmp_path: Path) -> None:
+    with pytest.raises(Accident):
+        _fail_inside(atomic_file(tmp_path / "a.txt"))
+    assert _left(tmp_path) == []
+
+
+def test_a_file_has_the_rights_that_any_new_file_has(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    with atomic_file(tmp_path / "ours"):
+        pass
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="is a folder, and a file is to be written"):  # noqa: SIM117
+        with atomic_file(tmp_path):
+            pytest.fail("the work was begun")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with atomic_file(pipe) as part:
+        assert part == pipe
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert _left(tmp_path) == ["pipe"]
+
+
+# Folders
+
+
+def test_a_folder_appears_whole_and_nothing_beside_it(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "out"
+    with atomic_folder(target, MARKER) as part:
+        (part / MARKER).write_text("{}")
+        assert not target.exists()
+    assert _left(target) == [MARKER]
+    assert _left(tmp_path / "deep") == ["out"]
+
+
+def test_a_folder_of_ours_is_replaced_with_all_it_held(tmp_path: Path) -> None:
+    target = _ours(tmp_path / "out")
+    with atomic_folder(target, MARKER) as part:
+        (part / MARKER).write_text("{}")
+        assert (target / "data").read_text() == "old"
+    assert _left(target) == [MARKER]
+    assert _left(tmp_path) == ["out"]
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with atomic_folder(tmp_path / "out", MARKER) as part:
+        (part / MARKER).write_text("{}")
+    assert _left(tmp_path / "out") == [MARKER]
+
+
+@pytest.mark.parametrize("accident", [Accident, KeyboardInterrupt])
+def test_half_a_folder_is_never_left_and_the_old_one_survives(
+    tmp_path: Path, accident: type[BaseException]
+) -> None:
+    target = _ours(tmp_path / "out")
+    with pytest.raises(accident):
+        _fail_inside(atomic_folder(target, MARKER), accident)
+    assert (target / "data").read_text() == "old"
+    assert _left(tmp_path) == ["out"]
+
+
+def test_half_a_new_folder_is_never_left(tmp_path: Path) -> None:
+    with pytest.raises(Accident):
+        _fail_inside(atomic_folder(tmp_path / "out", MARKER))
+    assert _left(tmp_path) == []
+
+
+def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = _ours(tmp_path / "out")
+    rename = Path.rename
+
+    def fails_for_the_new_one(self: Path, to: Path) -> Path:
+        if self.name.endswith(".part"):
+            raise OSError("the disk went away")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", fails_for_the_new_one)
+    with pytest.raises(OSError, match="went away"), atomic_folder(target, MARKER) as part:
+        (part / "data").write_text("new")
+    assert (target / "data").read_text() == "old"
+    assert _left(tmp_path) == ["out"]
+
+
+def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "summer.jpg").write_text("sea")
+    with pytest.raises(CallError, match=r"photos holds other things \(no manifest.json\)"):  # noqa: SIM117
+        with atomic_folder(tmp_path / "photos", MARKER):
+            pytest.fail("the work was begun")
+    assert _left(tmp_path) == ["photos"]
+    assert _left(tmp_path / "photos") == ["summer.jpg"]
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(CallError, match="is a file, and a folder is to be written"):
+        check_replaceable(tmp_path / "out", MARKER)
+
+
+def test_a_folder_has_the_rights_that_any_new_folder_has(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    with atomic_folder(tmp_path / "ours", MARKER):
+        pass
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+# Digests
+
+
+def test_a_digest_does_not_depend_on_how_the_bytes_come_but_on_every_one_of_them(tmp_path: Path) -> None:
+    whole = digest(iter([b"snow and ice"]))
+    assert digest(iter([b"snow", b"", b" and ice"])) == whole
+    assert digest(iter([b"snow and icE"])) != whole
+    (tmp_path / "a").write_bytes(b"snow and ice")
+    assert file_digest(tmp_path / "a") == whole
+
+
+def test_a_digest_is_the_same_next_year() -> None:
+    assert digest(iter([])) == "cae66941d9efbd404e4d88758ea67670"

@@ -1,0 +1,33 @@
+"""What all tests share: no network, the shared data where it is, and the package that is meant."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With STILLVEC_EXPECT_PACKAGE=FOLDER the tests stop unless they import the package from there."""
+    expected = os.environ.get("STILLVEC_EXPECT_PACKAGE")
+    if expected is None:
+        return
+    import stillvec
+
+    actual = Path(stillvec.__file__).resolve()
+    if not actual.is_relative_to(Path(expected).resolve()):
+        pytest.exit(f"The tests were to examine {expected}, and stillvec came from {actual}.", returncode=1)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The evaluation data: STILLVEC_DATA, or shared/data beside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("STILLVEC_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"There is no evaluation data at {folder}; set STILLVEC_DATA.")
+    return folder

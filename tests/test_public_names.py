@@ -1,0 +1,114 @@
+"""The front door: exactly these names, and nothing heavy behind it until it is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stillvec
+
+PUBLIC = ["Corpus", "StillvecError", "Vocabulary", "WordVectors", "distill", "evaluate", "load", "save"]
+HEAVY = {
+    "gensim",
+    "huggingface_hub",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "rich",
+    "safetensors",
+    "scipy",
+    "sklearn",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
+NAMES_LOADED = "import json, sys; print(json.dumps([m for m in sys.modules]))"
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def _loaded_by(source: str) -> set[str]:
+    done = _python("-c", f"{source}\n{NAMES_LOADED}")
+    assert done.returncode == 0, done.stderr
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+
+
+def test_the_public_names_are_exactly_these_in_order() -> None:
+    assert stillvec.__all__ == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_resolves_and_is_listed(name: str) -> None:
+    assert getattr(stillvec, name).__name__ == name
+    assert name in dir(stillvec)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_can_be_imported_in_a_fresh_process(name: str) -> None:
+    done = _python("-c", f"from stillvec import {name} as it; assert callable(it), it")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_means_the_same_after_all_rooms_were_imported(name: str) -> None:
+    # importing a room sets it on the package, where it would hide a function of the same name
+    rooms = "import stillvec, stillvec.corpus, stillvec.evaluate, stillvec.formats, stillvec.pipeline"
+    done = _python("-c", f"{rooms}\nassert stillvec.{name}.__name__ == {name!r}, stillvec.{name}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error_that_names_it() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'distil'"):
+        stillvec.distil  # noqa: B018
+
+
+def test_a_fresh_process_imports_the_package_that_is_under_test() -> None:
+    done = _python("-c", "import stillvec; print(stillvec.__file__)")
+    assert Path(done.stdout.strip()).resolve() == Path(stillvec.__file__).resolve()
+
+
+def test_the_check_of_loaded_modules_sees_a_heavy_one() -> None:
+    assert "tokenizers" in _loaded_by("import tokenizers") & HEAVY
+
+
+def test_importing_stillvec_loads_nothing_heavier_than_numpy() -> None:
+    loaded = _loaded_by("import stillvec")
+    assert "numpy" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_asking_a_set_of_vectors_for_neighbours_loads_nothing_heavier_than_numpy() -> None:
+    made = "import stillvec; v = stillvec.WordVectors(['ice', 'snow'], [[1, 0], [1, 1]]); v.nearest('Ice', 1)"
+    assert _loaded_by(made) & HEAVY == set()
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_work_and_load_no_teacher(flag: str) -> None:
+    done = _python("-X", "importtime", "-m", "stillvec", flag)
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert done.returncode == 0
+    assert "stillvec" in loaded
+    assert loaded & {"torch", "transformers"} == set()
+    assert ("usage: stillvec" in done.stdout) == (flag == "--help")
+    assert (f"stillvec {stillvec.__version__}" in done.stdout) == (flag == "--version")
+
+
+def test_every_verb_of_the_command_line_explains_itself() -> None:
+    from stillvec.cli import VERBS
+
+    listed = _python("-m", "stillvec", "--help").stdout
+    for verb in VERBS:
+        assert f"\n    {verb} " in listed, verb
+
+
+def test_a_call_without_a_verb_is_wrong_and_says_so() -> None:
+    done = _python("-m", "stillvec")
+    assert done.returncode == 2
+    assert "VERB" in done.stderr
+    assert "Traceback" not in done.stderr

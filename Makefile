@@ -3,22 +3,36 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+# Twice quiet: only errors. Torch goes first, so that its pin is settled before anything asks for it.
+INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
+# Which tests the built wheel is examined with; narrow it if the suite grows long.
+WHEEL_TESTS ?= not slow and not gpu
 
-.PHONY: setup demo test test-wheel test-slow lint build bench clean
+.PHONY: setup demo test test-wheel test-slow test-gpu lint build bench clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "torch" "pip"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
-	touch $(STAMP)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV); about a minute."
+	@$(INSTALL) pip torch
+	@$(INSTALL) -e ".[dev]"
+	@touch $(STAMP)
 
 demo: setup
 	$(BIN)/stillvec demo --out demo
 
 test: setup
 	$(BIN)/python -m pytest -m "not slow and not gpu"
+
+# The suite once more, on what a user would install: the tests stop if stillvec comes from anywhere else.
+test-wheel: build
+	@set -eu; room=$$(mktemp -d); trap 'rm -rf "$$room"' EXIT; \
+	$(INSTALL) --no-deps --target "$$room/site" dist/*.whl; \
+	cp -R tests pyproject.toml "$$room"; \
+	export STILLVEC_DATA="$${STILLVEC_DATA:-$(CURDIR)/../shared/data}"; \
+	export PYTHONPATH="$$room/site" STILLVEC_EXPECT_PACKAGE="$$room/site"; \
+	cd "$$room" && "$(CURDIR)/$(BIN)/python" -m pytest -p no:cacheprovider -m "$(WHEEL_TESTS)"
 
 test-slow: setup
 	$(BIN)/python -m pytest -m "slow and not gpu"
@@ -32,11 +46,11 @@ lint: setup
 	$(BIN)/mypy
 
 build: setup
-	rm -rf dist
-	$(BIN)/python -m build --no-isolation --outdir dist .
+	@rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
 
 bench: setup
 	$(BIN)/python benchmarks/encode.py
 
 clean:
-	rm -rf $(VENV) dist demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,176 @@
+"""The folder of vectors, version 1: a matrix, its words, a manifest and perhaps statistics.
+
+Written down in docs/formats.md. Opening maps the matrix and reads only the words; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import FormatError
+from stillvec.files import atomic_folder
+from stillvec.formats.format import Format
+from stillvec.formats.rows import check_numbers, encoded_words
+from stillvec.formats.tensors import map_tensors, write_tensors
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+VERSION = 1
+_MANIFEST, _VECTORS, _WORDS, _STATISTICS = (
+    "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors",
+)  # fmt: skip
+_LOOKED_AT = 1 << 22  # numbers looked at for NaN on opening; all of them would undo the memory map
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    return path.is_dir() and (path / _MANIFEST).exists()
+
+
+def read(path: Path) -> WordVectors:
+    manifest = read_manifest(path)
+    vocabulary = _read_vocabulary(_part(path, _WORDS), manifest.get("lowercase"))
+    file = _part(path, _VECTORS)
+    matrix = map_tensors(file).get("matrix")
+    if matrix is None:
+        raise FormatError(f"{file} has no array called 'matrix'.")
+    if matrix.ndim != 2 or matrix.dtype.kind != "f":
+        raise FormatError(
+            f"{file}: 'matrix' should be a table of floats, and is {matrix.dtype} of shape {matrix.shape}."
+        )
+    if len(matrix) != len(vocabulary):
+        raise FormatError(
+            f"{path}: {_VECTORS} has {len(matrix):,} rows and {_WORDS} {len(vocabulary):,} words."
+        )
+    announced = (manifest.get("words", len(matrix)), manifest.get("dim", matrix.shape[1]))
+    if announced != matrix.shape:
+        raise FormatError(f"{path}: {_VECTORS} is of shape {matrix.shape}, and {_MANIFEST} says {announced}.")
+    _check_finite(file, vocabulary, matrix)
+    return WordVectors(vocabulary, matrix)
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    write_folder(vectors, path, {}, None)
+
+
+def write_folder(
+    vectors: WordVectors,
+    path: str | os.PathLike[str],
+    manifest: Mapping[str, object],
+    statistics: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write vectors with how they were made, and the sums they were made of; whole or not at all."""
+    from stillvec import __version__
+
+    place = Path(path)
+    if vectors.matrix.dtype not in (np.float16, np.float32, np.float64):
+        raise FormatError(f"{place} was not written: numbers of type {vectors.matrix.dtype} are not kept.")
+    check_numbers(vectors, place, vectors.matrix.dtype.type)
+    words = encoded_words(vectors, place)
+    facts = {
+        "format": VERSION,
+        "stillvec": __version__,
+        "words": len(vectors),
+        "dim": vectors.dim,
+        "dtype": vectors.matrix.dtype.name,
+        "lowercase": vectors.vocabulary.lowercase,
+    }
+    text = json.dumps({**manifest, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
+    with atomic_folder(place, _MANIFEST) as part:
+        write_tensors(part / _VECTORS, {"matrix": vectors.matrix})
+        lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
+        (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
+        if statistics is not None:
+            write_tensors(part / _STATISTICS, statistics)
+        (part / _MANIFEST).write_bytes(text.encode() + b"\n")
+
+
+def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """How the vectors of a folder were made."""
+    place = Path(path)
+    if not place.is_dir():
+        raise FormatError(f"{place} is not a folder of vectors.")
+    file = _part(place, _MANIFEST)
+    try:
+        manifest = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise FormatError(f"{file} is not JSON ({error}).") from error
+    version = manifest.get("format") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or version < 1:
+        raise FormatError(f"{file} does not say which version of the format it is ('format': {VERSION}).")
+    if version > VERSION:
+        raise FormatError(
+            f"{file} is of version {version} of the format, written by a newer stillvec, and this one reads "
+            f"up to {VERSION}: pip install --upgrade stillvec."
+        )
+    return dict(manifest)
+
+
+def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """The sums the vectors were made of, memory-mapped."""
+    read_manifest(path)
+    file = Path(path) / _STATISTICS
+    if not file.exists():
+        raise FormatError(
+            f"{path} has no {_STATISTICS}: its method keeps no sums, so it cannot be merged or added to."
+        )
+    return map_tensors(file)
+
+
+def _part(path: Path, name: str) -> Path:
+    if not (path / name).is_file():
+        raise FormatError(f"The folder {path} has no {name}; it is not a whole folder of vectors.")
+    return path / name
+
+
+def _read_vocabulary(file: Path, lowercase: bool | None) -> Vocabulary:
+    try:
+        text = file.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{file} is not UTF-8 ({error}).") from error
+    lines = text.split("\n")
+    if lines.pop():
+        raise FormatError(f"{file}:{len(lines) + 1}: the last line does not end; the file is cut short.")
+    words, counts = _columns(file, [line.split("\t") for line in lines])
+    if len(set(words)) < len(words):
+        first: dict[str, int] = {}
+        row = next(row for row, word in enumerate(words) if first.setdefault(word, row) != row)
+        raise FormatError(
+            f"{file}:{row + 1}: the word {words[row]!r} came before, at {file}:{first[words[row]] + 1}."
+        )
+    return Vocabulary(words, counts, lowercase=lowercase)
+
+
+def _columns(file: Path, pairs: list[list[str]]) -> tuple[list[str], list[int]]:
+    bad = next((row for row, pair in enumerate(pairs) if len(pair) != 2 or not pair[1].isdecimal()), None)
+    if bad is not None:
+        line = "\t".join(pairs[bad])
+        raise FormatError(
+            f"{file}:{bad + 1}: a word, a tab and a count are wanted, and the line is {line!r}."
+        )
+    return [word for word, _ in pairs], [int(count) for _, count in pairs]
+
+
+def _check_finite(file: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:
+    """Look for NaN: everywhere in a small matrix, in 64 stretches of a large one."""
+    stretches = 1 if matrix.size <= _LOOKED_AT else 64
+    rows = max(1, min(len(matrix), _LOOKED_AT // max(1, matrix.shape[1])) // stretches)
+    for first in np.linspace(0, max(0, len(matrix) - rows), stretches, dtype=np.int64).tolist():
+        good = np.isfinite(matrix[first : first + rows]).all(axis=1)
+        if not good.all():
+            word = vocabulary.words[first + int(np.argmin(good))]
+            raise FormatError(f"{file}: the vector of {word!r} holds a number that is not finite.")
+
+
+def _plain(value: object) -> object:
+    """What JSON does not know: numbers and arrays of numpy, and anything else by its text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+
+
+FORMAT = Format(recognises, read, write, ("",))

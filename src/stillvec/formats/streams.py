@@ -1,0 +1,54 @@
+"""Files that may be compressed, opened by their ending."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from stillvec.errors import FormatError
+from stillvec.files import atomic_file
+
+_HEAD = 1 << 17  # more than one line of 4,096 numbers
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def uncompressed_name(path: Path) -> str:
+    """The file name without the ending of a compression."""
+    return path.stem if path.suffix.lower() in _OPENERS else path.name
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[IO[bytes]]:
+    """The uncompressed bytes of a file; a damaged compression is a FormatError."""
+    if path.is_dir():
+        raise FormatError(f"{path} is a folder, and a file is wanted.")
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+            yield stream
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
+        raise FormatError(f"{path} is not a whole {path.suffix} file ({error}); fetch it again.") from error
+    except OSError as error:
+        if error.errno is None:  # how bz2 says that a file is not its own
+            raise FormatError(
+                f"{path} is not a whole {path.suffix} file ({error}); fetch it again."
+            ) from error
+        raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """A stream to a file that appears whole or not at all, compressed if its ending says so."""
+    with atomic_file(path) as part, _OPENERS.get(path.suffix.lower(), open)(part, "wb") as stream:
+        yield stream
+
+
+def first_bytes(path: Path) -> bytes:
+    """Enough of a file to see what it is."""
+    with reading(path) as stream:
+        return stream.read(_HEAD)

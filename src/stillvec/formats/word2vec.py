@@ -1,0 +1,45 @@
+"""word2vec's text: a line "words dim", then one line a word (Mikolov et al., 2013; `-binary 0`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stillvec.formats.format import Format
+from stillvec.formats.streams import reading, writing
+from stillvec.formats.text import (
+    blocks,
+    check_text,
+    header,
+    read_header,
+    read_rows,
+    trailing_numbers,
+    write_rows,
+)
+from stillvec.vectors import WordVectors
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    first, _, rest = head.partition(b"\n")
+    found = header(first)
+    if found is None:
+        return False
+    line, end, _ = rest.partition(b"\n")
+    if not end:  # the head may stop within a line, and within a number
+        line = line.rpartition(b" ")[0] if len(rest) > 1 << 16 else line
+    return found[0] == 0 or trailing_numbers(line) > 0
+
+
+def read(path: Path) -> WordVectors:
+    with reading(path) as stream:
+        words, dim = read_header(path, stream)
+        return read_rows(path, blocks(stream), dim, first_line=2, announced=words)
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    check_text(vectors, path, whole_numbers=False)
+    with writing(path) as stream:
+        stream.write(b"%d %d\n" % (len(vectors), vectors.dim))
+        write_rows(vectors, path, stream)
+
+
+FORMAT = Format(recognises, read, write, (".w2v",))

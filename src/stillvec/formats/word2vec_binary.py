@@ -1,0 +1,87 @@
+"""word2vec's binary: a line "words dim", then each word, a space and its float32 (`word2vec.c -binary 1`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import FormatError
+from stillvec.formats import word2vec
+from stillvec.formats.format import Format
+from stillvec.formats.rows import Rows, check_numbers, encoded_words
+from stillvec.formats.streams import reading, writing
+from stillvec.formats.text import header, read_header
+from stillvec.vectors import WordVectors
+
+_BLOCK = 1 << 23  # bytes read at once
+_FLOAT = np.dtype("<f4")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    first, _, rest = head.partition(b"\n")
+    return header(first) is not None and b" " in rest and not word2vec.recognises(path, head)
+
+
+def read(path: Path) -> WordVectors:
+    with reading(path) as stream:
+        announced, dim = read_header(path, stream)
+        rows = Rows(path, dim, lambda row: f"{path}, word {row + 1:,}")
+        left = b""
+        while len(rows) < announced:
+            chunk = stream.read(_BLOCK)
+            if not chunk:
+                raise FormatError(
+                    f"{rows.where(len(rows))}: the file ends here and announces {announced:,} words; "
+                    "it is cut short."
+                )
+            buffer = left + chunk
+            words, numbers, used = _records(buffer, dim, announced - len(rows))
+            rows.add(words, numbers)
+            left = buffer[used:]
+        if (left + stream.read(64)).strip(b"\n"):
+            raise FormatError(f"{rows.where(announced)}: the file announces {announced:,} words and goes on.")
+        return rows.finish()
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    check_numbers(vectors, path, np.float32)
+    words = encoded_words(vectors, path)
+    spaced = next((word for word in words if b" " in word), None)
+    if spaced is not None:
+        raise FormatError(
+            f"{path} was not written: the word {spaced.decode()!r} holds a space, which ends a word "
+            "in this format; replace it (convert --replace-space _) or use a text format."
+        )
+    with writing(path) as stream:
+        stream.write(b"%d %d\n" % (len(vectors), vectors.dim))
+        step = max(1, _BLOCK // (_FLOAT.itemsize * vectors.dim))
+        for first in range(0, len(words), step):
+            block = np.asarray(vectors.matrix[first : first + step], _FLOAT)
+            some = words[first : first + step]
+            stream.write(
+                b"".join(b"%b %b\n" % (word, row.tobytes()) for word, row in zip(some, block, strict=True))
+            )
+
+
+def _records(buffer: bytes, dim: int, wanted: int) -> tuple[list[bytes], NDArray[np.float32], int]:
+    """The whole records of a buffer, `wanted` at most, and the bytes they take."""
+    size = _FLOAT.itemsize * dim
+    words: list[bytes] = []
+    numbers: list[bytes] = []
+    position = 0
+    while len(words) < wanted:
+        space = buffer.find(b" ", position)
+        end = space + 1 + size
+        if space < 0 or end > len(buffer):
+            break
+        words.append(
+            buffer[position:space].lstrip(b"\n")
+        )  # word2vec.c ends a record with a line break, gensim not
+        numbers.append(buffer[space + 1 : end])
+        position = end
+    return words, np.frombuffer(b"".join(numbers), _FLOAT).reshape(-1, dim), position
+
+
+FORMAT = Format(recognises, read, write, (".bin",))

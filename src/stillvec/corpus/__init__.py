@@ -1,0 +1,7 @@
+"""Text in, sentences out: any files, folders, globs or standard input, streamed."""
+
+from stillvec.corpus.corpus import Corpus, CorpusReport
+from stillvec.corpus.dictionary import read_dictionary, read_words
+from stillvec.corpus.splitting import split_sentences
+
+__all__ = ["Corpus", "CorpusReport", "read_dictionary", "read_words", "split_sentences"]

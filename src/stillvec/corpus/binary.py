@@ -1,0 +1,59 @@
+"""Tells files that hold no text, and what their owner can do about it."""
+
+from __future__ import annotations
+
+import codecs
+
+from stillvec.errors import CorpusError
+
+_KNOWN = (  # how the bytes begin, what it is, the cure
+    (b"%PDF", "a PDF", "turn it into text first (pdftotext)"),
+    (
+        b"PK\x03\x04",
+        "a ZIP archive or an office document (docx, xlsx, epub)",
+        "unpack it or save it as plain text",
+    ),
+    (b"\xd0\xcf\x11\xe0", "an old office document", "save it as plain text"),
+    (b"{\\rtf", "an RTF document", "save it as plain text"),
+    (b"\x89PNG", "a PNG image", "leave it out"),
+    (b"\xff\xd8\xff", "a JPEG image", "leave it out"),
+    (b"GIF8", "a GIF image", "leave it out"),
+    (b"SQLite format 3", "an SQLite database", "export the texts first"),
+    (b"7z\xbc\xaf", "a 7z archive", "unpack it"),
+    (b"Rar!", "a RAR archive", "unpack it"),
+    (b"\x93NUMPY", "a NumPy array", "leave it out"),
+    (b"\x7fELF", "a program", "leave it out"),
+    *(
+        (bytes([0x80, version]), "a pickled Python object", "export the texts first")
+        for version in range(2, 6)
+    ),
+)
+_CONTROLS = bytes([*range(9), *range(14, 27), *range(28, 32)])
+_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_CONTROL_SHARE = 0.1  # of random bytes about this share is control characters, and half is not UTF-8
+
+
+def refuse_binary(head: bytes, name: str) -> None:
+    """Raise if the first bytes of a file are not those of a text."""
+    for magic, what, cure in _KNOWN:
+        if head.startswith(magic):
+            raise CorpusError(f"Text was wanted, and {name} is {what}; {cure}.")
+    if head[257:262] == b"ustar":
+        raise CorpusError(f"Text was wanted, and {name} is a tar archive; unpack it (tar xf).")
+    if _looks_binary(head):
+        raise CorpusError(
+            f"Text was wanted, and {name} is binary (or UTF-16 without its byte order mark); "
+            "leave it out, or save it as UTF-8."
+        )
+
+
+def _looks_binary(head: bytes) -> bool:
+    if head.startswith(_BOMS):
+        return False
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    if controls < 4:
+        return False
+    if controls > _CONTROL_SHARE * len(head):
+        return True
+    strange = head.decode("utf-8", "replace").count("\ufffd")
+    return controls > 0.02 * len(head) and strange > 0.1 * len(head)

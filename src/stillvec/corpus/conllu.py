@@ -1,0 +1,71 @@
+"""CoNLL-U: sentences as `# text` has them, or as their forms joined; `# newpar` parts paragraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stillvec.corpus.archives import Opened
+from stillvec.corpus.decoding import LONGEST, cut, decode, lines
+from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.errors import CorpusError
+
+_COLUMNS = 10
+
+
+def read_conllu(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+    """Paragraphs; in a file that marks none, every sentence is one."""
+    paragraph: list[str] = []
+    marked = False
+    for sentence, opens in _sentences(opened, tally):
+        if paragraph and (opens or not marked or sum(map(len, paragraph)) > LONGEST):
+            yield " ".join(paragraph)
+            paragraph = []
+        marked = marked or opens
+        paragraph.extend(cut(sentence))
+    if paragraph:
+        yield " ".join(paragraph)
+
+
+def _sentences(opened: Opened, tally: Tally) -> Iterator[tuple[str, bool]]:
+    """(sentence, whether it opens a paragraph)."""
+    text, opens = "", False
+    rows: list[list[str]] = []
+    for number, line in enumerate(_with_end(lines(decode(opened, tally))), 1):
+        if not line.strip():
+            if text or rows:
+                yield text or _joined(rows), opens
+            text, opens, rows = "", False, []
+        elif line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            text = value.strip() if key.strip() == "text" else text
+            opens = opens or key.split()[:1] in (["newpar"], ["newdoc"])
+        else:
+            rows.append(_row(line, f"{opened.name}:{number}"))
+
+
+def _with_end(all_lines: Iterator[str]) -> Iterator[str]:
+    yield from all_lines
+    yield ""
+
+
+def _row(line: str, where: str) -> list[str]:
+    row = line.split("\t")
+    if len(row) != _COLUMNS:
+        raise CorpusError(
+            f"CoNLL-U has {_COLUMNS} columns parted by tabs, and {where} has {len(row)}; correct the line, "
+            "or name the file .txt if it is another form."
+        )
+    return row
+
+
+def _joined(rows: list[list[str]]) -> str:
+    """Forms with spaces between, but for SpaceAfter=No; parts of a multi-word token (3-4) are passed over."""
+    pieces: list[str] = []
+    inside = 0
+    for row in rows:
+        number, _, last = row[0].partition("-")
+        if "." in number or (not last and number.isdecimal() and int(number) <= inside):
+            continue
+        inside = int(last) if last.isdecimal() else inside
+        pieces.append(row[1] + ("" if "SpaceAfter=No" in row[9].split("|") else " "))
+    return "".join(pieces).strip()

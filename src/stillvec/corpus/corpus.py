@@ -1,0 +1,135 @@
+"""The corpus: where text comes from, read as often as wanted, never held in memory."""
+
+from __future__ import annotations
+
+import os
+import typing
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from stillvec.corpus import forms
+from stillvec.corpus.archives import open_file
+from stillvec.corpus.plain import paragraphs_of
+from stillvec.corpus.reading import CorpusSettings, ParagraphMode, Tally
+from stillvec.corpus.sources import Source, resolve
+from stillvec.corpus.splitting import split_sentences
+from stillvec.errors import CallError, CorpusError, StillvecWarning
+from stillvec.registry import nearest_known
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What a complete reading met."""
+
+    files: int
+    paragraphs: int
+    characters: int
+    replaced_bytes: int  # not UTF-8, read as U+FFFD
+
+
+class Corpus:
+    """Files, folders, globs or "-" (standard input) as a stream of paragraphs and sentences.
+
+    `field` is the field of JSON lines and Parquet that holds the text ("text" if none is given; dotted for
+    nested ones). `paragraphs` says whether a paragraph is a line or a block between blank lines; "auto" looks
+    at every file.
+    """
+
+    def __init__(
+        self,
+        *sources: str | os.PathLike[str],
+        field: str | None = None,
+        paragraphs: ParagraphMode = "auto",
+        strict: bool = False,
+    ) -> None:
+        self._set_up(CorpusSettings(field, paragraphs, strict), resolve(sources), ())
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], *, paragraphs: ParagraphMode = "auto") -> Corpus:
+        """A corpus of strings that are in memory."""
+        if isinstance(texts, str):
+            raise CallError(
+                "Corpus.from_texts takes a list of texts, and one string came; put it into a list."
+            )
+        corpus = cls.__new__(cls)
+        corpus._set_up(CorpusSettings(paragraphs=paragraphs), [], tuple(texts))
+        return corpus
+
+    def _set_up(self, settings: CorpusSettings, sources: list[Source], texts: tuple[str, ...]) -> None:
+        mode, modes = settings.paragraphs, typing.get_args(ParagraphMode)
+        if mode not in modes:
+            raise CallError(f"There are no paragraphs {mode!r}; {nearest_known(mode, modes)}")
+        self._settings = settings
+        self._sources = tuple(sources)
+        self._texts = texts
+        self._report: CorpusReport | None = None
+        self._warned = False
+
+    @property
+    def settings(self) -> CorpusSettings:
+        return self._settings
+
+    @property
+    def sources(self) -> list[str]:
+        """The files, as they will be read."""
+        return [source.name for source in self._sources]
+
+    @property
+    def report(self) -> CorpusReport | None:
+        """What the last complete reading met; None before there was one."""
+        return self._report
+
+    def __repr__(self) -> str:
+        names = [repr(name) for name in self.sources[:3]] or [f"{len(self._texts):,} texts"]
+        more = [f"and {len(self._sources) - 3:,} more"] if len(self._sources) > 3 else []
+        return f"Corpus({', '.join([*names, *more])})"
+
+    def paragraphs(self) -> Iterator[str]:
+        """Every paragraph, from the beginning at every call."""
+        tally = Tally(strict=self._settings.strict)
+        for paragraph in self._read(tally):
+            tally.paragraphs += 1
+            tally.characters += len(paragraph)
+            yield paragraph
+        self._finish(tally)
+
+    def sentences(self) -> Iterator[str]:
+        """Every sentence of every paragraph."""
+        for paragraph in self.paragraphs():
+            yield from split_sentences(paragraph)
+
+    def _read(self, tally: Tally) -> Iterator[str]:
+        for text in self._texts:
+            yield from paragraphs_of(text, self._settings.paragraphs)
+        for source in self._sources:
+            tally.files += 1
+            yield from forms.read(open_file(source.open_path(), source.name), self._settings, tally)
+
+    def _finish(self, tally: Tally) -> None:
+        if not tally.paragraphs:
+            names = ", ".join(self.sources[:3]) or "the texts given"
+            raise CorpusError(f"The corpus is empty: there is no text at all in {names}; give other files.")
+        self._report = CorpusReport(tally.files, tally.paragraphs, tally.characters, tally.replaced_bytes)
+        if tally.replaced_bytes and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{tally.replaced_bytes:,} bytes are not UTF-8 and were read as U+FFFD (the first in "
+                f"{tally.first_place}); if that is too many, convert the text (iconv -f latin1 -t utf8).",
+                StillvecWarning,
+                stacklevel=3,
+            )
+
+    def close(self) -> None:
+        """Give back what is held: the copy of standard input."""
+        for source in self._sources:
+            source.close()
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

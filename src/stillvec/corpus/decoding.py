@@ -1,0 +1,119 @@
+"""Bytes to text to lines, in bounded memory: UTF-8, or UTF-16 and UTF-32 with their mark."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+
+from stillvec.corpus.archives import Opened
+from stillvec.corpus.reading import Tally
+
+LONGEST = 100_000  # characters in a paragraph; what is longer is cut
+
+_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ESCAPED = re.compile("[\udc80-\udcff]")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s|[。！？।॥۔؟።։]")
+
+
+def decode(opened: Opened, tally: Tally) -> Iterator[str]:
+    """The text in pieces, with \\n as the only line break, no byte order marks, and spaces for NULs."""
+    encoding = next((name for mark, name in _MARKS if opened.head.startswith(mark)), None)
+    pieces = _decode_marked(opened, encoding, tally) if encoding else _decode_utf8(opened, tally)
+    held = ""
+    for piece in pieces:
+        text = held + piece
+        held = "\r" if text.endswith("\r") else ""  # its \n may come with the next piece
+        yield _normal(text[:-1] if held else text)
+    if held:
+        yield "\n"
+
+
+def _normal(text: str) -> str:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\x00" in text:
+        text = text.replace("\x00", " ")
+    return text.replace("\ufeff", "") if "\ufeff" in text else text
+
+
+def _decode_utf8(opened: Opened, tally: Tally) -> Iterator[str]:
+    rest, offset, line = b"", 0, 1
+    for chunk in opened.chunks:
+        data = rest + chunk
+        text, used = _repaired(data, False, (opened.name, line, offset), tally)
+        yield text
+        rest, offset, line = data[used:], offset + used, line + data.count(b"\n", 0, used)
+    if rest:
+        yield _repaired(rest, True, (opened.name, line, offset), tally)[0]
+
+
+def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: Tally) -> tuple[str, int]:
+    """The text and how many bytes it took; bytes that are not UTF-8 become U+FFFD, one each."""
+    try:
+        return codecs.utf_8_decode(data, "strict", final)
+    except UnicodeDecodeError as error:
+        first = error.start
+    text, used = codecs.utf_8_decode(data, "surrogateescape", final)
+    text, number = _ESCAPED.subn("\ufffd", text)
+    name, line, offset = place
+    tally.replaced(number, name, line + data.count(b"\n", 0, first), offset + first)
+    return text, used
+
+
+def _decode_marked(opened: Opened, encoding: str, tally: Tally) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    line, offset = 1, 0
+    for chunk in opened.chunks:
+        text = decoder.decode(chunk)
+        if wrong := text.count("\ufffd"):
+            before = text.count("\n", 0, text.index("\ufffd"))
+            tally.replaced(2 * wrong, opened.name, line + before, offset)
+        line, offset = line + text.count("\n"), offset + len(chunk)
+        yield text
+    yield decoder.decode(b"", final=True)
+
+
+def lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:
+    """Lines without their breaks; with `longest`, what is longer comes in several."""
+    pending: list[str] = []
+    length = 0
+    for text in texts:
+        first, found, rest = text.partition("\n")
+        pending.append(first)
+        length += len(first)
+        if not found and (longest is None or length <= longest):
+            continue
+        pieces = cut("".join(pending), longest)
+        if found:
+            pieces += rest.split("\n")
+        last = pieces.pop()
+        yield from pieces
+        pending, length = [last], len(last)
+    yield from cut("".join(pending), longest)
+
+
+def cut(text: str, longest: int | None = LONGEST) -> list[str]:
+    """Pieces of at most `longest` characters, cut behind a sentence, else at a space, else anywhere."""
+    pieces: list[str] = []
+    start = 0
+    while longest is not None and len(text) - start > longest:
+        window = text[start : start + longest]
+        pieces.append(window[: _best_cut(window)])
+        start += len(pieces[-1])
+    pieces.append(text[start:])
+    return pieces
+
+
+def _best_cut(window: str) -> int:
+    half = len(window) // 2
+    ends = [match.end() for match in _SENTENCE_END.finditer(window, len(window) - len(window) // 10)]
+    if ends:
+        return ends[-1]
+    space = max(window.rfind(" ", half), window.rfind("\t", half), window.rfind("\u3000", half))
+    return space + 1 if space >= 0 else len(window)

@@ -1,0 +1,61 @@
+"""The table of what a corpus can be made of: one line a form, by the file's name, else by its first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from stillvec.corpus.archives import Opened, inner_suffix
+from stillvec.corpus.binary import refuse_binary
+from stillvec.corpus.conllu import read_conllu
+from stillvec.corpus.json_lines import is_json_lines, read_json_lines
+from stillvec.corpus.parquet import is_parquet, read_parquet
+from stillvec.corpus.plain import read_plain
+from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
+
+Reader = Callable[[Opened, CorpusSettings, Tally], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of text: how its files are called, how they begin, who reads them."""
+
+    suffixes: tuple[str, ...]
+    begins: Callable[[bytes], bool]
+    read: Reader
+
+
+def _never(head: bytes) -> bool:
+    return False
+
+
+FORMS = (
+    Form((".parquet", ".pq"), is_parquet, read_parquet),
+    Form((".xml",), is_wikipedia, read_wikipedia),
+    Form((".jsonl", ".json", ".ndjson"), is_json_lines, read_json_lines),
+    Form((".conllu",), _never, read_conllu),
+    Form((".txt", ".text", ".md", ".rst", ".raw", ".tokens"), _never, read_plain),
+)
+_BY_SUFFIX = {suffix: form for form in FORMS for suffix in form.suffixes}
+
+
+def is_known(path: Path) -> bool:
+    """Whether a file found in a folder is one to read."""
+    suffix = inner_suffix(path)
+    return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
+
+
+def read(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+    """The paragraphs of a file of any form."""
+    reader = _reader(opened)
+    if reader is not read_parquet:
+        refuse_binary(opened.head, opened.name)
+    return reader(opened, settings, tally)
+
+
+def _reader(opened: Opened) -> Reader:
+    if form := _BY_SUFFIX.get(inner_suffix(opened.path)):
+        return form.read
+    return next((form.read for form in FORMS if form.begins(opened.head)), read_plain)

@@ -1,0 +1,81 @@
+"""Plain text: a paragraph is a line, or a block of hard-wrapped lines between blank ones."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator
+
+from stillvec.corpus.archives import HEAD, Opened
+from stillvec.corpus.decoding import LONGEST, cut, decode, lines
+from stillvec.corpus.reading import CorpusSettings, ParagraphMode, Tally
+
+_WIDEST = 100  # characters a hard-wrapped line may have
+_NARROWEST = 30  # shorter ones are lists and verses rather than wrapped prose
+_STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
+
+
+def read_plain(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+    """The paragraphs of a text file."""
+    mode, texts = settings.paragraphs, decode(opened, tally)
+    sample = ""
+    first: list[str] = []
+    while mode == "auto" and len(sample) < HEAD and (text := next(texts, "")):
+        first.append(text)
+        sample += text
+    yield from _paragraphs(lines(_both(first, texts), LONGEST), mode, sample)
+
+
+def paragraphs_of(text: str, mode: ParagraphMode) -> Iterator[str]:
+    """The paragraphs of a text that is already in memory: a field of a record, or a string of the user's."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\x00" in text:
+        text = text.replace("\x00", " ")
+    yield from _paragraphs(iter(text.split("\n")), mode, text)
+
+
+def is_hard_wrapped(sample: str) -> bool:
+    """Whether lines were broken to fit a width: blank lines stand between blocks of even lines."""
+    blocks = [block.split("\n") for block in _stripped(sample).split("\n\n") if block.strip()]
+    inner = [line for block in blocks for line in block[:-1] if line]
+    if len(blocks) < 2 or len(inner) < 2:
+        return False
+    lengths = [len(line) for line in inner]
+    width = statistics.quantiles(lengths, n=10, method="inclusive")[-1]
+    even = sum(0.7 * width <= length <= _WIDEST for length in lengths)
+    running_on = sum(not line.endswith(_STOPS) for line in inner)
+    return _NARROWEST <= width <= _WIDEST and even > 0.7 * len(inner) and running_on > 0.5 * len(inner)
+
+
+def _stripped(sample: str) -> str:
+    return "\n".join(line.strip() for line in sample[:HEAD].split("\n"))
+
+
+def _both(first: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
+    yield from first
+    yield from rest
+
+
+def _paragraphs(all_lines: Iterator[str], mode: ParagraphMode, sample: str) -> Iterator[str]:
+    wrapped = mode == "blocks" or (mode == "auto" and is_hard_wrapped(sample))
+    for paragraph in _blocks(all_lines) if wrapped else map(str.strip, all_lines):
+        if len(paragraph) > LONGEST:
+            yield from filter(None, map(str.strip, cut(paragraph)))
+        elif paragraph:
+            yield paragraph
+
+
+def _blocks(all_lines: Iterator[str]) -> Iterator[str]:
+    block: list[str] = []
+    length = 0
+    for line in map(str.strip, all_lines):
+        if line:
+            block.append(line)
+            length += len(line) + 1
+        if block and (not line or length > LONGEST):
+            *whole, rest = [" ".join(block)] if not line else cut(" ".join(block))
+            yield from whole
+            block, length = ([rest], len(rest)) if line else ([], 0)
+            if not line:
+                yield rest
+    yield " ".join(block)

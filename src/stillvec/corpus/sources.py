@@ -1,0 +1,123 @@
+"""Which files a corpus is: files, folders, globs, and pipes, which are copied to be read again."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+from stillvec.corpus.archives import unreadable
+from stillvec.corpus.forms import is_known
+from stillvec.errors import CallError, CorpusError
+
+STANDARD_INPUT = "-"
+
+
+class Source:
+    """A file of a corpus: where it is, and what the user calls it."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self.path = path
+
+    def open_path(self) -> Path:
+        return self.path
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Pipe(Source):
+    """Standard input or a named pipe: copied when first asked for to a temporary file that goes with the corpus."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        super().__init__(path or Path(STANDARD_INPUT))
+        self.name = str(path) if path else "standard input"
+        self._stream = path
+        self._copy: Path | None = None
+
+    def open_path(self) -> Path:
+        if self._copy is None:
+            handle, name = tempfile.mkstemp(prefix="stillvec-", suffix=".spool")
+            self._copy = Path(name)
+            weakref.finalize(self, self._copy.unlink, missing_ok=True)
+            with os.fdopen(handle, "wb") as copy, self._open_stream() as stream:
+                shutil.copyfileobj(stream, copy, 1 << 20)
+        return self._copy
+
+    def _open_stream(self) -> AbstractContextManager[BinaryIO]:
+        return open(self._stream, "rb") if self._stream else nullcontext(sys.stdin.buffer)
+
+    def close(self) -> None:
+        if self._copy is not None:
+            self._copy.unlink(missing_ok=True)
+
+
+def resolve(sources: Iterable[str | os.PathLike[str]]) -> list[Source]:
+    """Every file once, in the order given; those of a folder or glob sorted."""
+    names = [os.path.expanduser(os.fspath(source)) for source in sources]
+    if not names:
+        raise CallError("A corpus needs at least one file, folder, glob or '-' (standard input).")
+    found = {source.name: source for name in names for source in _resolve_one(name)}
+    return list(found.values())
+
+
+def _resolve_one(name: str) -> Iterator[Source]:
+    path = Path(name)
+    if name == STANDARD_INPUT:
+        yield Pipe()
+    elif path.is_dir():
+        yield from _in_folder(path)
+    elif path.exists():
+        yield Source(path) if path.is_file() else Pipe(path)
+    elif glob.has_magic(name):
+        yield from _matching(name)
+    else:
+        raise CorpusError(f"There is no file or folder {name}{_beside(path)}; check the path.")
+
+
+def _beside(path: Path) -> str:
+    """How far a path does exist, which shows most slips at once."""
+    there = next((parent for parent in path.parents if parent.is_dir()), path.parent)
+    return (
+        ""
+        if there == path.parent
+        else f" ({there} is there, but not {path.relative_to(there).parts[0]} in it)"
+    )
+
+
+def _in_folder(folder: Path) -> Iterator[Source]:
+    files = sorted(_walk(folder))
+    if not files:
+        raise CorpusError(
+            f"The folder {folder} has no file that can be read (.txt, .jsonl, .parquet, .conllu, .xml, and these as "
+            ".gz, .bz2, .xz, .zst); name other files one by one or with a glob."
+        )
+    yield from map(Source, files)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise unreadable(str(error.filename), error) from None
+
+    for place, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(place, name) for name in files if not name.startswith("."))
+        yield from (path for path in paths if is_known(path) and path.is_file())
+
+
+def _matching(pattern: str) -> Iterator[Source]:
+    paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    files = [path for path in paths if path.is_file()]
+    if not files:
+        raise CorpusError(
+            f"The glob {pattern} matches no file; check it, and that the shell did not take it first."
+        )
+    yield from map(Source, files)

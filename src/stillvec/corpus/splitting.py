@@ -1,0 +1,133 @@
+"""Paragraphs to sentences: a pattern finds every place that might be an end, small tables decide.
+
+An end is a stop (with the quotes and brackets that close behind it) before white space. It is none before a
+lower-case word, after a title or an initial, in a numbering, or where a quotation goes on with "he said". The
+stops of scripts that have no capitals or no spaces (。 । ؟ ።) always end.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CLOSING = r"\"'”’»›)\]}」』】）〉》"
+_OPENING = r"\"'“‘„«‹(\[{「『【（〈《¿¡*_—–\-"
+_CANDIDATE = re.compile(
+    rf"(?<![.!?…])[.!?…]+(?:[{_CLOSING}]|\[\d{{1,3}}\])*(?=\s)"
+    rf"|[。！？｡](?:[。！？｡…]|[{_CLOSING}])*"
+    rf"|[।॥؟۔።፧։។။᙮꓿][।॥؟۔።!?.]*[{_CLOSING}]*"
+)
+_NEXT = re.compile(rf"\s*[{_OPENING}\s]*([^\W\d_]?)(\d?)([\w'’-]*)")
+_SPEECH = re.compile(
+    r"\s+(?:[A-Z][\w'’.]*\s+){1,2}(?:said|asked|replied|answered|cried|exclaimed|shouted|whispered|murmured|"
+    r"muttered|added|continued|returned|remarked|observed|thought|repeated|began|inquired|enquired)\b"
+)
+
+
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Abbreviations by what they do to the stop behind them. Compared in lower case, without that stop.
+_TITLES = _words(  # written with a capital, a name follows
+    "mr mrs ms messrs mme mlle dr drs prof profs rev revd hon st ste mt ft gen col maj capt cmdr lt sgt "
+    "cpl pvt adm brig sen rep gov pres supt insp det pte fr bro hr hrn frl mm mgr sra srta dña avda"
+)
+_GOES_ON = _words(  # the rest of the phrase follows
+    "e.g eg i.e ie cf viz vs v ca approx resp incl esp op loc ibid bzw z.b d.h ggf vgl bzgl sog geb "
+    "gest p.ex svt ул им т.е т.к"
+)
+_BEFORE_NUMBERS = _words(  # open before a number, a roman numeral or a single letter
+    "no nos nr n fig figs eq eqs sec sect ch chap chaps art arts vol vols p pp pg para pt par app ex "
+    "ref refs tab jan feb mar apr jun jul aug sep sept oct nov dec c ver v bk"
+)
+_MAY_END = _words(  # only a typical beginning of a sentence makes it an end
+    "inc ltd co corp llc plc bros assn assoc dept univ jr sr esq phd ph.d etc al hrs oz lb lbs yd yds "
+    "misc tel"
+)
+_MAY_END_CAPITAL = _words(  # the same, but written small they are words
+    "ave blvd rd hwy sq mass conn calif fla ill mich minn miss okla ore penn tenn tex wash wis ariz ark "
+    "colo ga ind kan ky md mo mont neb nev va vt wyo ont que alta jan feb mar apr jun jul aug sep sept "
+    "oct nov dec mon tue tues wed thu thur thurs fri sat sun inst est ext"
+)
+_STARTERS = _words(
+    "the a an this that these those there here it its he his him she her they their them we our us i "
+    "i'm i've i'd i'll you your my in on at by for from with as if when while although though because "
+    "since after before until during but and or so yet however moreover furthermore therefore thus then "
+    "now also meanwhile instead nevertheless what who why how where which is are was were do does did "
+    "can could will would should may might no not yes please some many most all both each one two such "
+    "another other others according it's that's there's he's she's they're we're you're let let's once "
+    "despite under over among between like only even just still unlike following given to of today"
+)
+_DATED = _words(  # German: "am 3. Oktober"
+    "januar februar märz april mai juni juli august september oktober november dezember jahrhundert"
+)
+_LONGEST_WORD = 40  # characters; no abbreviation has as many
+_BRACKETS = "\"'“‘„«‹([{—–-"
+_ROMAN = re.compile(r"[IVXLCDM]{2,}|[B-HJ-Z]")  # not the words I and A
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]$|[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω]$")  # U.S, a.m; J
+_NUMBERING = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])(?:\.\d{1,3})*$")
+
+
+def split_sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph, stripped; nothing but white space between them is lost."""
+    sentences: list[str] = []
+    start = 0
+    for candidate in _CANDIDATE.finditer(paragraph):
+        if _ends(paragraph, start, candidate):
+            sentence = paragraph[start : candidate.end()].strip()
+            if sentence:
+                sentences.append(sentence)
+            start = candidate.end()
+    rest = paragraph[start:].strip()
+    if rest:
+        sentences.append(rest)
+    return sentences
+
+
+def _ends(text: str, start: int, candidate: re.Match[str]) -> bool:
+    """Whether a sentence that began at `start` ends with this stop."""
+    stop = candidate[0]
+    if stop[0] not in ".!?…":
+        return True
+    following = _NEXT.match(text, candidate.end())
+    letter = following[1] if following else ""
+    if letter.islower() and (stop[-1] not in ".!?" or stop.startswith("..") or not _begins_low(text, start)):
+        return False
+    if stop[-1] in "\"'”’»" and letter and _SPEECH.match(text, candidate.end()):
+        return False
+    if stop[0] != "." or stop.startswith(".."):
+        return True
+    return following is None or _full_stop_ends(text, start, candidate.start(), following)
+
+
+def _begins_low(text: str, start: int) -> bool:
+    """Whether a sentence began in lower case: who wrote it may well begin the next one so."""
+    first = _NEXT.match(text, start)
+    return first is not None and first[1].islower()
+
+
+def _word_before(text: str, start: int, end: int) -> str:
+    """The run of characters before a stop, without what opens before it."""
+    window = text[max(start, end - _LONGEST_WORD) : end]
+    return window[max(window.rfind(space) for space in " \xa0\t\n") + 1 :].lstrip(_BRACKETS)
+
+
+def _full_stop_ends(text: str, start: int, end: int, following: re.Match[str]) -> bool:
+    """Whether the full stop at `end` is one, or belongs to an abbreviation, an initial or a numbering."""
+    word = _word_before(text, start, end)
+    lower = word.lower()
+    after = following[1] + following[2] + following[3]
+    if len(word) > 6 and "." not in word:
+        return True
+    capital = word[:1].isupper()
+    if lower in _GOES_ON or (capital and lower in _TITLES):
+        return False
+    if lower in _BEFORE_NUMBERS and (following[2] or _ROMAN.fullmatch(after)):
+        return False
+    if lower.isdecimal() and len(lower) <= 2 and after.lower() in _DATED:
+        return False
+    if end - start <= 8 and _NUMBERING.match(text[start:end].strip()):
+        return False
+    if lower in _MAY_END or (capital and lower in _MAY_END_CAPITAL) or _INITIALS.match(word):
+        return not following[2] and after.lower() in _STARTERS
+    return True

@@ -1,0 +1,82 @@
+"""Wikipedia dumps (`pages-articles.xml.bz2`): the articles, a page at a time, without redirects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
+
+from stillvec.corpus.archives import Opened
+from stillvec.corpus.decoding import cut
+from stillvec.corpus.markup import plain_paragraphs
+from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.errors import CorpusError
+
+_SILENT = {"-2", "6", "14"}  # namespaces whose links show no text: media, files, categories
+_ENGLISH = frozenset({"media", "file", "image", "category"})  # understood in every language's wikitext
+
+
+def is_wikipedia(head: bytes) -> bool:
+    """Whether a file begins like a dump of a wiki."""
+    return b"<mediawiki" in head[:2048] and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+
+
+def read_wikipedia(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+    """The prose of every article, mark-up taken away."""
+    if not is_wikipedia(opened.head):
+        raise CorpusError(
+            f"Of XML only dumps of wikis (<mediawiki ...>) are read, and {opened.name} is something else; "
+            "save its text as .txt or .jsonl."
+        )
+    silent = _ENGLISH
+    for element in _elements(opened):
+        kind = element.tag.rpartition("}")[2]
+        if kind == "namespace" and element.get("key") in _SILENT and element.text:
+            silent |= {element.text.lower()}
+        elif kind == "page":
+            for paragraph in plain_paragraphs(_wikitext(element), silent):
+                yield from cut(paragraph)
+
+
+def _elements(opened: Opened) -> Iterator[Element]:
+    """Elements as they end; what hangs on the root is cut off after every page, to keep memory small."""
+    open_elements: list[Element] = []
+    for event, element in _events(opened):
+        if event == "start":
+            open_elements.append(element)
+            continue
+        open_elements.pop()
+        yield element
+        if len(open_elements) == 1:
+            open_elements[0].clear()
+
+
+def _events(opened: Opened) -> Iterator[Any]:
+    """(event, element) where elements start and end; what is no XML is named with its line."""
+    parser: XMLPullParser[Any] = XMLPullParser(events=("start", "end"))
+    for chunk in opened.chunks:
+        try:
+            parser.feed(chunk)
+        except ParseError as error:
+            raise _malformed(opened.name, error) from None
+        yield from parser.read_events()
+    try:
+        parser.close()
+    except ParseError as error:
+        raise _malformed(opened.name, error) from None
+    yield from parser.read_events()
+
+
+def _malformed(name: str, error: ParseError) -> CorpusError:
+    return CorpusError(f"The XML of {name} is malformed or cut short ({error}); copy or download it again.")
+
+
+def _wikitext(page: Element) -> str:
+    """The latest text of an article; nothing for redirects and for pages that are no articles."""
+    parts = {part.tag.rpartition("}")[2]: part for part in page}
+    namespace = parts["ns"].text if "ns" in parts else "0"
+    if "redirect" in parts or namespace != "0":
+        return ""
+    texts = [element.text or "" for element in page.iter() if element.tag.rpartition("}")[2] == "text"]
+    text = texts[-1] if texts else ""
+    return "" if text[:9].lower() == "#redirect" else text

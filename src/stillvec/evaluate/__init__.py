@@ -1,0 +1,24 @@
+"""How good vectors are: one task family, one file; every score with its coverage and its interval."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from stillvec.evaluate.comparing import Difference, paired_difference
+from stillvec.evaluate.evaluating import evaluate
+from stillvec.evaluate.report import Detail, Report, Score
+from stillvec.evaluate.tasks import TASKS
+
+__all__ = ["TASKS", "Detail", "Difference", "Report", "Score", "evaluate", "paired_difference"]
+
+
+class _Callable(ModuleType):
+    """Importing this room puts it under the name `stillvec.evaluate`, where users look for the function."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Report:
+        return evaluate(*arguments, **settings)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,74 @@
+"""From words to vectors, and what stands in for the words that a set of vectors does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluate.report import Unknown
+from stillvec.vectors import WordVectors
+
+_BLOCK = 1 << 16  # rows in memory at once
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A set of vectors and a policy for unknown words: skip the item, or take the mean or the zero vector.
+
+    A word whose vector is zero, or not finite, has no direction and is as good as unknown.
+    """
+
+    vectors: WordVectors
+    unknown: Unknown = "skip"
+
+    def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """The row of each word (n,), -1 for an unknown one."""
+        row = self.vectors.vocabulary.row
+        found = ((-1 if (at := row(word)) is None else at) for word in words)
+        rows = np.fromiter(found, np.int64, len(words))
+        known = np.unique(rows[rows >= 0])
+        dead = known[~np.isfinite(_inverse_lengths(self._read(known)))]
+        return np.where(np.isin(rows, dead), -1, rows)
+
+    def units(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of rows at length one (n, dim); the policy's vector for -1."""
+        taken = self._read(np.maximum(rows, 0))
+        taken[rows < 0] = self.filler
+        return unit(taken)
+
+    @cached_property
+    def filler(self) -> NDArray[np.float32]:
+        """The vector of an unknown word (dim,)."""
+        if self.unknown != "mean":
+            return np.zeros(self.vectors.dim, np.float32)
+        total = np.zeros(self.vectors.dim)
+        for start in range(0, len(self.vectors), _BLOCK):
+            total += np.asarray(self.vectors.matrix[start : start + _BLOCK], np.float64).sum(axis=0)
+        return (total / len(self.vectors)).astype(np.float32)
+
+    def _read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.array(self.vectors.matrix[rows], np.float32)
+
+
+def unit(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Rows at length one; zero where there is no direction."""
+    inverse = _inverse_lengths(rows)
+    live = np.isfinite(inverse)
+    return np.where(live[:, None], rows, 0) * np.where(live, inverse, 0)[:, None].astype(np.float32)
+
+
+def cosines(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """The cosine of each row of `x` with the same row of `y` (n,)."""
+    return np.asarray(np.einsum("nd,nd->n", unit(x).astype(np.float64), unit(y).astype(np.float64)))
+
+
+def _inverse_lengths(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """One over the length of each row (n,); not finite for rows that have no direction."""
+    lengths = np.linalg.norm(np.asarray(rows, np.float32), axis=1)
+    live = (lengths > 0) & (lengths < np.inf)
+    return np.asarray(np.divide(1, lengths, out=np.full(len(rows), np.inf, np.float32), where=live))

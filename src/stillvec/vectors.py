@@ -115,7 +115,8 @@ class WordVectors:
                 begin, end = starts[first], starts[first] + held[some].sum()
                 block = np.asarray(self.matrix[rows[begin:end]], np.float32)
                 sums[some] = np.add.reduceat(block, starts[first : first + 4096] - begin, axis=0)
-        return sums / np.maximum(held, 1)[:, None].astype(np.float32)
+        sums /= np.maximum(held, 1)[:, None].astype(np.float32)
+        return sums
 
     def subset(self, words: Iterable[str]) -> WordVectors:
         """The same vectors for some of the words, in the order given."""
@@ -140,9 +141,13 @@ class WordVectors:
 
     @cached_property
     def _norms(self) -> NDArray[np.float32]:
-        blocks = (np.asarray(self.matrix[i : i + _BLOCK], np.float32) for i in range(0, len(self), _BLOCK))
+        blocks = (np.asarray(self.matrix[i : i + _BLOCK], np.float32) for i in self._starts())
         norms = np.concatenate([np.linalg.norm(block, axis=1) for block in blocks])
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
+
+    def _starts(self) -> range:
+        """Where blocks of rows begin: one, even where there are no rows, as numpy joins no empty list."""
+        return range(0, max(1, len(self)), _BLOCK)
 
     def _cosines(self, vector: NDArray[Any]) -> NDArray[np.float32]:
         wanted = np.asarray(vector, np.float32)
@@ -151,12 +156,14 @@ class WordVectors:
         length = float(np.linalg.norm(wanted))
         if length:
             wanted = wanted / length
-        dots = [np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ wanted for i in range(0, len(self), _BLOCK)]
+        dots = [np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ wanted for i in self._starts()]
         return np.asarray(np.concatenate(dots) / self._norms)
 
     def _best(self, scores: NDArray[np.float32], k: int, left_out: set[int]) -> list[tuple[str, float]]:
         if k < 1:
             raise CallError(f"At least one neighbour must be asked for, and k is {k}.")
+        if not len(scores):
+            return []
         wanted = min(k + len(left_out), len(scores))
         top = np.argpartition(-scores, wanted - 1)[:wanted]
         top = top[np.lexsort((top, -scores[top]))]

@@ -53,15 +53,17 @@ def trailing_numbers(line: bytes) -> int:
 def blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
     """The lines of a stream, some megabytes at a time, without the spaces fastText ends them with."""
     left = b""
+    blank: list[bytes] = []  # held back: bad lines, but not at the end of a file
     while chunk := stream.read(_BLOCK):
         left, lines = _cut(left + chunk)
+        lines = blank + lines
+        blank = []
+        while lines and not lines[-1]:
+            blank.append(lines.pop())
         if lines:
             yield lines
-    rest = [line.rstrip(b" \r") for line in left.split(b"\n")]
-    while rest and not rest[-1]:
-        rest.pop()
-    if rest:
-        yield rest
+    if last := left.rstrip(b" \r"):
+        yield [*blank, last]
 
 
 def read_rows(
@@ -133,7 +135,7 @@ def _slow(lines: Sequence[bytes], dim: int, rows: Rows) -> tuple[list[bytes], ND
         word, *fields = line.rsplit(b" ", dim)
         wanted = f"{rows.where(len(rows) + i)}: a word and {dim} numbers are wanted, and"
         if len(fields) < dim:
-            raise FormatError(f"{wanted} the line has {len(line.split()):,} fields.")
+            raise FormatError(f"{wanted} the line has {len(line.split(b' ')) if line else 0:,} fields.")
         bad = next((field for field in fields if not NUMBER.fullmatch(field)), None)
         if bad is not None:
             raise FormatError(f"{wanted} {bad.decode(errors='replace')!r} stands where a number should.")

@@ -1,0 +1,177 @@
+"""nearest, analogy and convert, from the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stillvec import Vocabulary, WordVectors
+from stillvec.cli import main, show
+from stillvec.formats import load, save
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    words = ["king", "queen", "man", "woman", "雪", "[bold]"]
+    matrix = [[1, 1, 0], [1, 0, 1], [0.1, 1, 0], [0.1, 0, 1], [-1, 0.5, 0.2], [-1, -1, -1]]
+    save(WordVectors(Vocabulary(words, range(6, 0, -1)), np.array(matrix, np.float32)), tmp_path / "v")
+    return tmp_path / "v"
+
+
+def test_nearest_prints_words_and_cosines_in_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nearest", str(folder), "king", "-k", "2"]) == 0
+    assert capsys.readouterr().out == "nearest to king\n  word   cosine\n  man    0.7740\n  queen  0.5000\n"
+
+
+def test_nearest_gives_each_word_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nearest", str(folder), "king", "雪"]) == 0
+    out = capsys.readouterr().out
+    assert "nearest to king" in out
+    assert "nearest to 雪" in out
+
+
+def test_nearest_speaks_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nearest", str(folder), "king", "-k", "1", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["vectors"] == str(folder)
+    assert said["nearest"] == {"king": [{"word": "man", "cosine": pytest.approx(0.7740, abs=1e-4)}]}
+
+
+def test_an_unknown_word_is_one_sentence_and_exit_code_1(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["nearest", str(folder), "king", "quen"]) == 1
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert told == "stillvec: The vectors have no word 'quen'; did you mean 'queen'?\n"
+
+
+def test_k_of_zero_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nearest", str(folder), "king", "-k", "0"]) == 1
+    assert "k is 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
+def test_analogy_finds_the_queen(folder: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
+    assert main(["analogy", str(folder), "man", "king", "woman", "-k", "1", "--method", method]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "man is to king as woman is to"
+    assert lines[1].split() == ["word", method]
+    assert lines[2].split()[0] == "queen"
+
+
+def test_analogy_speaks_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analogy", str(folder), "man", "king", "woman", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["question"] == ["man", "king", "woman"]
+    assert said["method"] == "3cosadd"
+    assert said["answers"][0]["word"] == "queen"
+
+
+def test_a_wrong_method_is_a_wrong_call(folder: Path) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["analogy", str(folder), "man", "king", "woman", "--method", "sum"])
+    assert left.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("out", "flags", "name"),
+    [
+        ("o.vec", [], "fasttext"),
+        ("o.bin", [], "word2vec-binary"),
+        ("o.bin.gz", [], "word2vec-binary"),
+        ("o.glove", [], "glove"),
+        ("o", [], "stillvec"),
+        ("o.txt", ["--format", "word2vec"], "word2vec"),
+    ],
+)
+def test_convert_writes_the_format_asked_for_or_told_by_the_ending(
+    folder: Path, capsys: pytest.CaptureFixture[str], out: str, flags: list[str], name: str
+) -> None:
+    path = folder.parent / out
+    assert main(["convert", str(folder), str(path), *flags]) == 0
+    size = sum(file.stat().st_size for file in ([*path.iterdir()] if path.is_dir() else [path]))
+    assert capsys.readouterr().out == f"wrote {path}: 6 words x 3, {size:,} bytes, format {name}\n"
+    back = load(path, format=name)
+    assert back.words == load(folder).words
+    np.testing.assert_array_equal(back.matrix, load(folder).matrix)
+
+
+def test_convert_asks_for_a_format_where_the_ending_does_not_tell(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", str(folder), str(folder.parent / "o.txt")]) == 1
+    assert "say --format stillvec|fasttext|word2vec|word2vec-binary|glove" in capsys.readouterr().err
+
+
+def test_convert_names_the_nearest_format(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "nowhere", str(folder.parent / "o"), "--format", "glov"]) == 1
+    assert "did you mean 'glove'" in capsys.readouterr().err
+
+
+def test_convert_reads_the_format_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "v").write_text("2 3\nice 1 2\nfire 3 4\n")
+    assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--from", "word2vec"]) == 1
+    assert "v:2: a word and 3 numbers" in capsys.readouterr().err
+
+
+def test_convert_replaces_spaces_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(WordVectors(Vocabulary(["new york", "ice"], [5, 4]), np.eye(2)), tmp_path / "v")
+    call = ["convert", str(tmp_path / "v"), str(tmp_path / "o.bin")]
+    assert main(call) == 1
+    assert "'new york' holds a space" in capsys.readouterr().err
+    assert main([*call, "--replace-space", "_"]) == 0
+    assert load(tmp_path / "o.bin").words == ("new_york", "ice")
+    assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--replace-space", "_"]) == 0
+    assert load(tmp_path / "o").vocabulary.counts.tolist() == [5, 4]
+
+
+@pytest.mark.parametrize("char", ["", " ", "\n"])
+def test_a_space_cannot_be_replaced_by_nothing_or_a_space(
+    folder: Path, capsys: pytest.CaptureFixture[str], char: str
+) -> None:
+    assert main(["convert", str(folder), str(folder.parent / "o.bin"), "--replace-space", char]) == 1
+    assert "--replace-space takes" in capsys.readouterr().err
+
+
+def test_replacing_spaces_never_makes_two_words_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(WordVectors(["new york", "new_york"], np.eye(2)), tmp_path / "v")
+    assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--replace-space", "_"]) == 1
+    assert "'new york' is the other word 'new_york'" in capsys.readouterr().err
+
+
+def test_plain_tables_align_wide_characters_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    show.table("words", ("word", "count"), [("雪", 1234), ("e\u0301a", 5)])
+    assert capsys.readouterr().out == "words\n  word  count\n  雪    1,234\n  e\u0301a        5\n"
+
+
+def test_an_empty_table_is_its_head(capsys: pytest.CaptureFixture[str]) -> None:
+    show.table("nothing", ("word", "count"), [])
+    assert capsys.readouterr().out == "nothing\n  word  count\n"
+
+
+def test_a_terminal_gets_rich_and_words_are_not_markup(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show.table("odd [red]words", ("word", "cosine"), [("[bold]", 0.5)])
+    show.note("wrote [bold]")
+    out = capsys.readouterr().out
+    assert "[bold]" in out.splitlines()[-1]
+    assert "[red]" in out
+    assert "│" in out or "┃" in out
+
+
+def test_without_rich_a_terminal_gets_plain_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    show.table("t", ("a",), [("x",)])
+    assert capsys.readouterr().out == "t\n  a\n  x\n"

@@ -1,0 +1,231 @@
+"""`WordVectors` against scipy, gensim and slow loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, cosine
+
+from stillvec import Vocabulary, WordVectors
+from stillvec.errors import CallError, VocabularyError
+
+
+@pytest.fixture(scope="module")
+def vectors() -> WordVectors:
+    matrix = np.random.default_rng(3).normal(size=(200, 12)).astype(np.float32)
+    return WordVectors(Vocabulary([f"w{i}" for i in range(200)], range(200, 0, -1)), matrix)
+
+
+@pytest.fixture(scope="module")
+def keyed(vectors: WordVectors) -> KeyedVectors:
+    theirs = KeyedVectors(vectors.dim)
+    theirs.add_vectors(list(vectors.words), np.array(vectors.matrix))
+    return theirs
+
+
+def slow_mean(vectors: WordVectors, words: list[str]) -> NDArray[np.float64]:
+    known = [vectors[word].astype(np.float64) for word in words if word in vectors]
+    return np.mean(known, axis=0) if known else np.zeros(vectors.dim)
+
+
+def test_similarity_is_scipys_cosine(vectors: WordVectors) -> None:
+    for a, b in [("w0", "w1"), ("w5", "w199"), ("w7", "w7")]:
+        assert vectors.similarity(a, b) == pytest.approx(1 - cosine(vectors[a], vectors[b]), abs=1e-6)
+
+
+def test_similarity_with_a_zero_vector_is_zero() -> None:
+    assert WordVectors(["a", "b"], [[0, 0], [1, 2]]).similarity("a", "b") == 0
+
+
+def test_nearest_agrees_with_all_cosines(vectors: WordVectors) -> None:
+    cosines = 1 - cdist(vectors["w17"][None], vectors.matrix, "cosine")[0]
+    order = [row for row in np.argsort(-cosines) if row != 17][:15]
+    found = vectors.nearest("w17", k=15)
+    assert [word for word, _ in found] == [f"w{row}" for row in order]
+    assert [score for _, score in found] == pytest.approx(cosines[order].tolist(), abs=1e-6)
+
+
+def test_nearest_agrees_with_gensim(vectors: WordVectors, keyed: KeyedVectors) -> None:
+    for word in ("w0", "w99", "w199"):
+        theirs = keyed.most_similar(word, topn=10)
+        ours = vectors.nearest(word, k=10)
+        assert [w for w, _ in ours] == [w for w, _ in theirs]
+        assert [s for _, s in ours] == pytest.approx([s for _, s in theirs], abs=1e-5)
+
+
+def test_nearest_of_a_vector_finds_the_word_itself_first(vectors: WordVectors) -> None:
+    assert vectors.nearest(3 * vectors["w42"], k=1) == [("w42", pytest.approx(1, abs=1e-6))]
+
+
+def test_nearest_leaves_out_the_word_and_what_is_excluded(vectors: WordVectors) -> None:
+    first, second, third = (word for word, _ in vectors.nearest("w3", k=3))
+    assert [w for w, _ in vectors.nearest("w3", k=2, exclude=[first, "unheard-of"])] == [second, third]
+
+
+def test_nearest_gives_all_there_are_when_more_are_asked_for(vectors: WordVectors) -> None:
+    assert len(vectors.nearest("w3", k=10_000)) == 199
+
+
+def test_nearest_ranks_the_zero_vector_with_cosine_zero() -> None:
+    vectors = WordVectors(["a", "zero", "opposite"], [[1, 0], [0, 0], [-1, 0]])
+    assert vectors.nearest("a", k=2) == [("zero", 0.0), ("opposite", -1.0)]
+
+
+def test_nearest_among_no_words_is_nothing() -> None:
+    assert WordVectors([], np.zeros((0, 3), np.float32)).nearest(np.ones(3), k=2) == []
+
+
+def test_nearest_needs_a_positive_k(vectors: WordVectors) -> None:
+    with pytest.raises(CallError, match="k is 0"):
+        vectors.nearest("w1", k=0)
+
+
+def test_nearest_reads_a_large_matrix_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, vectors: WordVectors
+) -> None:
+    whole = vectors.nearest("w17", k=20)
+    monkeypatch.setattr("stillvec.vectors._BLOCK", 7)
+    again = WordVectors(vectors.vocabulary, vectors.matrix).nearest("w17", k=20)
+    assert [w for w, _ in again] == [w for w, _ in whole]
+
+
+def test_a_query_vector_of_another_length_is_refused(vectors: WordVectors) -> None:
+    with pytest.raises(CallError, match="12 numbers"):
+        vectors.nearest(np.ones(5))
+
+
+def test_analogy_by_sums_agrees_with_gensim(vectors: WordVectors, keyed: KeyedVectors) -> None:
+    theirs = keyed.most_similar(positive=["w2", "w3"], negative=["w1"], topn=20)
+    ours = vectors.analogy("w1", "w2", "w3", k=20)
+    assert [word for word, _ in ours] == [word for word, _ in theirs]
+
+
+def test_analogy_by_products_agrees_with_gensim(vectors: WordVectors, keyed: KeyedVectors) -> None:
+    for a, b, c in [("w1", "w2", "w3"), ("w50", "w60", "w70")]:
+        theirs = keyed.most_similar_cosmul(positive=[b, c], negative=[a], topn=10)
+        ours = vectors.analogy(a, b, c, k=10, method="3cosmul")
+        assert [word for word, _ in ours] == [word for word, _ in theirs]
+
+
+def test_analogy_by_products_is_the_formula_of_levy_and_goldberg(vectors: WordVectors) -> None:
+    [(word, score)] = vectors.analogy("w1", "w2", "w3", method="3cosmul")
+    a, b, c = ((1 + vectors.similarity(word, w)) / 2 for w in ("w1", "w2", "w3"))
+    assert score == pytest.approx(b * c / (a + 0.001), rel=1e-5)
+
+
+def test_analogy_never_answers_with_its_question() -> None:
+    vectors = WordVectors(["a", "b", "c", "far"], [[1, 0.1], [1, 0.2], [1, 0.3], [-1, 0]])
+    assert [word for word, _ in vectors.analogy("a", "b", "c", k=4)] == ["far"]
+
+
+def test_an_unknown_analogy_method_gets_the_nearest_name(vectors: WordVectors) -> None:
+    with pytest.raises(CallError, match="did you mean '3cosadd'"):
+        vectors.analogy("w1", "w2", "w3", method="3cosad")
+
+
+def test_encode_is_the_mean_of_the_known_words(vectors: WordVectors) -> None:
+    texts = ["w1 w2 unknown w3", "", "nothing known here", "w9", "w1 w1 w2", "W5, w6!", "  "]
+    words = [["w1", "w2", "w3"], [], [], ["w9"], ["w1", "w1", "w2"], ["w5", "w6"], []]
+    expected = np.stack([slow_mean(vectors, some) for some in words])
+    np.testing.assert_allclose(vectors.encode(texts), expected, atol=1e-6)
+
+
+def test_encode_many_texts_agrees_with_a_slow_loop(vectors: WordVectors) -> None:
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(0, 4, 9000)  # more filled texts than one block of 4,096
+    words = [[f"w{i}" for i in rng.integers(0, 230, length)] for length in lengths]
+    encoded = vectors.encode([" ".join(some) for some in words])
+    expected = np.stack([slow_mean(vectors, some) for some in words])
+    np.testing.assert_allclose(encoded, expected, atol=1e-5)
+
+
+def test_encode_of_no_texts_is_an_empty_table(vectors: WordVectors) -> None:
+    assert vectors.encode([]).shape == (0, 12)
+
+
+def test_encode_of_one_text_is_one_vector(vectors: WordVectors) -> None:
+    np.testing.assert_array_equal(vectors.encode("w1 w2"), vectors.encode(["w1 w2"])[0])
+
+
+def test_vectors_cannot_be_changed(vectors: WordVectors) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.matrix[0, 0] = 1
+
+
+def test_a_vector_taken_out_may_be_changed_without_changing_the_vectors(vectors: WordVectors) -> None:
+    before = vectors.matrix[4].copy()
+    taken, several = vectors["w4"], vectors[["w4", "w5"]]
+    taken[:] = 0
+    several[:] = 0
+    np.testing.assert_array_equal(vectors.matrix[4], before)
+
+
+def test_the_callers_array_stays_writable() -> None:
+    matrix = np.ones((1, 2), np.float32)
+    WordVectors(["a"], matrix)
+    matrix[0, 0] = 2
+
+
+def test_lower_cased_vectors_answer_for_capitals() -> None:
+    vectors = WordVectors(["paris", "rome"], [[1, 2], [3, 4]])
+    assert "Paris" in vectors
+    np.testing.assert_array_equal(vectors["PARIS"], [1, 2])
+    assert [word for word, _ in vectors.nearest("Paris", k=5)] == ["rome"]
+
+
+def test_cased_vectors_keep_capitals_apart() -> None:
+    vectors = WordVectors(["Paris", "paris"], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(vectors["Paris"], [1, 2])
+    assert "PARIS" not in vectors
+
+
+def test_several_words_give_their_rows_in_order(vectors: WordVectors) -> None:
+    np.testing.assert_array_equal(vectors[["w9", "w2", "w9"]], vectors.matrix[[9, 2, 9]])
+    assert vectors[[]].shape == (0, 12)
+
+
+def test_an_unknown_word_is_named_with_a_near_one() -> None:
+    with pytest.raises(VocabularyError, match=r"no word 'snwo'.*did you mean 'snow'"):
+        WordVectors(["snow", "fire"], np.eye(2))["snwo"]
+
+
+def test_a_subset_keeps_vectors_counts_and_order(vectors: WordVectors) -> None:
+    some = vectors.subset(["w9", "w2"])
+    assert some.words == ("w9", "w2")
+    assert some.vocabulary.counts.tolist() == [191, 198]
+    assert some.vocabulary.lowercase is True
+    np.testing.assert_array_equal(some.matrix, vectors.matrix[[9, 2]])
+
+
+def test_a_subset_of_nothing_is_empty(vectors: WordVectors) -> None:
+    assert vectors.subset([]).matrix.shape == (0, 12)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (1, 2), (2,), (2, 2, 1)])
+def test_a_matrix_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(CallError, match=r"2 words need a matrix"):
+        WordVectors(["a", "b"], np.zeros(shape))
+
+
+def test_whole_numbers_become_floats_and_half_stays_half() -> None:
+    assert WordVectors(["a"], [[1, 2]]).matrix.dtype == np.float32
+    assert WordVectors(["a"], np.ones((1, 2), np.float16)).matrix.dtype == np.float16
+    assert WordVectors(["a"], np.ones((1, 2), np.float16))["a"].dtype == np.float32
+
+
+def test_a_memory_mapped_matrix_is_not_copied(tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.ones((3, 2), np.float32))
+    mapped = np.load(tmp_path / "m.npy", mmap_mode="r")
+    vectors = WordVectors(["a", "b", "c"], mapped)
+    assert isinstance(vectors.matrix, np.memmap)
+    assert np.shares_memory(vectors.matrix, mapped)
+
+
+def test_vectors_iterate_over_their_words_and_say_what_they_are(vectors: WordVectors) -> None:
+    assert list(vectors) == list(vectors.words)
+    assert len(vectors) == 200
+    assert repr(vectors) == "WordVectors(200 words x 12)"

@@ -46,6 +46,10 @@ def test_records_without_the_field_are_passed_over_if_others_have_it(tmp_path: P
     assert _read(tmp_path / "a.jsonl", _lines({"id": 1}, {"text": None}, {"text": "x"}, {})) == ["x"]
 
 
+def test_half_a_surrogate_pair_in_json_is_replaced(tmp_path: Path) -> None:
+    assert _read(tmp_path / "a.jsonl", '{"text": "a \\ud800 b\\u0000c"}') == ["a \ufffd b c"]
+
+
 def test_an_unknown_field_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"'txt' is nowhere in .*a\.jsonl; did you mean 'text'"):
         _read(tmp_path / "a.jsonl", _lines({"id": 1, "text": "x"}), field="txt")

@@ -7,6 +7,8 @@ import gzip
 import lzma
 import tracemalloc
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,18 @@ There were a king with a large jaw and a queen with a plain face,
 on the throne of England; there were a king with a large jaw and
 a queen with a fair face, on the throne of France.
 """
+
+
+@contextmanager
+def peak_memory() -> Iterator[list[int]]:
+    """Gives a list that holds, afterwards, the most bytes that Python had."""
+    peak: list[int] = []
+    tracemalloc.start()
+    try:
+        yield peak
+        peak.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
 
 
 def _read(folder: Path, content: bytes, name: str = "a.txt", **how: object) -> list[str]:
@@ -91,6 +105,13 @@ def test_strict_refuses_what_is_not_utf8_with_its_place(tmp_path: Path) -> None:
         _read(tmp_path, b"fine\nx\xe9\n", strict=True)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_half_a_pair_of_a_marked_encoding_is_placed(encoding: str, tmp_path: Path) -> None:
+    content = "ab\n\ud800c".encode(encoding, "surrogatepass")
+    with pytest.raises(CorpusError, match=rf"byte {len('xab_'.encode(encoding + '-le'))} \(line 2\)"):
+        _read(tmp_path, content, strict=True)
+
+
 def test_a_report_tells_what_was_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo")
     (tmp_path / "b.txt").write_text("three")
@@ -135,12 +156,10 @@ def test_a_line_of_five_megabytes_is_cut_in_bounded_memory(tmp_path: Path) -> No
     (tmp_path / "a.txt").write_text(sentence * (5_000_000 // len(sentence)))
     corpus = Corpus(tmp_path / "a.txt")
     next(corpus.paragraphs())
-    tracemalloc.start()
-    longest = max(map(len, corpus.paragraphs()))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with peak_memory() as peak:
+        longest = max(map(len, corpus.paragraphs()))
     assert LONGEST // 2 < longest <= LONGEST
-    assert peak < 3_000_000
+    assert peak[0] < 3_000_000
     assert set(corpus.sentences()) == {sentence.strip()}
 
 
@@ -149,12 +168,11 @@ def test_a_line_of_two_hundred_megabytes_is_cut_in_bounded_memory(tmp_path: Path
     with open(tmp_path / "a.txt", "w") as stream:
         for _ in range(200):
             stream.write("unbroken words " * 66_667)
-    tracemalloc.start()
-    lengths = [len(paragraph) for paragraph in Corpus(tmp_path / "a.txt").paragraphs()]
-    _, peak = tracemalloc.get_traced_memory()
+    with peak_memory() as peak:
+        lengths = [len(paragraph) for paragraph in Corpus(tmp_path / "a.txt").paragraphs()]
     assert max(lengths) <= LONGEST
     assert sum(lengths) > 199_000_000
-    assert peak < 5_000_000
+    assert peak[0] < 5_000_000
 
 
 def test_a_block_that_never_ends_is_cut(tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ def test_the_memory_of_a_dump_does_not_grow_with_its_pages(tmp_path: Path) -> No
     (tmp_path / "a.xml").write_text(_dump(*[_page(f"{n} {LONG}") for n in range(10_000)]))
     corpus = Corpus(tmp_path / "a.xml")
     next(corpus.paragraphs())
+    assert not tracemalloc.is_tracing()
     tracemalloc.start()
     assert sum(1 for _ in corpus.paragraphs()) == 10_000
     _, peak = tracemalloc.get_traced_memory()

@@ -29,12 +29,13 @@ def decode(opened: Opened, tally: Tally) -> Iterator[str]:
     for piece in pieces:
         text = held + piece
         held = "\r" if text.endswith("\r") else ""  # its \n may come with the next piece
-        yield _normal(text[:-1] if held else text)
+        yield normal(text[:-1] if held else text)
     if held:
         yield "\n"
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
+    """The same text with \\n as the only line break, no byte order marks, and spaces for NULs."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\x00" in text:
@@ -68,13 +69,18 @@ def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: Tall
 
 def _decode_marked(opened: Opened, encoding: str, tally: Tally) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
-    line, offset = 1, 0
+    unit = len("a".encode(f"{encoding}-le"))
+    line, fed = 1, 0
     for chunk in opened.chunks:
+        offset = max(
+            unit, fed - len(decoder.getstate()[0])
+        )  # of this text's first byte; the mark has one unit
         text = decoder.decode(chunk)
         if wrong := text.count("\ufffd"):
-            before = text.count("\n", 0, text.index("\ufffd"))
-            tally.replaced(2 * wrong, opened.name, line + before, offset)
-        line, offset = line + text.count("\n"), offset + len(chunk)
+            before = text[: text.index("\ufffd")]
+            byte = offset + len(before.encode(f"{encoding}-le"))
+            tally.replaced(unit * wrong, opened.name, line + before.count("\n"), byte)
+        line, fed = line + text.count("\n"), fed + len(chunk)
         yield text
     yield decoder.decode(b"", final=True)
 

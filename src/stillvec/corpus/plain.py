@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Iterator
 
 from stillvec.corpus.archives import HEAD, Opened
-from stillvec.corpus.decoding import LONGEST, cut, decode, lines
+from stillvec.corpus.decoding import LONGEST, cut, decode, lines, normal
 from stillvec.corpus.reading import CorpusSettings, ParagraphMode, Tally
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _WIDEST = 100  # characters a hard-wrapped line may have
 _NARROWEST = 30  # shorter ones are lists and verses rather than wrapped prose
 _STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
@@ -27,10 +29,11 @@ def read_plain(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterat
 
 def paragraphs_of(text: str, mode: ParagraphMode) -> Iterator[str]:
     """The paragraphs of a text that is already in memory: a field of a record, or a string of the user's."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "\x00" in text:
-        text = text.replace("\x00", " ")
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a pair, as "\\ud800" in JSON gives it, which no tokenizer would take
+        text = _HALF_PAIR.sub("\ufffd", text)
+    text = normal(text)
     yield from _paragraphs(iter(text.split("\n")), mode, text)
 
 

@@ -77,7 +77,7 @@ def _best(lookup: Lookup, questions: NDArray[np.int64], limit: int) -> NDArray[n
     """
     words, place = np.unique(questions, return_inverse=True)
     place = place.reshape(-1, 3)
-    units = lookup.units(words)  # (w, dim)
+    units = unit(lookup.take(words))  # (w, dim)
     answer = np.zeros(len(questions), np.int64)
     best = np.full(len(questions), -np.inf, np.float32)
     width = int(np.clip(_TABLE // len(words), 256, 8192))

@@ -35,11 +35,11 @@ class Lookup:
         dead = known[~np.isfinite(_inverse_lengths(self._read(known)))]
         return np.where(np.isin(rows, dead), -1, rows)
 
-    def units(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of rows at length one (n, dim); the policy's vector for -1."""
+    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of rows (n, dim); the policy's vector for -1."""
         taken = self._read(np.maximum(rows, 0))
         taken[rows < 0] = self.filler
-        return unit(taken)
+        return taken
 
     @cached_property
     def filler(self) -> NDArray[np.float32]:
@@ -63,8 +63,15 @@ def unit(rows: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def cosines(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """The cosine of each row of `x` with the same row of `y` (n,)."""
-    return np.asarray(np.einsum("nd,nd->n", unit(x).astype(np.float64), unit(y).astype(np.float64)))
+    """The cosine of each row of `x` with the same row of `y` (n,); 0 where one has no direction.
+
+    Rounded to what the sum can hold, so that the cosine of a word with itself is the same for all words.
+    """
+    both = [rows.astype(np.float64) for rows in (x, y)]
+    lengths = np.linalg.norm(both[0], axis=1) * np.linalg.norm(both[1], axis=1)
+    live = (lengths > 0) & (lengths < np.inf)
+    products = np.einsum("nd,nd->n", *both)
+    return np.asarray(np.divide(products, lengths, out=np.zeros(len(x)), where=live).round(12))
 
 
 def _inverse_lengths(rows: NDArray[Any]) -> NDArray[np.float32]:

@@ -29,7 +29,7 @@ class Similarity:
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         left, right = (lookup.rows([pair[side] for pair in items.texts]) for side in (0, 1))
         covered = (left >= 0) & (right >= 0)
-        return Answers(covered, {"spearman": cosines(lookup.units(left), lookup.units(right))})
+        return Answers(covered, {"spearman": cosines(lookup.take(left), lookup.take(right))})
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling

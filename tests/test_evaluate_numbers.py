@@ -182,3 +182,11 @@ def test_a_paired_difference_finds_the_better_set_and_none_between_equals(tmp_pa
     assert paired_difference(bad, good, folder, resamples=200).value == -better.value
     with pytest.raises(CallError, match="second"):
         paired_difference(good, bad, folder, ["secnd"])
+
+
+def test_a_paired_difference_is_taken_on_the_items_both_know(tmp_path: Path) -> None:
+    full = random_vectors()
+    folder = similarity_folder(tmp_path, gold_of(full, 0.3))
+    assert paired_difference(full, full.subset(full.words[:30]), folder, resamples=20) == (0, 0, 0)
+    with pytest.raises(CallError, match="no two pairs"):
+        paired_difference(full, WordVectors(["foreign"], [[1.0]]), folder)

@@ -207,6 +207,8 @@ def test_a_wrong_header_of_vectors_is_refused(folder: Path, header: bytes, said:
         (b"a\t1\nb\t1\n", "has 3 rows and vocabulary.tsv 2 words"),
         (b"a\t1\nb\nc\t1\n", r"vocabulary\.tsv:2: a word, a tab and a count"),
         (b"a\t1\nb\t1\t2\nc\t1\n", r"vocabulary\.tsv:2: a word, a tab and a count"),
+        (b"a\t1\n\t1\nc\t1\n", r"vocabulary\.tsv:2: a word, a tab and a count"),
+        (b"a\t1\t2\n3\nc\t1\n", r"vocabulary\.tsv:1: a word, a tab and a count"),
         (b"a\t1\nb\tx\nc\t1\n", r"vocabulary\.tsv:2: a word, a tab and a count"),
         (b"a\t1\nb\t1\na\t1\n", r"vocabulary\.tsv:3: the word 'a' came before, at .*vocabulary\.tsv:1"),
         (b"a\t1\nb\t1\nc\t1", r"vocabulary\.tsv:3: the last line does not end"),

@@ -9,12 +9,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError
+from stillvec.errors import FormatError, VocabularyError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.rows import check_numbers, encoded_words
@@ -26,6 +26,7 @@ VERSION = 1
 _MANIFEST, _VECTORS, _WORDS, _STATISTICS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors",
 )  # fmt: skip
+_NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
 _LOOKED_AT = 1 << 22  # numbers looked at for NaN on opening; all of them would undo the memory map
 
 
@@ -130,31 +131,34 @@ def _part(path: Path, name: str) -> Path:
 
 
 def _read_vocabulary(file: Path, lowercase: bool | None) -> Vocabulary:
+    raw = file.read_bytes()
     try:
-        text = file.read_bytes().decode()
+        text = raw.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{file} is not UTF-8 ({error}).") from error
-    lines = text.split("\n")
-    if lines.pop():
-        raise FormatError(f"{file}:{len(lines) + 1}: the last line does not end; the file is cut short.")
-    words, counts = _columns(file, [line.split("\t") for line in lines])
-    if len(set(words)) < len(words):
+    if raw and not raw.endswith(b"\n"):
+        last = raw.count(b"\n") + 1
+        raise FormatError(f"{file}:{last}: the last line does not end; the file is cut short.")
+    fields = text[:-1].replace("\n", "\t").split("\t") if raw else []
+    words, counts = fields[::2], fields[1::2]
+    whole = raw.translate(None, _NOT_PARTING) == b"\t\n" * len(words)
+    if not whole or "" in words or not all(map(str.isdecimal, counts)):
+        _name_bad_line(file, text)
+    try:
+        return Vocabulary(words, map(int, counts), lowercase=lowercase)
+    except VocabularyError:
         first: dict[str, int] = {}
         row = next(row for row, word in enumerate(words) if first.setdefault(word, row) != row)
-        raise FormatError(
-            f"{file}:{row + 1}: the word {words[row]!r} came before, at {file}:{first[words[row]] + 1}."
-        )
-    return Vocabulary(words, counts, lowercase=lowercase)
+        before = f"{file}:{first[words[row]] + 1}"
+        raise FormatError(f"{file}:{row + 1}: the word {words[row]!r} came before, at {before}.") from None
 
 
-def _columns(file: Path, pairs: list[list[str]]) -> tuple[list[str], list[int]]:
-    bad = next((row for row, pair in enumerate(pairs) if len(pair) != 2 or not pair[1].isdecimal()), None)
-    if bad is not None:
-        line = "\t".join(pairs[bad])
-        raise FormatError(
-            f"{file}:{bad + 1}: a word, a tab and a count are wanted, and the line is {line!r}."
-        )
-    return [word for word, _ in pairs], [int(count) for _, count in pairs]
+def _name_bad_line(file: Path, text: str) -> NoReturn:
+    lines = [line.split("\t") for line in text.split("\n")]
+    bad = (i for i, line in enumerate(lines) if len(line) != 2 or not line[0] or not line[1].isdecimal())
+    row = next(bad)
+    line = "\t".join(lines[row])
+    raise FormatError(f"{file}:{row + 1}: a word, a tab and a count are wanted, and the line is {line!r}.")
 
 
 def _check_finite(file: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:

@@ -44,7 +44,11 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
     """A stream to a file that appears whole or not at all, compressed if its ending says so."""
-    with atomic_file(path) as part, _OPENERS.get(path.suffix.lower(), open)(part, "wb") as stream:
+    ending = path.suffix.lower()
+    settings = (
+        {"compresslevel": 6} if ending == ".gz" else {}
+    )  # as gzip itself; Python's 9 takes five times longer
+    with atomic_file(path) as part, _OPENERS.get(ending, open)(part, "wb", **settings) as stream:
         yield stream
 
 

@@ -15,7 +15,7 @@ from stillvec.formats.streams import reading, writing
 from stillvec.formats.text import header, read_header
 from stillvec.vectors import WordVectors
 
-_BLOCK = 1 << 23  # bytes read at once
+_BLOCK = 1 << 21  # bytes read at once
 _FLOAT = np.dtype("<f4")
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import CallError, FormatError, StillvecError
-from stillvec.formats import FORMATS, load, save
+from stillvec.formats import FORMATS, load, save, streams
 
 ENDINGS = {"fasttext": ".vec"}  # the one format that is known by its name
 ODD = [
@@ -160,6 +163,31 @@ def test_an_old_result_is_replaced_and_survives_a_failure(tmp_path: Path, name: 
         save(WordVectors(["x", "y\n", "z"], MATRIX), tmp_path / "v", format=name)
     assert load(tmp_path / "v", format=name).words == ("d", "e", "f")
     assert [each.name for each in tmp_path.iterdir()] == ["v"]
+
+
+class FullDisk(io.BytesIO):
+    """A file that exists and takes not one byte more."""
+
+    def __init__(self, path: Path, mode: str, **settings: object) -> None:
+        super().__init__()
+        path.write_bytes(b"half")
+
+    def write(self, content: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@file_formats
+def test_a_full_disk_leaves_the_old_file_and_no_half_one(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "v.gz"
+    save(WordVectors(["a", "b", "c"], MATRIX), path, format=name)
+    with monkeypatch.context() as patch:
+        patch.setitem(streams._OPENERS, ".gz", FullDisk)
+        with pytest.raises(OSError, match="No space left"):
+            save(WordVectors(["d", "e", "f"], MATRIX), path, format=name)
+    assert load(path, format=name).words == ("a", "b", "c")
+    assert [each.name for each in tmp_path.iterdir()] == ["v.gz"]
 
 
 @every_format

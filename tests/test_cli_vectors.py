@@ -41,9 +41,7 @@ def test_nearest_speaks_json(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert said["nearest"] == {"king": [{"word": "man", "cosine": pytest.approx(0.7740, abs=1e-4)}]}
 
 
-def test_an_unknown_word_is_one_sentence_and_exit_code_1(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_word_is_one_sentence_and_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nearest", str(folder), "king", "quen"]) == 1
     out, told = capsys.readouterr()
     assert out == ""
@@ -138,9 +136,7 @@ def test_a_space_cannot_be_replaced_by_nothing_or_a_space(
     assert "--replace-space takes" in capsys.readouterr().err
 
 
-def test_replacing_spaces_never_makes_two_words_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replacing_spaces_never_makes_two_words_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(WordVectors(["new york", "new_york"], np.eye(2)), tmp_path / "v")
     assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--replace-space", "_"]) == 1
     assert "'new york' is the other word 'new_york'" in capsys.readouterr().err

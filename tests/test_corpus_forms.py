@@ -149,9 +149,7 @@ def test_conllu_gives_its_paragraphs(tmp_path: Path) -> None:
 
 
 def test_conllu_without_paragraphs_or_texts_gives_its_forms_a_sentence_each(tmp_path: Path) -> None:
-    first = _conllu(
-        ("1", "Vamos", "_"), ("2-3", "al", "_"), ("2", "a", "_"), ("3", "el", "_"), ("3.1", "no", "_")
-    )
+    first = _conllu(("1", "Vamos", "_"), ("2-3", "al", "_"), ("2", "a", "_"), ("3", "el", "_"), ("3.1", "no", "_"))
     second = _conllu(("1", "mar", "SpaceAfter=No"), ("2", ".", "_"))
     assert _read(tmp_path / "a.conllu", f"{first}\n\n{second}\n\n") == ["Vamos al", "mar."]
 

@@ -70,9 +70,7 @@ def test_white_space_around_is_lost_and_inside_is_kept() -> None:
 
 
 _TEXTS = st.lists(
-    st.sampled_from(
-        [*"aZé5. !?…।。\"')]“(\n\u3000", " ", " ", ". ", "Mr.", "U.S.", "The ", "said", "...", "[1]"]
-    )
+    st.sampled_from([*"aZé5. !?…।。\"')]“(\n\u3000", " ", " ", ". ", "Mr.", "U.S.", "The ", "said", "...", "[1]"])
 )
 
 

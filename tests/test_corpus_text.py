@@ -51,9 +51,7 @@ def _read(folder: Path, content: bytes, name: str = "a.txt", **how: object) -> l
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_every_line_break_and_marked_encoding_is_understood(
-    newline: str, encoding: str, tmp_path: Path
-) -> None:
+def test_every_line_break_and_marked_encoding_is_understood(newline: str, encoding: str, tmp_path: Path) -> None:
     content = newline.join(["Grüße", "", " 世界 ", "end"]).encode(encoding)
     assert _read(tmp_path, content) == ["Grüße", "世界", "end"]
 
@@ -246,8 +244,6 @@ def test_a_file_that_is_only_called_an_archive_is_named(suffix: str, tmp_path: P
     ],
 )
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
-def test_a_file_that_is_no_text_is_refused_with_a_cure(
-    content: bytes, said: str, name: str, tmp_path: Path
-) -> None:
+def test_a_file_that_is_no_text_is_refused_with_a_cure(content: bytes, said: str, name: str, tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=rf"Text was wanted, and .*{name} is .*{said}"):
         _read(tmp_path, gzip.compress(content) if name.endswith("gz") else content, name)

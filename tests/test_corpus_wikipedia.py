@@ -156,9 +156,7 @@ def test_the_packaged_sample_of_wikipedia_becomes_clean_prose(sample: Path) -> N
     text = "\n".join(Corpus(sample).paragraphs())
     assert 420_000 < len(text.split()) < 445_000
     assert "Anarchism is a political philosophy that advocates self-governed societies" in text
-    assert not re.search(
-        r"\[\[|\]\]|\{\{|\}\}|''|<ref|&nbsp;|thumb\||^[*#:|!=]|style=|\n\n", text, re.MULTILINE
-    )
+    assert not re.search(r"\[\[|\]\]|\{\{|\}\}|''|<ref|&nbsp;|thumb\||^[*#:|!=]|style=|\n\n", text, re.MULTILINE)
 
 
 def test_the_prose_has_the_words_that_a_parser_finds(sample: Path) -> None:
@@ -170,6 +168,4 @@ def test_the_prose_has_the_words_that_a_parser_finds(sample: Path) -> None:
     reference = Counter(re.findall(r"\w+", str(parser.parse(article).strip_code())))
     ours = Counter(re.findall(r"\w+", " ".join(plain_paragraphs(article, MEDIA))))
     assert (ours - reference).total() < 0.01 * ours.total()
-    assert (
-        ours & reference
-    ).total() > 0.8 * reference.total()  # the parser keeps captions, lists and headings
+    assert (ours & reference).total() > 0.8 * reference.total()  # the parser keeps captions, lists and headings

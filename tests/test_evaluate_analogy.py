@@ -61,9 +61,7 @@ def test_the_accuracy_is_that_of_gensim(tmp_path: Path, lower: bool, restrict: i
     theirs = keyed(vectors.dim)
     theirs.add_vectors(list(vectors.words), np.array(vectors.matrix))
     path = analogy_folder(tmp_path, google_form()) / "analogy" / "google.txt"
-    wanted, sections = theirs.evaluate_word_analogies(
-        str(path), restrict_vocab=restrict, case_insensitive=lower
-    )
+    wanted, sections = theirs.evaluate_word_analogies(str(path), restrict_vocab=restrict, case_insensitive=lower)
     task = Analogy(restrict)
     answers = task.answer(Lookup(vectors), task.read(path))
     right = answers.values["accuracy"]
@@ -97,14 +95,9 @@ def test_the_words_of_the_question_and_zero_vectors_are_no_answers(tmp_path: Pat
 
 def test_unknown_words_are_skipped_or_stood_in_for(tmp_path: Path) -> None:
     vectors = structured_vectors(True, dim=60, others=20, noise=0.0)
-    text = (
-        google_form()
-        + "\nAthens Greece Missing Egypt\nAthens Greece Cairo Missing\nMissing Greece Cairo Egypt\n"
-    )
+    text = google_form() + "\nAthens Greece Missing Egypt\nAthens Greece Cairo Missing\nMissing Greece Cairo Egypt\n"
     folder = analogy_folder(tmp_path, text)
-    scores = {
-        policy: evaluate(vectors, folder, unknown=policy).scores[0] for policy in ("skip", "mean", "zero")
-    }
+    scores = {policy: evaluate(vectors, folder, unknown=policy).scores[0] for policy in ("skip", "mean", "zero")}
     n = 5 * 4 + 4 * 3
     assert {(s.n_items, s.n_covered) for s in scores.values()} == {(n + 3, n)}
     assert scores["skip"].value == 1
@@ -113,9 +106,7 @@ def test_unknown_words_are_skipped_or_stood_in_for(tmp_path: Path) -> None:
 
 
 def test_a_table_is_read_by_its_header_and_types_are_sections(tmp_path: Path) -> None:
-    rows = [
-        f"{i},{'JJ_JJR'},{a},{b},{c},{d}" for i, (a, b) in enumerate(PLURALS) for c, d in PLURALS if a != c
-    ]
+    rows = [f"{i},{'JJ_JJR'},{a},{b},{c},{d}" for i, (a, b) in enumerate(PLURALS) for c, d in PLURALS if a != c]
     folder = analogy_folder(tmp_path, "\n".join([",type,word1,word2,word3,target", *rows]), "msr.csv")
     (score,) = evaluate(structured_vectors(True, dim=60, others=20, noise=0.0), folder).scores
     assert (score.dataset, score.value, score.n_items) == ("msr", 1, 12)

@@ -58,9 +58,7 @@ def folder(tmp_path: Path) -> Path:
         ("indexed.csv", b",word1,word2,similarity\n0,ice,snow,9\n1,cat,dog,8.5\n"),
     ],
 )
-def test_a_similarity_file_may_have_tabs_spaces_commas_a_header(
-    tmp_path: Path, name: str, content: bytes
-) -> None:
+def test_a_similarity_file_may_have_tabs_spaces_commas_a_header(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     items = Similarity().read(tmp_path / name)
     assert items.texts == (("ice", "snow"), ("cat", "dog"))
@@ -84,9 +82,7 @@ def test_a_similarity_file_may_have_tabs_spaces_commas_a_header(
         ("sentences", "a.csv", b"one,two,3\nthree,four,much\n", 2),
     ],
 )
-def test_a_broken_file_is_named_with_its_line(
-    tmp_path: Path, task: str, name: str, content: bytes, line: int
-) -> None:
+def test_a_broken_file_is_named_with_its_line(tmp_path: Path, task: str, name: str, content: bytes, line: int) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DatasetError) as caught:
         TASKS[task]().read(tmp_path / name)
@@ -194,9 +190,7 @@ def test_sif_needs_counts_and_only_the_test_part_is_scored(folder: Path) -> None
         ("sts.test", "pearson"),
     ]
     (folder / "sentences" / "sts.test.csv").unlink()
-    assert {s.dataset for s in evaluate(vectors(), folder, ["sentences"], resamples=10).scores} == {
-        "sts.train"
-    }
+    assert {s.dataset for s in evaluate(vectors(), folder, ["sentences"], resamples=10).scores} == {"sts.train"}
 
 
 def test_sentences_without_known_words_follow_the_policy(folder: Path) -> None:
@@ -226,9 +220,7 @@ def test_what_is_not_defined_is_null_in_json(tmp_path: Path) -> None:
 
 
 def test_a_report_gives_the_scores_of_one_set_by_name() -> None:
-    scores = tuple(
-        Score(n, "similarity", "d", "spearman", 0.5, 0.4, 0.6, 9, 9, "skip") for n in ("one", "two")
-    )
+    scores = tuple(Score(n, "similarity", "d", "spearman", 0.5, 0.4, 0.6, 9, 9, "skip") for n in ("one", "two"))
     assert Report(scores).by("two") == (scores[1],)
     with pytest.raises(CallError, match="did you mean 'two'"):
         Report(scores).by("tow")

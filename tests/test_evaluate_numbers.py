@@ -39,8 +39,7 @@ def gold_of(vectors: WordVectors, noise: float, n: int = 300) -> str:
     pairs = generator.integers(0, len(vectors), (n, 2))
     gold = [vectors.similarity(*(vectors.words[i] for i in pair)) for pair in pairs]
     return "".join(
-        f"w{a}\tw{b}\t{g + noise * generator.standard_normal():.4f}\n"
-        for (a, b), g in zip(pairs, gold, strict=True)
+        f"w{a}\tw{b}\t{g + noise * generator.standard_normal():.4f}\n" for (a, b), g in zip(pairs, gold, strict=True)
     )
 
 
@@ -104,9 +103,7 @@ def test_similarity_is_the_spearman_of_the_cosines(tmp_path: Path) -> None:
     (score,) = evaluate(vectors, folder, resamples=100).scores
     rows = [line.split("\t") for line in (folder / "similarity/pairs.tsv").read_text().splitlines()]
     cosines = np.round([vectors.similarity(a, b) for a, b, _ in rows], 12)  # a word and itself: always 1
-    assert score.value == pytest.approx(
-        stats.spearmanr(cosines, [float(r[2]) for r in rows]).statistic, abs=1e-12
-    )
+    assert score.value == pytest.approx(stats.spearmanr(cosines, [float(r[2]) for r in rows]).statistic, abs=1e-12)
     assert (score.task, score.dataset, score.metric, score.words) == (
         "similarity",
         "pairs",
@@ -173,9 +170,7 @@ def test_a_paired_difference_finds_the_better_set_and_none_between_equals(tmp_pa
     folder = similarity_folder(tmp_path, gold_of(good, 0.3))
     similarity_folder(tmp_path, gold_of(good, 0.2, n=80), "second.tsv")
     better = paired_difference(good, bad, folder, resamples=200)
-    values = {
-        n: [s.value for s in evaluate(v, folder, resamples=0).scores] for n, v in (("g", good), ("b", bad))
-    }
+    values = {n: [s.value for s in evaluate(v, folder, resamples=0).scores] for n, v in (("g", good), ("b", bad))}
     assert better.value == pytest.approx(np.mean(values["g"]) - np.mean(values["b"]))
     assert 0 < better.low < better.value < better.high
     assert paired_difference(good, good, folder, resamples=50) == (0, 0, 0)

@@ -57,9 +57,7 @@ def test_a_file_is_replaced_only_at_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("accident", [Accident, KeyboardInterrupt])
-def test_half_a_file_is_never_left_and_the_old_one_survives(
-    tmp_path: Path, accident: type[BaseException]
-) -> None:
+def test_half_a_file_is_never_left_and_the_old_one_survives(tmp_path: Path, accident: type[BaseException]) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
     with pytest.raises(accident):
@@ -125,9 +123,7 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("accident", [Accident, KeyboardInterrupt])
-def test_half_a_folder_is_never_left_and_the_old_one_survives(
-    tmp_path: Path, accident: type[BaseException]
-) -> None:
+def test_half_a_folder_is_never_left_and_the_old_one_survives(tmp_path: Path, accident: type[BaseException]) -> None:
     target = _ours(tmp_path / "out")
     with pytest.raises(accident):
         _fail_inside(atomic_folder(target, MARKER), accident)

@@ -72,12 +72,8 @@ def test_odd_words_come_back(tmp_path: Path, name: str) -> None:
     numbers=st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=12, max_size=12),
 )
 @example(words=["new york", "a  b", " c", "d ", " "], numbers=[0.5] * 12)
-@example(
-    words=["a"], numbers=[-0.0, 1e-45, 3.4028235e38, 1.1754944e-38, 16777217.0, 0.1, 1 / 3, 5, 6, 7, 8, 9]
-)
-def test_any_words_and_numbers_come_back_or_are_refused(
-    name: str, words: list[str], numbers: list[float]
-) -> None:
+@example(words=["a"], numbers=[-0.0, 1e-45, 3.4028235e38, 1.1754944e-38, 16777217.0, 0.1, 1 / 3, 5, 6, 7, 8, 9])
+def test_any_words_and_numbers_come_back_or_are_refused(name: str, words: list[str], numbers: list[float]) -> None:
     matrix = np.array([numbers] * len(words), np.float32) * np.float32(0.5)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "v"
@@ -94,9 +90,7 @@ def test_any_words_and_numbers_come_back_or_are_refused(
 
 @every_format
 @pytest.mark.parametrize("word", ["", "a\nb", "a\tb", "\n", "\ud800"])
-def test_words_that_no_line_can_hold_are_refused_and_nothing_is_left(
-    tmp_path: Path, name: str, word: str
-) -> None:
+def test_words_that_no_line_can_hold_are_refused_and_nothing_is_left(tmp_path: Path, name: str, word: str) -> None:
     with pytest.raises(FormatError, match="was not written"):
         save(WordVectors(["ice", word, "fire"], MATRIX), tmp_path / "v", format=name)
     assert list(tmp_path.iterdir()) == []

@@ -22,9 +22,7 @@ def written(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "header", ["x 2", "2", "2 2 2", "2.0 2", "-2 2", "2 0", "", "²" + " 2", "9" * 5000 + " 2"]
-)
+@pytest.mark.parametrize("header", ["x 2", "2", "2 2 2", "2.0 2", "-2 2", "2 0", "", "²" + " 2", "9" * 5000 + " 2"])
 def test_a_bad_header_is_named(tmp_path: Path, header: str) -> None:
     with pytest.raises(FormatError, match=r"v\.txt:1: the first line"):
         load(written(tmp_path, f"{header}\nice 1 2\nfire 3 4\n"), format="word2vec")

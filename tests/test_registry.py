@@ -49,15 +49,11 @@ def test_an_optional_package_that_is_there_is_given() -> None:
 
 
 def test_an_optional_package_that_is_missing_is_named_with_its_cure() -> None:
-    with pytest.raises(
-        MissingExtra, match=r"Reading needs .*'nowhere_at_all'.*pip install 'stillvec\[zstd\]'"
-    ):
+    with pytest.raises(MissingExtra, match=r"Reading needs .*'nowhere_at_all'.*pip install 'stillvec\[zstd\]'"):
         require("nowhere_at_all.inside", "zstd", "Reading")
 
 
-def test_a_package_that_is_broken_inside_is_not_called_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_is_broken_inside_is_not_called_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "half_installed.py").write_text("import nowhere_at_all")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
@@ -139,9 +135,7 @@ def test_a_value_is_read_as_the_type_of_its_field(key: str, given: object, held:
         ("file", 3, "takes a path or none, not 3"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_with_what_is_wanted(
-    key: str, given: object, sentence: str
-) -> None:
+def test_a_value_that_cannot_be_is_refused_with_what_is_wanted(key: str, given: object, sentence: str) -> None:
     with pytest.raises(CallError) as caught:
         settings_from(Settings, {"size": 1, key: given})
     assert f"The setting {key!r} {sentence}" in str(caught.value)
@@ -160,9 +154,7 @@ def test_a_key_may_be_written_with_hyphens() -> None:
 
 
 def test_an_unknown_key_gives_the_nearest_and_says_where() -> None:
-    with pytest.raises(
-        CallError, match=r"Settings has no setting 'devise' in run\.toml; did you mean 'device'"
-    ):
+    with pytest.raises(CallError, match=r"Settings has no setting 'devise' in run\.toml; did you mean 'device'"):
         settings_from(Settings, {"size": 1, "devise": "cpu"}, where="run.toml")
 
 

@@ -84,9 +84,7 @@ def test_nearest_needs_a_positive_k(vectors: WordVectors) -> None:
         vectors.nearest("w1", k=0)
 
 
-def test_nearest_reads_a_large_matrix_in_blocks(
-    monkeypatch: pytest.MonkeyPatch, vectors: WordVectors
-) -> None:
+def test_nearest_reads_a_large_matrix_in_blocks(monkeypatch: pytest.MonkeyPatch, vectors: WordVectors) -> None:
     whole = vectors.nearest("w17", k=20)
     monkeypatch.setattr("stillvec.vectors._BLOCK", 7)
     again = WordVectors(vectors.vocabulary, vectors.matrix).nearest("w17", k=20)

@@ -327,9 +327,7 @@ def _first(text: str, at: int) -> bool:
 
 
 def _letter(text: str, at: int) -> bool:
-    return at >= 0 and (
-        _first(text, at) or _kind(text, at) == "M" or text[at : at + 1] in {"\u200c", "\u200d"}
-    )
+    return at >= 0 and (_first(text, at) or _kind(text, at) == "M" or text[at : at + 1] in {"\u200c", "\u200d"})
 
 
 def _with_final_sigma(text: str, at: int) -> str:
@@ -359,9 +357,7 @@ def _run_end(text: str, at: int) -> int:
         while _letter(text, at):
             at += 1
         joins = text[at : at + 1] in {*".·׳״"}
-        joins |= text[at : at + 1] == "'" and not (
-            text[at + 1 : at + 2] in {*"sS"} and not _letter(text, at + 2)
-        )
+        joins |= text[at : at + 1] == "'" and not (text[at + 1 : at + 2] in {*"sS"} and not _letter(text, at + 2))
         joins |= text[at : at + 1] == "," and _kind(text, at - 1) == _kind(text, at + 1) == "N"
         if not (joins and _first(text, at + 1)):
             return at

@@ -71,9 +71,7 @@ def check_replaceable(path: str | os.PathLike[str], marker: str) -> None:
     if not target.is_dir():
         raise CallError(f"The output {target} is a file, and a folder is to be written; give another name.")
     if any(target.iterdir()) and not (target / marker).exists():
-        raise CallError(
-            f"The folder {target} holds other things (no {marker}) and is left alone; give another name."
-        )
+        raise CallError(f"The folder {target} holds other things (no {marker}) and is left alone; give another name.")
 
 
 def digest(chunks: Iterator[bytes]) -> str:

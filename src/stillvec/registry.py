@@ -66,9 +66,7 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
         try:
             ready[name] = _read(value, hints[name])
         except ValueError:
-            raise CallError(
-                f"The setting {key!r}{place} takes {_described(hints[name])}, not {value!r}."
-            ) from None
+            raise CallError(f"The setting {key!r}{place} takes {_described(hints[name])}, not {value!r}.") from None
     for name, field in fields.items():
         if name not in ready and field.default is field.default_factory is dataclasses.MISSING:
             raise CallError(f"{kind.__name__}{place} needs the setting {name!r}: {_described(hints[name])}.")
@@ -92,9 +90,7 @@ def _read(value: object, wanted: Any) -> object:
 
 def _read_first(value: object, choices: tuple[Any, ...]) -> object:
     """The first type that takes the value; its own type goes first, text and paths (which take all) last."""
-    for choice in sorted(
-        choices, key=lambda choice: 2 if choice in (str, Path) else type(value) is not choice
-    ):
+    for choice in sorted(choices, key=lambda choice: 2 if choice in (str, Path) else type(value) is not choice):
         try:
             return _read(value, choice)
         except ValueError:

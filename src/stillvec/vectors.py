@@ -84,9 +84,7 @@ class WordVectors:
             query = self[query]
         return self._best(self._cosines(query), k, left_out)
 
-    def analogy(
-        self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd"
-    ) -> list[tuple[str, float]]:
+    def analogy(self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd") -> list[tuple[str, float]]:
         """What is to `c` as `b` is to `a`; Mikolov's 3CosAdd or Levy and Goldberg's 3CosMul."""
         cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
         if method == "3cosadd":

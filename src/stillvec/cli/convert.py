@@ -15,14 +15,10 @@ from stillvec.vocabulary import Vocabulary
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(FORMATS)
-    parser.add_argument(
-        "vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read"
-    )
+    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
     parser.add_argument("out", metavar="OUT", help="where to write; .gz, .bz2 and .xz compress")
     parser.add_argument("--format", metavar="NAME", help=f"{known} (default: by the ending of OUT)")
-    parser.add_argument(
-        "--from", dest="source", metavar="NAME", help="the format of VECTORS (default: by looking)"
-    )
+    parser.add_argument("--from", dest="source", metavar="NAME", help="the format of VECTORS (default: by looking)")
     parser.add_argument("--replace-space", metavar="CHAR", help="write this for a space in a word")
 
 
@@ -50,14 +46,10 @@ def _by_ending(out: Path) -> str:
 
 def _without_spaces(vectors: WordVectors, char: str) -> WordVectors:
     if not char or set(char) & set(" \t\n"):
-        raise CallError(
-            f"--replace-space takes what to write for a space, as in --replace-space _, not {char!r}."
-        )
+        raise CallError(f"--replace-space takes what to write for a space, as in --replace-space _, not {char!r}.")
     old = vectors.vocabulary
     words = [word.replace(" ", char) for word in old.words]
     for word, before in zip(words, old.words, strict=True):
         if word != before and word in old.index:
-            raise CallError(
-                f"Written with {char!r}, {before!r} is the other word {word!r}; give another character."
-            )
+            raise CallError(f"Written with {char!r}, {before!r} is the other word {word!r}; give another character.")
     return WordVectors(Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase), vectors.matrix)

@@ -30,8 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="a folder with similarity/, analogy/, sentences/ "
-        "(default: $STILLVEC_DATA, else what gensim carries)",
+        help="a folder with similarity/, analogy/, sentences/ (default: $STILLVEC_DATA, else what gensim carries)",
     )
     parser.add_argument(
         "--tasks", metavar="A,B", type=_tasks, help=f"of {', '.join(TASKS)} (default: all there is data for)"
@@ -88,9 +87,7 @@ def _tables(report: Report) -> None:
             if score.task == task:
                 rows.setdefault((score.dataset, score.metric, score.words), []).append(score)
         metrics = [*dict.fromkeys(metric for _, metric, _ in rows)]
-        ordered = sorted(
-            rows.items(), key=lambda row: (row[0][0], metrics.index(row[0][1]), row[0][2] != "own")
-        )
+        ordered = sorted(rows.items(), key=lambda row: (row[0][0], metrics.index(row[0][1]), row[0][2] != "own"))
         cells = [(_label(*key, several=len(metrics) > 1), *map(_cell, scores)) for key, scores in ordered]
         if task == "similarity":
             cells += _means([*rows.values()])

@@ -12,9 +12,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     """Print rows under their columns; numbers stand to the right."""
     given = [*rows]
     cells = [[*map(_text, row)] for row in given]
-    right = [
-        bool(given) and all(isinstance(row[i], int | float) for row in given) for i in range(len(columns))
-    ]
+    right = [bool(given) and all(isinstance(row[i], int | float) for row in given) for i in range(len(columns))]
     console = _console()
     if console is None:
         _plain_table(title, columns, cells, right)
@@ -62,9 +60,7 @@ def _plain_table(title: str, columns: Sequence[str], cells: list[list[str]], rig
 
 
 def _text(value: object) -> str:
-    return (
-        f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _width(text: str) -> int:

@@ -108,8 +108,7 @@ def _named_errors(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
 def _damaged(name: str, done: int, error: Exception) -> CorpusError:
     what = str(error).strip().rstrip(".") or type(error).__name__
     return CorpusError(
-        f"The archive {name} is damaged or cut short after {done:,} unpacked bytes ({what}); "
-        "copy or download it again."
+        f"The archive {name} is damaged or cut short after {done:,} unpacked bytes ({what}); copy or download it again."
     )
 
 

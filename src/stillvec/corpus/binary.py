@@ -23,10 +23,7 @@ _KNOWN = (  # how the bytes begin, what it is, the cure
     (b"Rar!", "a RAR archive", "unpack it"),
     (b"\x93NUMPY", "a NumPy array", "leave it out"),
     (b"\x7fELF", "a program", "leave it out"),
-    *(
-        (bytes([0x80, version]), "a pickled Python object", "export the texts first")
-        for version in range(2, 6)
-    ),
+    *((bytes([0x80, version]), "a pickled Python object", "export the texts first") for version in range(2, 6)),
 )
 _CONTROLS = bytes([*range(9), *range(14, 27), *range(28, 32)])
 _BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)

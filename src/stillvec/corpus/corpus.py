@@ -50,9 +50,7 @@ class Corpus:
     def from_texts(cls, texts: Iterable[str], *, paragraphs: ParagraphMode = "auto") -> Corpus:
         """A corpus of strings that are in memory."""
         if isinstance(texts, str):
-            raise CallError(
-                "Corpus.from_texts takes a list of texts, and one string came; put it into a list."
-            )
+            raise CallError("Corpus.from_texts takes a list of texts, and one string came; put it into a list.")
         corpus = cls.__new__(cls)
         corpus._set_up(CorpusSettings(paragraphs=paragraphs), [], tuple(texts))
         return corpus

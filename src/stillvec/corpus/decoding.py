@@ -72,9 +72,7 @@ def _decode_marked(opened: Opened, encoding: str, tally: Tally) -> Iterator[str]
     unit = len("a".encode(f"{encoding}-le"))
     line, fed = 1, 0
     for chunk in opened.chunks:
-        offset = max(
-            unit, fed - len(decoder.getstate()[0])
-        )  # of this text's first byte; the mark has one unit
+        offset = max(unit, fed - len(decoder.getstate()[0]))  # of this text's first byte; the mark has one unit
         text = decoder.decode(chunk)
         if wrong := text.count("\ufffd"):
             before = text[: text.index("\ufffd")]

@@ -105,8 +105,7 @@ def _read_table(path: Path) -> Iterator[tuple[str, str]]:
         word, _, gloss = (part.strip() for part in line.partition("\t"))
         if not (word and gloss):
             raise LexiconError(
-                f"A word, a tab and its gloss were wanted in {path}:{number}, and {line[:40]!r} came; "
-                "correct the line."
+                f"A word, a tab and its gloss were wanted in {path}:{number}, and {line[:40]!r} came; correct the line."
             )
         empty = False
         yield word, gloss

@@ -56,8 +56,7 @@ def texts_of(value: object, field: str, where: str) -> list[str]:
     for text in values:
         if text is not None and not isinstance(text, str):
             raise CorpusError(
-                f"The field {field!r} should hold text, and in {where} it holds {_kind(text)}; "
-                "give another --field."
+                f"The field {field!r} should hold text, and in {where} it holds {_kind(text)}; give another --field."
             )
     return [text for text in values if isinstance(text, str) and text]
 

@@ -81,9 +81,7 @@ _MOST_ROUNDS = 12  # of nesting
 def plain_paragraphs(wikitext: str, media: frozenset[str]) -> Iterator[str]:
     """The prose of an article, a paragraph at a time; `media` are the namespaces whose links show no text."""
     text = _REMOVED.sub("", wikitext)
-    text = _innermost(
-        _LINK, partial(_link, media), text
-    )  # before templates, which part their arguments with | too
+    text = _innermost(_LINK, partial(_link, media), text)  # before templates, which part their arguments with | too
     text = _innermost(_TEMPLATE, _template, text)
     text = _innermost(_TABLE, lambda match: "\n\n", text)
     text = _APPENDIX.sub("\n\n", text)

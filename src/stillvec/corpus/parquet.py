@@ -26,9 +26,7 @@ def read_parquet(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iter
     arrow = require("pyarrow", "parquet", "Reading Parquet")
     with _open(opened) as file:
         path = _column(file.schema_arrow, field, opened.name)
-        for batch in _batches(
-            file.iter_batches(batch_size=_ROWS, columns=[".".join(path)]), arrow, opened.name
-        ):
+        for batch in _batches(file.iter_batches(batch_size=_ROWS, columns=[".".join(path)]), arrow, opened.name):
             column = batch.column(0)
             for member in path[1:]:
                 column = require("pyarrow.compute", "parquet", "Reading Parquet").struct_field(column, member)
@@ -45,8 +43,7 @@ def _open(opened: Opened) -> Any:
     except (arrow.ArrowInvalid, OSError) as error:
         problem = str(error).partition(".")[0]
     raise CorpusError(
-        f"{opened.name} is not a Parquet file, or is cut short ({problem}); copy it again, or name it by "
-        "what it is."
+        f"{opened.name} is not a Parquet file, or is cut short ({problem}); copy it again, or name it by what it is."
     )
 
 

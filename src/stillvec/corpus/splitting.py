@@ -41,8 +41,7 @@ _BEFORE_NUMBERS = _words(  # open before a number, a roman numeral or a single l
     "ref refs tab jan feb mar apr jun jul aug sep sept oct nov dec c ver v bk"
 )
 _MAY_END = _words(  # only a typical beginning of a sentence makes it an end
-    "inc ltd co corp llc plc bros assn assoc dept univ jr sr esq phd ph.d etc al hrs oz lb lbs yd yds "
-    "misc tel"
+    "inc ltd co corp llc plc bros assn assoc dept univ jr sr esq phd ph.d etc al hrs oz lb lbs yd yds misc tel"
 )
 _MAY_END_CAPITAL = _words(  # the same, but written small they are words
     "ave blvd rd hwy sq mass conn calif fla ill mich minn miss okla ore penn tenn tex wash wis ariz ark "

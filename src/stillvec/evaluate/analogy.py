@@ -46,9 +46,7 @@ class Analogy:
         rows = [*(_table(path) if path.suffix.lower() == ".csv" else _google(path))]
         if not rows:
             raise DatasetError(f"{path}:1: four words a line are wanted, and there are none in the file.")
-        return Items(
-            tuple(words for _, words in rows), np.ones(len(rows)), tuple(section for section, _ in rows)
-        )
+        return Items(tuple(words for _, words in rows), np.ones(len(rows)), tuple(section for section, _ in rows))
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = lookup.rows([word for words in items.texts for word in words]).reshape(-1, 4)
@@ -119,9 +117,7 @@ def _table(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     rows = records(path)
     where, header = next(rows, (f"{path}:1", []))
     if not set(_COLUMNS) <= set(header):
-        raise DatasetError(
-            f"{where}: a header with {', '.join(_COLUMNS)} is wanted, and {','.join(header)!r} came."
-        )
+        raise DatasetError(f"{where}: a header with {', '.join(_COLUMNS)} is wanted, and {','.join(header)!r} came.")
     at = [header.index(name) for name in _COLUMNS]
     for where, fields in rows:
         if len(fields) != len(header) or not all(fields[i] for i in at):

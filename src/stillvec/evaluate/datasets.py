@@ -32,17 +32,13 @@ def datasets(data: str | os.PathLike[str] | None, tasks: Sequence[str] | None) -
     place = data if data is not None else os.environ.get("STILLVEC_DATA") or None
     folder = _packaged_folder() if place is None else Path(place)
     if not folder.is_dir():
-        raise CallError(
-            f"The folder of data {folder} does not exist; give one that holds similarity/, analogy/, ..."
-        )
+        raise CallError(f"The folder of data {folder} does not exist; give one that holds similarity/, analogy/, ...")
     found: list[Dataset] = []
     for task, kind in kinds.items():
         paths = kind.find(folder) if place is not None else [folder / name for name in PACKAGED.get(task, ())]
         if not paths and tasks is not None:
             source = f"The folder {folder} has" if place is not None else "The packaged datasets have"
-            raise DatasetError(
-                f"{source} no file for the task {task!r}; name a folder of data that has {task}/."
-            )
+            raise DatasetError(f"{source} no file for the task {task!r}; name a folder of data that has {task}/.")
         stems = Counter(path.stem for path in paths)
         found += [Dataset(task, path.stem if stems[path.stem] == 1 else path.name, path) for path in paths]
     if not found:

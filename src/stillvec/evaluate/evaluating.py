@@ -68,9 +68,7 @@ class _Part(NamedTuple):
     scored: NDArray[np.bool_]  # (n,) counted in the value
 
 
-def _scores(
-    dataset: Dataset, lookups: Mapping[str, Lookup], common: bool, resampling: Resampling
-) -> Iterator[Score]:
+def _scores(dataset: Dataset, lookups: Mapping[str, Lookup], common: bool, resampling: Resampling) -> Iterator[Score]:
     task = TASKS[dataset.task]()
     items = task.read(dataset.path)
     answers = {name: task.answer(lookup, items) for name, lookup in lookups.items()}
@@ -78,9 +76,7 @@ def _scores(
     for name, lookup in lookups.items():
         own = answers[name].covered
         counted = own if lookup.unknown == "skip" else own | True
-        for words, covered, scored in [_Part("own", own, counted), _Part("common", shared, shared)][
-            : 1 + common
-        ]:
+        for words, covered, scored in [_Part("own", own, counted), _Part("common", shared, shared)][: 1 + common]:
             chosen = np.flatnonzero(scored)
             for metric, (value, low, high) in task.score(items, answers[name], chosen, resampling).items():
                 yield Score(

@@ -33,9 +33,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         try:
             yield number, line.decode().removesuffix("\r")
         except UnicodeDecodeError:
-            raise DatasetError(
-                f"{path}:{number}: UTF-8 is wanted, and the line is not; convert the file."
-            ) from None
+            raise DatasetError(f"{path}:{number}: UTF-8 is wanted, and the line is not; convert the file.") from None
 
 
 def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -67,9 +65,7 @@ def records(path: Path) -> Iterator[tuple[str, list[str]]]:
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            raise DatasetError(
-                f"{path}:{start}: a CSV record is wanted, and this is none: {error}."
-            ) from None
+            raise DatasetError(f"{path}:{start}: a CSV record is wanted, and this is none: {error}.") from None
         if fields is None:
             return
         if any(field.strip() for field in fields):

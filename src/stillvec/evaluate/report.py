@@ -43,9 +43,7 @@ class Score:
         """The contract's keys and `words`; `details` where there are any. NaN is null, as JSON has no NaN."""
         fields = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details"}}
         if self.details:
-            fields["details"] = [
-                {key: _number(value) for key, value in asdict(each).items()} for each in self.details
-            ]
+            fields["details"] = [{key: _number(value) for key, value in asdict(each).items()} for each in self.details]
         return {key: _number(value) for key, value in fields.items()}
 
 
@@ -68,9 +66,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """`{"vectors": name, "scores": [...]}` for one set of vectors, a list of these for several."""
-        sets = [
-            {"vectors": name, "scores": [score.to_json() for score in self.by(name)]} for name in self.names
-        ]
+        sets = [{"vectors": name, "scores": [score.to_json() for score in self.by(name)]} for name in self.names]
         return sets[0] if len(sets) == 1 else sets
 
 

@@ -36,9 +36,7 @@ class Answers:
     """What a set of vectors answers to each item."""
 
     covered: NDArray[np.bool_]  # (n,) all that the item asks about is known
-    values: Mapping[
-        str, NDArray[Any]
-    ]  # metric → (n,); whatever stands at an item that is skipped is not looked at
+    values: Mapping[str, NDArray[Any]]  # metric → (n,); whatever stands at an item that is skipped is not looked at
 
 
 class Task(Protocol):

@@ -32,9 +32,7 @@ def read(path: Path) -> WordVectors:
 
 def write(vectors: WordVectors, path: Path) -> None:
     if not len(vectors):
-        raise FormatError(
-            f"{path} was not written: there are no words, and without a header the file would be empty."
-        )
+        raise FormatError(f"{path} was not written: there are no words, and without a header the file would be empty.")
     check_text(vectors, path, whole_numbers=True)
     with writing(path) as stream:
         write_rows(vectors, path, stream)

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
-DECIMAL = re.compile(
-    rb"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+]?\d+"
-)  # no mere whole number
+DECIMAL = re.compile(rb"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+]?\d+")  # no mere whole number
 
 _SPACE, _NEWLINE = 32, 10
 # the classes of bytes in numbers: what parts them, digit, point, sign, exponent, anything else

@@ -33,8 +33,7 @@ class Rows:
         if not np.isfinite(numbers).all():
             row = first + int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
             raise FormatError(
-                f"{self.where(row)}: the vector of {_shown(words[row - first])} "
-                "holds a number that is not finite."
+                f"{self.where(row)}: the vector of {_shown(words[row - first])} holds a number that is not finite."
             )
         if b"" in words:
             raise FormatError(f"{self.where(first + words.index(b''))}: the word is empty.")
@@ -90,13 +89,10 @@ class Rows:
             if first == row:
                 continue
             if row not in broken and first not in broken:
-                raise FormatError(
-                    f"{self.where(row)}: the word {word!r} came before, at {self.where(first)}."
-                )
+                raise FormatError(f"{self.where(row)}: the word {word!r} came before, at {self.where(first)}.")
             twice.append(row)
         warnings.warn(
-            f"{self.path}: {len(twice):,} words with broken bytes cannot be told from earlier ones "
-            "and are left out.",
+            f"{self.path}: {len(twice):,} words with broken bytes cannot be told from earlier ones and are left out.",
             StillvecWarning,
             stacklevel=4,
         )
@@ -109,9 +105,7 @@ def encoded_words(vectors: WordVectors, path: Path) -> list[bytes]:
     if "\n" in joined or "\t" in joined or "" in vectors.vocabulary.index:
         bad = next(word for word in vectors.words if not word or "\n" in word or "\t" in word)
         what = "holds a line break or a tab" if bad else "is empty"
-        raise FormatError(
-            f"{path} was not written: the word {bad!r} {what}, which no format keeps; leave it out."
-        )
+        raise FormatError(f"{path} was not written: the word {bad!r} {what}, which no format keeps; leave it out.")
     try:
         return [word.encode() for word in vectors.words]
     except UnicodeEncodeError as error:
@@ -130,9 +124,7 @@ def check_numbers(vectors: WordVectors, path: Path, dtype: type[np.floating]) ->
         good = np.isfinite(block).all(axis=1)
         if not good.all():
             word = vectors.words[first + int(np.argmin(good))]
-            raise FormatError(
-                f"{path} was not written: the vector of {word!r} holds a number that is not finite."
-            )
+            raise FormatError(f"{path} was not written: the vector of {word!r} holds a number that is not finite.")
 
 
 def _shown(word: bytes) -> str:

@@ -46,9 +46,7 @@ def read(path: Path) -> WordVectors:
             f"{file}: 'matrix' should be a table of floats, and is {matrix.dtype} of shape {matrix.shape}."
         )
     if len(matrix) != len(vocabulary):
-        raise FormatError(
-            f"{path}: {_VECTORS} has {len(matrix):,} rows and {_WORDS} {len(vocabulary):,} words."
-        )
+        raise FormatError(f"{path}: {_VECTORS} has {len(matrix):,} rows and {_WORDS} {len(vocabulary):,} words.")
     announced = (manifest.get("words", len(matrix)), manifest.get("dim", matrix.shape[1]))
     if announced != matrix.shape:
         raise FormatError(f"{path}: {_VECTORS} is of shape {matrix.shape}, and {_MANIFEST} says {announced}.")
@@ -118,9 +116,7 @@ def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     read_manifest(path)
     file = Path(path) / _STATISTICS
     if not file.exists():
-        raise FormatError(
-            f"{path} has no {_STATISTICS}: its method keeps no sums, so it cannot be merged or added to."
-        )
+        raise FormatError(f"{path} has no {_STATISTICS}: its method keeps no sums, so it cannot be merged or added to.")
     return map_tensors(file)
 
 

@@ -35,9 +35,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
         raise FormatError(f"{path} is not a whole {path.suffix} file ({error}); fetch it again.") from error
     except OSError as error:
         if error.errno is None:  # how bz2 says that a file is not its own
-            raise FormatError(
-                f"{path} is not a whole {path.suffix} file ({error}); fetch it again."
-            ) from error
+            raise FormatError(f"{path} is not a whole {path.suffix} file ({error}); fetch it again.") from error
         raise
 
 
@@ -45,9 +43,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
 def writing(path: Path) -> Iterator[IO[bytes]]:
     """A stream to a file that appears whole or not at all, compressed if its ending says so."""
     ending = path.suffix.lower()
-    settings = (
-        {"compresslevel": 6} if ending == ".gz" else {}
-    )  # as gzip itself; Python's 9 takes five times longer
+    settings = {"compresslevel": 6} if ending == ".gz" else {}  # as gzip itself; Python's 9 takes five times longer
     with atomic_file(path) as part, _OPENERS.get(ending, open)(part, "wb", **settings) as stream:
         yield stream
 

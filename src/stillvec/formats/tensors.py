@@ -33,9 +33,7 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in ordered:
         kind = _NAMES.get(array.dtype.newbyteorder("<"))
         if kind is None:
-            raise FormatError(
-                f"{path} was not written: safetensors has no numbers of type {array.dtype} ({name!r})."
-            )
+            raise FormatError(f"{path} was not written: safetensors has no numbers of type {array.dtype} ({name!r}).")
         header[name] = {"dtype": kind, "shape": [*array.shape], "data_offsets": [end, end + array.nbytes]}
         end += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -82,16 +80,10 @@ def _mapped(path: Path, name: str, entry: Any, raw: NDArray[np.uint8]) -> NDArra
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{path} is no safetensors file: its header does not describe {name!r}.") from error
     if kind not in _TYPES:
-        raise FormatError(
-            f"{path}: {name!r} is of type {kind}, which numpy does not have; save it as F16 or F32."
-        )
+        raise FormatError(f"{path}: {name!r} is of type {kind}, which numpy does not have; save it as F16 or F32.")
     if not 0 <= begin <= end <= len(raw):
-        raise FormatError(
-            f"{path} is cut short: {name!r} should end at byte {end:,} of the data, of {len(raw):,}."
-        )
+        raise FormatError(f"{path} is cut short: {name!r} should end at byte {end:,} of the data, of {len(raw):,}.")
     dtype = np.dtype(_TYPES[kind])
     if any(side < 0 for side in shape) or end - begin != dtype.itemsize * int(np.prod(shape, dtype=object)):
-        raise FormatError(
-            f"{path}: {name!r} has {end - begin:,} bytes, which is not the size of {kind} {shape}."
-        )
+        raise FormatError(f"{path}: {name!r} has {end - begin:,} bytes, which is not the size of {kind} {shape}.")
     return raw[begin:end].view(dtype).reshape(shape)

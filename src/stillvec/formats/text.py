@@ -74,9 +74,7 @@ def read_rows(
     for block in lines:
         rows.add(*(_fast(block, dim) or _slow(block, dim, rows)))
         if announced is not None and len(rows) > announced:
-            raise FormatError(
-                f"{rows.where(announced)}: the file announces {announced:,} words in line 1 and goes on."
-            )
+            raise FormatError(f"{rows.where(announced)}: the file announces {announced:,} words in line 1 and goes on.")
     if announced is not None and len(rows) < announced:
         raise FormatError(
             f"{rows.where(len(rows))}: the file ends after {len(rows):,} words and announces {announced:,} "

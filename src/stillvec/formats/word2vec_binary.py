@@ -33,8 +33,7 @@ def read(path: Path) -> WordVectors:
             chunk = stream.read(_BLOCK)
             if not chunk:
                 raise FormatError(
-                    f"{rows.where(len(rows))}: the file ends here and announces {announced:,} words; "
-                    "it is cut short."
+                    f"{rows.where(len(rows))}: the file ends here and announces {announced:,} words; it is cut short."
                 )
             buffer = left + chunk
             words, numbers, used = _records(buffer, dim, announced - len(rows))
@@ -60,9 +59,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         for first in range(0, len(words), step):
             block = np.asarray(vectors.matrix[first : first + step], _FLOAT)
             some = words[first : first + step]
-            stream.write(
-                b"".join(b"%b %b\n" % (word, row.tobytes()) for word, row in zip(some, block, strict=True))
-            )
+            stream.write(b"".join(b"%b %b\n" % (word, row.tobytes()) for word, row in zip(some, block, strict=True)))
 
 
 def _records(buffer: bytes, dim: int, wanted: int) -> tuple[list[bytes], NDArray[np.float32], int]:
@@ -76,9 +73,7 @@ def _records(buffer: bytes, dim: int, wanted: int) -> tuple[list[bytes], NDArray
         end = space + 1 + size
         if space < 0 or end > len(buffer):
             break
-        words.append(
-            buffer[position:space].lstrip(b"\n")
-        )  # word2vec.c ends a record with a line break, gensim not
+        words.append(buffer[position:space].lstrip(b"\n"))  # word2vec.c ends a record with a line break, gensim not
         numbers.append(buffer[space + 1 : end])
         position = end
     return words, np.frombuffer(b"".join(numbers), _FLOAT).reshape(-1, dim), position

@@ -18,9 +18,7 @@ class WordCounter:
     With more than `max_types` different words the rarest are forgotten, so that memory stays bounded.
     """
 
-    def __init__(
-        self, *, lowercase: bool = True, keep: Iterable[str] = (), max_types: int = 10_000_000
-    ) -> None:
+    def __init__(self, *, lowercase: bool = True, keep: Iterable[str] = (), max_types: int = 10_000_000) -> None:
         self.lowercase = lowercase
         self.keep = [fold(word, lowercase) for word in keep]
         self.max_types = max_types
@@ -40,9 +38,7 @@ class WordCounter:
 
     def _add(self, texts: Sequence[str]) -> int:
         total = 0
-        for text, encoding in zip(
-            texts, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True
-        ):
+        for text, encoding in zip(texts, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             ids = np.array(encoding.ids, np.int64)
             total += len(ids)
             self._pending.append(ids)

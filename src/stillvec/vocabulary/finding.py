@@ -96,9 +96,7 @@ def parted(words: Iterable[str]) -> list[str]:
     split = _splitter().pre_tokenize_str
     suspects = [word for word in words if not word.isalpha() and word.strip()]
     alone = [word for word in suspects if [w for w, _ in split(word)] != [word]]
-    return [
-        word for word in alone if split(word + "aa")[:1] != [(word, (0, len(word)))]
-    ]  # "l'" needs its noun
+    return [word for word in alone if split(word + "aa")[:1] != [(word, (0, len(word)))]]  # "l'" needs its noun
 
 
 def whole_end(text: str, end: int) -> int:

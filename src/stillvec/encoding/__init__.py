@@ -1,0 +1,20 @@
+"""The one pass over the teacher: marked text in, states of words and sentences out to whoever listens."""
+
+from stillvec.encoding.encoded import Encoded
+from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device
+from stillvec.encoding.prepared import Batch, Marked
+from stillvec.encoding.preparing import Load, Preparation, Preparer
+
+__all__ = [
+    "Batch",
+    "Encoded",
+    "Listener",
+    "Load",
+    "Marked",
+    "Preparation",
+    "Preparer",
+    "Progress",
+    "encode",
+    "read_batch",
+    "to_device",
+]

@@ -1,0 +1,177 @@
+"""Marked texts → rows of pieces, ready to be batched: windows for what is too long, every piece owned by one row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.teachers import PieceCutter, align
+from stillvec.vocabulary import Found
+
+Ints = NDArray[np.int64]
+_ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch is mostly padding
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Sentences and the words in them that are looked at; without `found`, the words are still to be found."""
+
+    texts: Sequence[str]
+    found: Found | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Many sentences as flat arrays. A row is a window of a sentence; most sentences are one row."""
+
+    pieces: NDArray[np.int32]  # (P,) piece ids of all sentences, one after the other
+    first_piece: Ints  # (S + 1,) where each sentence's pieces begin
+    row_sentence: Ints  # (R,) ordered
+    row_start: Ints  # (R,) first piece of the window, counted in its sentence
+    row_length: Ints  # (R,)
+    piece_row: Ints  # (P,) the one row that owns the piece
+    link_piece: Ints  # (K,) pairs piece - word, ordered by word
+    word_links: Ints  # (W,) pairs of each word
+    word_id: NDArray[np.int32]  # (W,) row in the vocabulary, -1 unknown
+    first_word: Ints  # (S + 1,) where each sentence's words begin
+    first_link: Ints  # (S + 1,)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sentences of a `Prepared`, padded: what a teacher reads at once, and which state belongs to whom."""
+
+    ids: NDArray[np.int32]  # (B, T)
+    lengths: NDArray[np.int32]  # (B,) special tokens included
+    piece_place: NDArray[np.int32]  # (P,) place of each piece in the flattened (B * T) states
+    sentence_pieces: NDArray[np.int32]  # (S,) pieces of each sentence
+    link_place: NDArray[np.int32]  # (K,) places of each word's pieces, ordered by word
+    word_links: NDArray[np.int32]  # (W,) pieces of each word
+    word_id: NDArray[np.int32]  # (W,) -1 for a word outside the vocabulary
+    word_sentence: NDArray[np.int32]  # (W,)
+
+
+def prepare(texts: Sequence[str], found: Found, cutter: PieceCutter, window: int) -> Prepared:
+    """Cut, align, and lay out windows of at most `window` pieces, special tokens included."""
+    cut = cutter.cut(texts)
+    piece, word = align(cut, found)
+    links = np.bincount(word, minlength=len(found.ids))
+    seen = links > 0  # a word whose letters the tokenizer drops has no state
+    count = len(texts)
+    words = np.bincount(found.text[seen], minlength=count)
+    sentence_links = np.bincount(found.text[word], minlength=count)
+    room = window - len(cutter.prefix) - len(cutter.suffix)
+    rows, piece_row = _windows(cut.lengths, room)
+    return Prepared(
+        cut.ids,
+        _starts(cut.lengths),
+        *rows,
+        piece_row,
+        piece,
+        links[seen],
+        found.ids[seen],
+        _starts(words),
+        _starts(sentence_links),
+    )
+
+
+def batches(prepared: Prepared, cutter: PieceCutter, pad: int, budget: int) -> Iterator[Batch]:
+    """Sentences of like length together, at most `budget` pieces with padding; no sentence is parted."""
+    specials = len(cutter.prefix) + len(cutter.suffix)
+    lengths = np.diff(prepared.first_piece)
+    rows = np.bincount(prepared.row_sentence, minlength=len(lengths))
+    longest = np.zeros(len(lengths), np.int64)
+    np.maximum.at(longest, prepared.row_sentence, prepared.row_length)
+    order = np.argsort(-longest, kind="stable")
+    order = order[lengths[order] > 0]
+    begin = 0
+    while begin < len(order):
+        width = int(longest[order[begin]]) + specials
+        taken = np.cumsum(rows[order[begin : begin + max(1, budget // width)]]) * width
+        end = begin + max(1, int(np.searchsorted(taken, budget, side="right")))
+        alike = int(np.searchsorted(-longest[order[begin:end]], -_ALIKE * (width - specials), side="right"))
+        enough = int(np.searchsorted(taken, budget // 16))
+        end = min(end, begin + max(1, alike, enough))
+        yield _batch(prepared, np.sort(order[begin:end]), cutter, pad)
+        begin = end
+
+
+def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int) -> Batch:
+    rows = ranges(*_spans(_starts(np.bincount(prepared.row_sentence)), sentences))
+    lengths = prepared.row_length[rows]
+    before, after = len(cutter.prefix), len(cutter.suffix)
+    width = int(lengths.max()) + before + after
+    ids = np.full((len(rows), width), pad, np.int32)
+    ids[:, :before] = cutter.prefix
+    start = prepared.first_piece[prepared.row_sentence[rows]] + prepared.row_start[rows]
+    row_of = np.repeat(np.arange(len(rows)), lengths)
+    column = ranges(np.zeros_like(lengths), lengths)
+    ids[row_of, column + before] = prepared.pieces[np.repeat(start, lengths) + column]
+    for offset, token in enumerate(cutter.suffix):
+        ids[np.arange(len(rows)), lengths + before + offset] = token
+
+    pieces = ranges(*_spans(prepared.first_piece, sentences))
+    here = np.full(len(prepared.row_sentence), -1, np.int64)
+    here[rows] = np.arange(len(rows))
+    owner = prepared.piece_row[pieces]
+    inside = pieces - prepared.first_piece[prepared.row_sentence[owner]] - prepared.row_start[owner]
+    place = here[owner] * width + before + inside
+    place_of = np.full(len(prepared.pieces), -1, np.int64)
+    place_of[pieces] = place
+
+    words = ranges(*_spans(prepared.first_word, sentences))
+    held = np.diff(prepared.first_word)[sentences]
+    links = place_of[prepared.link_piece[ranges(*_spans(prepared.first_link, sentences))]]
+    small = (
+        lengths + before + after,
+        place,
+        np.diff(prepared.first_piece)[sentences],
+        links,
+        prepared.word_links[words],
+        prepared.word_id[words],
+        np.repeat(np.arange(len(sentences)), held),
+    )
+    return Batch(ids, *(array.astype(np.int32) for array in small))
+
+
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """start, start + 1, … for each pair, one after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+
+
+def _spans(firsts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
+    return firsts[chosen], firsts[chosen + 1] - firsts[chosen]
+
+
+def _starts(lengths: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _windows(lengths: Ints, room: int) -> tuple[tuple[Ints, Ints, Ints], Ints]:
+    """Rows (sentence, start, length), and the row that owns each piece: where windows overlap, the more central one."""
+    if (lengths <= room).all():
+        every = np.arange(len(lengths))
+        return (every, np.zeros_like(every), lengths), np.repeat(every, lengths)
+    rows: list[tuple[int, int, int]] = []
+    owners: list[Ints] = []
+    for sentence, length in enumerate(lengths.tolist()):
+        starts = window_starts(length, room)
+        reach = [(a + b + room) // 2 for a, b in zip(starts, starts[1:], strict=False)]  # middle of each overlap
+        edges = np.diff([0, *reach, length])
+        owners.append(np.repeat(len(rows) + np.arange(len(starts)), edges))
+        rows.extend((sentence, start, min(room, length - start)) for start in starts)
+    sentence_of, start_of, length_of = np.array(rows, np.int64).T
+    return (sentence_of, start_of, length_of), np.concatenate(owners)
+
+
+def window_starts(length: int, room: int) -> list[int]:
+    """Windows of `room` pieces overlapping by a quarter at least; the last one ends where the text ends."""
+    if length <= room:
+        return [0]
+    step = max(1, room - room // 4)
+    return [*range(0, length - room, step), length - room]

@@ -1,0 +1,20 @@
+"""Methods: one file each, one paper each."""
+
+from stillvec.learners.learning import Lesson
+from stillvec.learners.listening import Finished, Learner
+from stillvec.registry import Registry
+
+LEARNERS: Registry[type[Learner]] = Registry(
+    "method",
+    {
+        "auto": "stillvec.learners.auto:Auto",
+        "aggregate": "stillvec.learners.aggregate:Aggregate",
+        "decontextualized": "stillvec.learners.decontextualized:Decontextualized",
+        "token_table": "stillvec.learners.token_table:TokenTable",
+        "whitened_context": "stillvec.learners.whitened_context:WhitenedContext",
+        "additive": "stillvec.learners.additive:Additive",
+        "dictionary": "stillvec.learners.dictionary:Dictionary",
+    },
+)
+
+__all__ = ["LEARNERS", "Finished", "Learner", "Lesson"]

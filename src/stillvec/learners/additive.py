@@ -1,0 +1,156 @@
+"""Words whose weighted mean gives the teacher's sentence vector: ridge regression on the sentences that were read.
+
+With A the sentence-by-word matrix of SIF weights a / (a + f(w)) (rows sum to one) and C the centred sentence vectors,
+`(AᵀA + λI) V = AᵀC`, solved by conjugate gradients with a diagonal preconditioner. The weights in use must be those of
+training, so each row is stored times its word's weight: the plain mean of a text's vectors is then the weighted one,
+and cosines between words do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stillvec.encoding import Encoded, Marked
+from stillvec.learners.listening import Finished, Part, PartListener, layers_of, to_numpy
+from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import Array
+from stillvec.teachers import Teacher
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class WeightedSentences:
+    """Listens for sentence vectors and the bags of words they must be made of."""
+
+    layer: str = "last"
+    smoothing: float = 1e-3  # a
+    max_sentences: int = 5_000_000  # the bags are kept; beyond this many sentences it listens no more
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
+        return None
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        return _Bags(self, teacher, vocabulary)
+
+
+class _Bags:
+    def __init__(self, part: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
+        self.layers = layers_of(part.layer, teacher.depth)
+        self.room = part.max_sentences
+        self.weights = sif_weights(vocabulary, part.smoothing)
+        device = teacher.device
+        self.device_weights = torch.from_numpy(self.weights.astype(np.float32)).to(device)
+        self.products = torch.zeros(len(vocabulary), teacher.dim, device=device)  # AᵀC, C not yet centred
+        self.total = torch.zeros(teacher.dim, dtype=torch.float64, device=device)
+        self.words: list[Array] = []
+        self.shares: list[Array] = []
+        self.lengths: list[Array] = []
+
+    def update(self, encoded: Encoded) -> None:
+        if self.room <= 0:
+            return
+        batch = encoded.batch
+        known = np.flatnonzero(batch.word_id >= 0)
+        words, sentence = batch.word_id[known], batch.word_sentence[known]
+        shares = self.weights[words]
+        sums = np.bincount(sentence, shares, minlength=len(batch.sentence_pieces))
+        shares = (shares / sums[sentence]).astype(np.float32)
+        lengths = np.bincount(sentence, minlength=len(sums)).astype(np.int32)
+        self.words.append(words.astype(np.int32))
+        self.shares.append(shares)
+        self.lengths.append(lengths[lengths > 0])
+        self.room -= len(self.lengths[-1])
+
+        device = self.products.device
+        vectors = torch.stack([encoded.sentences(layer) for layer in self.layers]).mean(0)  # (S, D)
+        masses = self.device_weights[encoded.known_id]
+        whole = torch.zeros(len(vectors), device=device).index_add_(0, encoded.known_sentence, masses)
+        parts = (masses / whole[encoded.known_sentence])[:, None] * vectors[encoded.known_sentence]
+        self.products.index_add_(0, encoded.known_id, parts)
+        self.total += (vectors * (whole > 0)[:, None]).sum(0, dtype=torch.float64)
+
+    def arrays(self) -> dict[str, Array]:
+        return {
+            "sum:products": to_numpy(self.products),
+            "total:vector": to_numpy(self.total),
+            "bag:words": _end_to_end(self.words, np.int32),
+            "bag:shares": _end_to_end(self.shares, np.float32),
+            "bag:lengths": _end_to_end(self.lengths, np.int32),
+        }
+
+
+@dataclass(frozen=True)
+class Additive:
+    layer: str = "last"
+    ridge: float = 0.1  # λ
+    smoothing: float = 1e-3
+    directions: int = 0  # first principal directions taken out
+    iterations: int = 12
+
+    def parts(self) -> dict[str, Part]:
+        return {"sentences": WeightedSentences(self.layer, self.smoothing)}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        kept = heard["sentences"]
+        matrix, error = solve_additive(kept, self.ridge, self.iterations)
+        if self.directions:
+            centred = matrix - matrix.mean(0)
+            _, vectors = np.linalg.eigh(centred.T @ centred)
+            top = vectors[:, -self.directions :]
+            matrix = centred - centred @ top @ top.T
+        weights = sif_weights(kept.vocabulary, self.smoothing).astype(np.float32)
+        return Finished(WordVectors(kept.vocabulary, matrix * weights[:, None]), {"residual": error})
+
+
+def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
+    """a / (a + f(w)) (Arora et al. 2017)."""
+    return np.asarray(smoothing / (smoothing + vocabulary.frequencies()))
+
+
+def solve_additive(kept: Statistics, ridge: float, iterations: int) -> tuple[Array, float]:
+    """The ridge solution (V, D) and the relative residual it ended with."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    a, mass, diagonal = _bag_matrix(kept, device)
+    sentences = max(len(kept["bag:lengths"]), 1)
+    mean = torch.from_numpy(np.asarray(kept["total:vector"] / sentences, np.float32)).to(device)
+    goal = torch.from_numpy(np.array(kept["sum:products"])).to(device) - mass[:, None] * mean
+    transposed = a.t().to_sparse_csr()
+    scale = 1 / (diagonal + ridge)[:, None]
+    found = scale * goal
+    rest = goal - (transposed @ (a @ found) + ridge * found)
+    step = ahead = scale * rest
+    strength = (rest * ahead).sum(0)
+    for _ in range(iterations):
+        pushed = transposed @ (a @ step) + ridge * step
+        length = strength / (step * pushed).sum(0).clamp_min(1e-30)
+        found = found + length * step
+        rest = rest - length * pushed
+        ahead = scale * rest
+        now = (rest * ahead).sum(0)
+        step = ahead + now / strength.clamp_min(1e-30) * step
+        strength = now
+    error = float(rest.norm() / goal.norm().clamp_min(1e-30))
+    return to_numpy(found), error
+
+
+def _bag_matrix(kept: Statistics, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """A as a sparse matrix (S, V), its column sums and the diagonal of AᵀA."""
+    words, shares, lengths = kept["bag:words"], kept["bag:shares"], kept["bag:lengths"]
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    shape = (len(lengths), len(kept.vocabulary))
+    places = torch.from_numpy(np.stack([sentence, words.astype(np.int64)]))
+    bags = torch.sparse_coo_tensor(places, torch.from_numpy(np.array(shares)), shape, device=device).coalesce()
+    column, values = bags.indices()[1], bags.values()
+    mass = torch.zeros(shape[1], device=device).index_add_(0, column, values)
+    diagonal = torch.zeros(shape[1], device=device).index_add_(0, column, values**2)
+    return bags.to_sparse_csr(), mass, diagonal
+
+
+def _end_to_end(arrays: list[Array], dtype: type) -> Array:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)

@@ -1,0 +1,31 @@
+"""Aggregated static embeddings (Bommasani et al. 2020): a word is the pool of its states over its contexts.
+
+`s_w = g({f(piece states of w in c) : c a context of w})`, f over pieces, g over contexts, at one layer or the mean of a
+range of layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillvec.learners.listening import Finished, Part, WordStates, word_means
+from stillvec.statistics import Statistics
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    layer: str = "last"
+    pieces: str = "mean"  # mean, first, last, max, min
+    contexts: str = "mean"  # mean, max, min
+
+    def parts(self) -> dict[str, Part]:
+        return {"states": WordStates(self.layer, self.pieces, self.contexts)}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        means = word_means(heard["states"])
+        matrix = np.mean([*means.values()], axis=0, dtype=np.float32)
+        return Finished(WordVectors(heard["states"].vocabulary, matrix), {"layers": sorted(means)})

@@ -1,0 +1,62 @@
+"""Words through the teacher without a corpus, bare or in templates (the `_word` rows of Zheng et al. 2022).
+
+For each template the teacher's mean output over the whole text is taken, the mean over the vocabulary removed (that is
+what the template itself says) and rows made unit; the templates' rows are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillvec.encoding import Marked
+from stillvec.errors import CallError
+from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, unit, word_means
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+TEMPLATES = ("{}", "what is {}?", "the meaning of {} is")
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """Listens to each word of the vocabulary in one template."""
+
+    template: str = "{}"
+    layer: str = "last"
+
+    def __post_init__(self) -> None:
+        if self.template.count("{}") != 1:
+            raise CallError(f"A template has one {{}} where the word goes, and {self.template!r} came.")
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
+        return in_chunks((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        return WordStates(self.layer).listen(teacher, vocabulary)
+
+
+@dataclass(frozen=True)
+class Decontextualized:
+    templates: tuple[str, ...] = TEMPLATES
+    layer: str = "last"
+
+    def parts(self) -> dict[str, Part]:
+        return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        first = next(iter(heard.values()))
+        return Finished(WordVectors(first.vocabulary, template_mean(heard.values())))
+
+
+def template_mean(heard: Iterator[Statistics] | object) -> np.ndarray:  # type: ignore[type-arg]
+    """Mean over templates of unit(centred mean output)."""
+    rows = []
+    for each in heard:  # type: ignore[attr-defined]
+        matrix = np.mean([*word_means(each).values()], axis=0, dtype=np.float32)
+        rows.append(unit(matrix - matrix.mean(0)))
+    return np.mean(rows, axis=0, dtype=np.float32)

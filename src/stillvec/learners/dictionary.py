@@ -1,0 +1,59 @@
+"""Words through their dictionary glosses: the teacher's mean output over each definition, averaged over senses.
+
+Knowledge from outside the corpus: results that use it are reported apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillvec.corpus import read_dictionary
+from stillvec.encoding import Marked
+from stillvec.errors import LexiconError
+from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, word_means
+from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import Array
+from stillvec.teachers import Teacher
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Glosses:
+    source: str = "wordnet"
+    layer: str = "last"
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
+        pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.source))
+        return in_chunks((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        return WordStates(self.layer).listen(teacher, vocabulary)
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    source: str = "wordnet"
+    layer: str = "last"
+
+    def parts(self) -> dict[str, Part]:
+        return {"glosses": Glosses(self.source, self.layer)}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        matrix, defined = gloss_means(heard["glosses"], self.source)
+        return Finished(WordVectors(heard["glosses"].vocabulary, matrix), {"defined": int(defined.sum())})
+
+
+def gloss_means(heard: Statistics, source: str) -> tuple[Array, Array]:
+    """(V, D) mean over a word's glosses, and which words have one; the others get the mean of those that do."""
+    defined = heard["sum:contexts"] > 0
+    if not defined.any():
+        raise LexiconError(
+            f"The dictionary {source} defines none of the {len(defined):,} words; is it of their language?"
+        )
+    matrix = np.mean([*word_means(heard).values()], axis=0, dtype=np.float32)
+    matrix[~defined] = matrix[defined].mean(0)
+    return matrix, defined

@@ -1,0 +1,157 @@
+"""What learners share: the parts they listen with, the choice of layers, the tables that add up during a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stillvec.encoding import Encoded, Listener, Marked
+from stillvec.errors import CallError
+from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import Array
+from stillvec.teachers import Teacher
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Found, Vocabulary
+
+
+class PartListener(Listener, Protocol):
+    """A listener that can say what it heard."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Named as `statistics` wants them."""
+
+
+class Part(Protocol):
+    """One thing to listen for. Parts compare by their settings: equal ones, of several learners, listen once."""
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
+        """Texts of its own for the teacher to read, or None: it listens to the corpus."""
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        """Begin to listen."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Vectors, and what the learner decided on the way."""
+
+    vectors: WordVectors
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+
+class Learner(Protocol):
+    """A method: settings, parts that listen, and what to make of what they heard."""
+
+    def parts(self) -> dict[str, Part]:
+        """What it listens for, by name."""
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        """Vectors from the statistics of its parts."""
+
+
+def layers_of(layer: str, depth: int) -> tuple[int, ...]:
+    """`last`, `3`, `-2` (the last but one), `3-6`, `all`."""
+    text = str(layer).strip()
+    if text == "last":
+        return (depth,)
+    if text == "all":
+        return tuple(range(depth + 1))
+    first, dash, last = text.partition("-") if not text.startswith("-") else (text, "", "")
+    try:
+        low = int(first)
+        low, high = (depth + 1 + low if low < 0 else low), (int(last) if dash else None)
+    except ValueError:
+        raise CallError(f"A layer is a number, 'last', 'all' or a range such as 3-6, and {layer!r} came.") from None
+    high = low if high is None else high
+    if not 0 <= low <= high <= depth:
+        raise CallError(f"The teacher has layers 0 (input) to {depth} (last), and {layer!r} was asked for.")
+    return tuple(range(low, high + 1))
+
+
+@dataclass(frozen=True)
+class WordStates:
+    """Listens for the states of words: pieces pooled, then contexts pooled, a table a layer."""
+
+    layer: str = "last"
+    pieces: str = "mean"
+    contexts: str = "mean"
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
+        return None
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        return _WordTables(self, teacher, len(vocabulary))
+
+
+class _WordTables:
+    def __init__(self, part: WordStates, teacher: Teacher, words: int) -> None:
+        if part.contexts not in ("mean", "max", "min"):
+            raise CallError(f"There is no context pooling {part.contexts!r}; known are mean, max, min.")
+        self.part = part
+        self.layers = layers_of(part.layer, teacher.depth)
+        self.kind = "sum" if part.contexts == "mean" else part.contexts
+        empty = {"sum": 0.0, "max": -torch.inf, "min": torch.inf}[self.kind]
+        shape = (words, teacher.dim)
+        self.tables = {layer: torch.full(shape, empty, device=teacher.device) for layer in self.layers}
+        self.heard = torch.zeros(words, dtype=torch.int64, device=teacher.device)
+
+    def update(self, encoded: Encoded) -> None:
+        ids = encoded.known_id
+        self.heard.index_add_(0, ids, torch.ones_like(ids))
+        for layer, table in self.tables.items():
+            states = encoded.words(layer, self.part.pieces)[encoded.known]
+            if self.kind == "sum":
+                table.index_add_(0, ids, states)
+            else:
+                table.index_reduce_(0, ids, states, "amax" if self.kind == "max" else "amin")
+
+    def arrays(self) -> dict[str, Array]:
+        tables = {f"{self.kind}:layer-{layer}": to_numpy(table) for layer, table in self.tables.items()}
+        return tables | {"sum:contexts": to_numpy(self.heard)}
+
+
+def to_numpy(tensor: Tensor) -> Array:
+    return np.asarray(tensor.cpu().numpy())
+
+
+def word_means(heard: Statistics, layers: Iterable[int] | None = None) -> dict[int, Array]:
+    """Layer → (V, D): the pooled states that `WordStates` heard."""
+    found: dict[int, Array] = {}
+    contexts = np.maximum(heard["sum:contexts"], 1)[:, None].astype(np.float32)
+    for name, table in heard.arrays.items():
+        kind, _, label = name.partition(":")
+        if label.startswith("layer-"):
+            found[int(label[6:])] = table / contexts if kind == "sum" else np.where(np.isfinite(table), table, 0)
+    return found if layers is None else {layer: found[layer] for layer in layers}
+
+
+def marked_whole(texts: Sequence[str], rows: Sequence[int] | Array) -> Marked:
+    """Texts that, each as a whole, stand for one word."""
+    every = np.arange(len(texts), dtype=np.int32)
+    lengths = np.fromiter(map(len, texts), np.int32, len(texts))
+    return Marked(texts, Found(np.asarray(rows, np.int32), np.zeros_like(lengths), lengths, every))
+
+
+def in_chunks(pairs: Iterable[tuple[int, str]], size: int = 4096) -> Iterator[Marked]:
+    """(row, text) pairs → marked chunks."""
+    rows: list[int] = []
+    texts: list[str] = []
+    for row, text in pairs:
+        rows.append(row)
+        texts.append(text)
+        if len(texts) == size:
+            yield marked_whole(texts, rows)
+            rows, texts = [], []
+    if texts:
+        yield marked_whole(texts, rows)
+
+
+def unit(matrix: Array) -> Array:
+    """Rows of length one; a zero row stays zero."""
+    lengths: Any = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.asarray(matrix / np.where(lengths > 0, lengths, 1))

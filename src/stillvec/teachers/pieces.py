@@ -1,0 +1,73 @@
+"""Cuts texts into the teacher's pieces, as the teacher expects its text, with character offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import TeacherError
+
+_PROBE = "house"  # a word any tokenizer knows how to cut
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of several texts, one after the other; special tokens are not among them."""
+
+    ids: NDArray[np.int32]  # (P,)
+    starts: NDArray[np.int32]  # (P,) first character in the text
+    ends: NDArray[np.int32]  # (P,) one past the last
+    lengths: NDArray[np.int64]  # (T,) pieces of each text
+
+
+class PieceCutter:
+    """A tokenizer without its padding, truncation and special tokens; these are put around each window by us.
+
+    Byte-level tokenizers cut a word after a space and at the start of a text differently; where that is so, a space is
+    put before the text, so that a word's pieces do not depend on its place.
+    """
+
+    def __init__(self, backend: Any, *, first: Sequence[int] | None = None) -> None:
+        backend.no_padding()
+        backend.no_truncation()
+        self._backend = backend
+        self.prefix, self.suffix = _special_tokens(backend)
+        if first is not None and not self.prefix:
+            self.prefix = tuple(first)
+        backend.encode_special_tokens = True  # "[SEP]" in a corpus is text
+        self.lead = " " if self._needs_space() else ""
+
+    def cut(self, texts: Sequence[str]) -> Pieces:
+        batch = [self.lead + text for text in texts] if self.lead else texts
+        encodings = self._backend.encode_batch(batch, add_special_tokens=False)
+        lists = [encoding.ids for encoding in encodings]
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        total = int(lengths.sum())
+        ids = np.fromiter(chain.from_iterable(lists), np.int32, total)
+        offsets = chain.from_iterable(chain.from_iterable(encoding.offsets for encoding in encodings))
+        spans = np.fromiter(offsets, np.int32, 2 * total).reshape(-1, 2) - len(self.lead)
+        return Pieces(ids, spans[:, 0].copy(), spans[:, 1].copy(), lengths)
+
+    def _ids(self, text: str) -> list[int]:
+        return list(self._backend.encode(text, add_special_tokens=False).ids)
+
+    def _needs_space(self) -> bool:
+        bare, spaced, twice = self._ids(_PROBE), self._ids(f" {_PROBE}"), self._ids(f"{_PROBE} {_PROBE}")
+        return bare != spaced and twice == bare + spaced
+
+
+def _special_tokens(backend: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What the tokenizer puts before and after a text: BERT [CLS] … [SEP], XLNet … <sep><cls>, Llama <s> …"""
+    plain = backend.encode(_PROBE, add_special_tokens=False).ids
+    whole = backend.encode(_PROBE, add_special_tokens=True).ids
+    for before in range(len(whole) - len(plain) + 1):
+        if plain and whole[before : before + len(plain)] == plain:
+            return tuple(whole[:before]), tuple(whole[before + len(plain) :])
+    raise TeacherError(
+        f"The tokenizer cuts {_PROBE!r} into other pieces when special tokens are added; it cannot serve."
+    )

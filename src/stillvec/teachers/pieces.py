@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -29,21 +30,23 @@ class PieceCutter:
     """A tokenizer without its padding, truncation and special tokens; these are put around each window by us.
 
     Byte-level tokenizers cut a word after a space and at the start of a text differently; where that is so, a space is
-    put before the text, so that a word's pieces do not depend on its place.
+    put before the text, so that a word's pieces do not depend on its place. `segments` are those special tokens that
+    stand in a segment of their own: XLNet's <cls> is in segment 2.
     """
 
     def __init__(self, backend: Any, *, first: Sequence[int] | None = None) -> None:
         backend.no_padding()
         backend.no_truncation()
-        self._backend = backend
         self.prefix, self.suffix = _special_tokens(backend)
+        whole = backend.encode(_PROBE)
+        self.segments = {token: kind for token, kind in zip(whole.ids, whole.type_ids, strict=True) if kind}
         if first is not None and not self.prefix:
             self.prefix = tuple(first)
-        backend.encode_special_tokens = True  # "[SEP]" in a corpus is text
+        self._backend = _deaf_to_special_tokens(backend)  # "[SEP]" in a corpus is text
         self.lead = " " if self._needs_space() else ""
 
     def cut(self, texts: Sequence[str]) -> Pieces:
-        batch = [self.lead + text for text in texts] if self.lead else texts
+        batch = [self.lead + text if text else text for text in texts] if self.lead else texts
         encodings = self._backend.encode_batch(batch, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
@@ -71,3 +74,23 @@ def _special_tokens(backend: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     raise TeacherError(
         f"The tokenizer cuts {_PROBE!r} into other pieces when special tokens are added; it cannot serve."
     )
+
+
+def _deaf_to_special_tokens(backend: Any) -> Any:
+    """Unigram models hold special tokens among their pieces and would find them in a text: there they are renamed."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import Unigram
+
+    if isinstance(backend.model, Unigram):
+        told = json.loads(backend.to_str())
+        special = {token["content"] for token in told["added_tokens"] if token["special"]}
+        for token in told["added_tokens"]:
+            token["content"] = _unwritten(token["content"], special)
+        told["model"]["vocab"] = [[_unwritten(piece, special), score] for piece, score in told["model"]["vocab"]]
+        backend = Tokenizer.from_str(json.dumps(told))
+    backend.encode_special_tokens = True
+    return backend
+
+
+def _unwritten(piece: str, special: set[str]) -> str:
+    return f"\0{piece}" if piece in special else piece

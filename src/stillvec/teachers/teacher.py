@@ -33,7 +33,17 @@ class Teacher:
         if not layers:
             return {}
         everything = any(layer != self.depth for layer in layers)
-        output: Any = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=everything)
+        segments = self._segments(ids)
+        output: Any = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=everything, **segments)
         if not everything:
             return {self.depth: output.last_hidden_state}
         return {layer: output.hidden_states[layer] for layer in layers}
+
+    def _segments(self, ids: Tensor) -> dict[str, Tensor]:
+        """Segment 0 is what models take for granted; where a special token has another, all are said."""
+        if not self.cutter.segments:
+            return {}
+        segments = torch.zeros_like(ids)
+        for token, segment in self.cutter.segments.items():
+            segments[ids == token] = segment
+        return {"token_type_ids": segments}

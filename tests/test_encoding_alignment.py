@@ -218,13 +218,13 @@ def _real(name: str, data_folder: Path) -> str:
     return folder
 
 
-@pytest.mark.parametrize("name", ["minilm", "granite", pytest.param("mpnet", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["minilm", "granite", "mpnet"])
 def test_real_teachers_agree_with_the_slow_computation(name: str, data_folder: Path) -> None:
     folder = _real(name, data_folder)
     _compare(load_teacher(folder, device="cpu", precision="fp32"), _reference(folder, name), REAL_SENTENCES)
 
 
-@pytest.mark.parametrize("name", ["minilm", "granite", pytest.param("mpnet", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["minilm", "granite", "mpnet"])
 def test_real_teachers_read_long_texts_in_windows(name: str, data_folder: Path) -> None:
     folder = _real(name, data_folder)
     teacher = load_teacher(folder, device="cpu", precision="fp32")

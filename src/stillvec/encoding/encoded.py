@@ -26,7 +26,7 @@ class Encoded:
     known: Tensor  # (N,) which of the W words the vocabulary has
     known_id: Tensor  # (N,) their rows in it
     known_sentence: Tensor  # (N,)
-    _known: dict[object, Tensor] = field(default_factory=dict, repr=False)
+    _known: dict[object, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def words(self, layer: int, pooling: str = "mean") -> Tensor:
         """The state of each word, its pieces pooled (W, D)."""

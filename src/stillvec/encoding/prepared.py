@@ -141,7 +141,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     """start, start + 1, … for each pair, one after the other."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return np.asarray(np.arange(total) + np.repeat(starts - (ends - lengths), lengths))
 
 
 def _spans(firsts: Ints, chosen: Ints) -> tuple[Ints, Ints]:

@@ -62,7 +62,8 @@ def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, prec
     if precision == "int8":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the successor of this call is not in torch itself
-            model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
+            channels = torch.ao.quantization.per_channel_dynamic_qconfig  # MiniLM's cosine: 0.97; whole tensors: 0.93
+            model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear: channels}, dtype=torch.qint8)
     first = None if tokenizer.bos_token_id is None or _reads_both_ways(model) else [tokenizer.bos_token_id]
     return Teacher(
         name=name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +162,7 @@ def _windows(lengths: Ints, room: int) -> tuple[tuple[Ints, Ints, Ints], Ints]:
     owners: list[Ints] = []
     for sentence, length in enumerate(lengths.tolist()):
         starts = window_starts(length, room)
-        reach = [(a + b + room) // 2 for a, b in zip(starts, starts[1:], strict=False)]  # middle of each overlap
+        reach = [(a + b + room) // 2 for a, b in pairwise(starts)]  # middle of each overlap
         edges = np.diff([0, *reach, length])
         owners.append(np.repeat(len(rows) + np.arange(len(starts)), edges))
         rows.extend((sentence, start, min(room, length - start)) for start in starts)

@@ -29,19 +29,23 @@ class Statistics:
         return self.arrays[name]
 
     def on(self, vocabulary: Vocabulary) -> Statistics:
-        """The same, with the rows of another vocabulary; words that it lacks are dropped, new ones are empty."""
+        """The same, with the rows of another vocabulary; words that it lacks are dropped, new ones are empty.
+
+        Bags are whole sentences: none of their words can be dropped.
+        """
         rows = vocabulary.rows_in(self.vocabulary)
         here, there = np.flatnonzero(rows >= 0), rows[rows >= 0]
         moved = dict(self.arrays)
         for name, array in self.arrays.items():
             kind = name.partition(":")[0]
             if kind in ROWS:
-                empty = ROWS[kind][1] if array.dtype.kind == "f" else 0
-                moved[name] = np.full((len(vocabulary), *array.shape[1:]), empty, array.dtype)
+                moved[name] = np.full((len(vocabulary), *array.shape[1:]), _empty(kind, array.dtype), array.dtype)
                 moved[name][here] = array[there]
         if "bag:words" in moved:
-            back = self.vocabulary.rows_in(vocabulary)
-            moved["bag:words"] = back[moved["bag:words"]].astype(np.int32)
+            moved["bag:words"] = self.vocabulary.rows_in(vocabulary)[self["bag:words"]].astype(np.int32)
+            if (moved["bag:words"] < 0).any():
+                word = self.vocabulary.words[self["bag:words"][moved["bag:words"] < 0][0]]
+                raise CallError(f"A vocabulary for these statistics must hold their words, and it lacks {word!r}.")
         return Statistics(vocabulary, moved)
 
 
@@ -50,12 +54,23 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
     if a.arrays.keys() != b.arrays.keys():
         odd = sorted(a.arrays.keys() ^ b.arrays.keys())
         raise CallError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
-    vocabulary = vocabulary or a.vocabulary.union(b.vocabulary)
+    vocabulary = a.vocabulary.union(b.vocabulary) if vocabulary is None else vocabulary
     a, b = a.on(vocabulary), b.on(vocabulary)
     merged: dict[str, Array] = {}
     for name, one in a.arrays.items():
         other, kind = b.arrays[name], name.partition(":")[0]
-        if kind != "bag" and one.shape[1:] != other.shape[1:]:
-            raise CallError(f"Results of different teachers do not merge: {one.shape[1:]} against {other.shape[1:]}.")
+        first = 1 if kind == "bag" else 0  # bags may differ in length
+        if one.shape[first:] != other.shape[first:]:
+            raise CallError(
+                f"Results of different teachers do not merge: {name!r} has the shape {one.shape} in one of them, "
+                f"{other.shape} in the other."
+            )
         merged[name] = np.concatenate([one, other]) if kind == "bag" else ROWS.get(kind, ROWS["sum"])[0](one, other)
     return Statistics(vocabulary, merged)
+
+
+def _empty(kind: str, dtype: np.dtype[Any]) -> float | int:
+    """What a word has of which nothing is known."""
+    if dtype.kind == "f" or kind == "sum":
+        return ROWS[kind][1]
+    return int(np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max)

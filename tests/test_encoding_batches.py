@@ -1,0 +1,287 @@
+"""Batches: budgets held, nothing lost or doubled, nothing changed by company, nothing left running."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stillvec.encoding import Batch, Encoded, Load, Marked, Preparation, Preparer, Progress, encode, read_batch
+from stillvec.encoding.prepared import Prepared, batches, prepare, window_starts
+from stillvec.encoding.preparing import ahead
+from stillvec.errors import CorpusError
+from stillvec.teachers import Teacher
+from stillvec.teachers.fake import TEXT, tiny_teacher
+from stillvec.vocabulary import Found, Vocabulary, WordFinder
+
+WORDS = " ".join(TEXT).split()
+VOCABULARY = Vocabulary([*dict.fromkeys(WORDS)])
+
+
+@lru_cache(maxsize=4)
+def _teacher(family: str = "bert") -> Teacher:
+    return tiny_teacher(family=family, window=24)
+
+
+def _text(length: int) -> str:
+    return " ".join(WORDS[number % len(WORDS)] for number in range(length))
+
+
+def _prepare(texts: Sequence[str], family: str = "bert") -> tuple[Prepared, Found]:
+    """Every word with a number of its own, so that it can be found again."""
+    found = WordFinder(VOCABULARY).find(texts)
+    numbered = Found(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+    return prepare(texts, numbered, _teacher(family).cutter, _teacher(family).window), numbered
+
+
+def _batches(texts: Sequence[str], budget: int, family: str = "bert") -> tuple[list[Batch], Prepared, Found]:
+    prepared, found = _prepare(texts, family)
+    return list(batches(prepared, _teacher(family).cutter, _teacher(family).pad, budget)), prepared, found
+
+
+lengths_of_texts = st.lists(st.integers(0, 90), max_size=30)
+
+
+@settings(deadline=None, max_examples=60)
+@given(lengths=lengths_of_texts, budget=st.integers(1, 400), family=st.sampled_from(["bert", "roberta", "xlnet"]))
+def test_every_piece_and_word_is_read_once_within_the_budget(lengths: list[int], budget: int, family: str) -> None:
+    texts = [_text(length) for length in lengths]
+    made, prepared, found = _batches(texts, budget, family)
+    cutter = _teacher(family).cutter
+    sizes = np.diff(prepared.first_piece)
+    words: list[int] = []
+    pieces: list[list[int]] = []
+    for batch in made:
+        assert batch.ids.size <= budget or len(batch.sentence_pieces) == 1
+        assert batch.ids.shape[1] == batch.lengths.max() <= _teacher(family).window
+        places = np.concatenate([batch.piece_place, batch.link_place])
+        row, column = np.divmod(places, batch.ids.shape[1])
+        assert (row < len(batch.ids)).all()
+        assert (column >= len(cutter.prefix)).all()
+        assert (column < batch.lengths[row] - len(cutter.suffix)).all()  # neither special tokens nor padding
+        assert len({*batch.piece_place.tolist()}) == len(batch.piece_place) == batch.sentence_pieces.sum()
+        assert batch.word_links.sum() == len(batch.link_place)
+        assert (batch.word_links > 0).all()
+        words += batch.word_id.tolist()
+        read = batch.ids.reshape(-1)[batch.piece_place]
+        pieces += [part.tolist() for part in np.split(read, np.cumsum(batch.sentence_pieces)[:-1])]
+        for sentence in range(len(batch.sentence_pieces)):  # no sentence is parted
+            own = found.text[batch.word_id[batch.word_sentence == sentence]]
+            assert len({*own.tolist()}) <= 1
+    assert sorted(words) == list(range(len(found.ids)))
+    cut = [part.tolist() for part in np.split(prepared.pieces, prepared.first_piece[1:-1])] if texts else []
+    assert sorted(pieces) == sorted(part for part in cut if part)
+    assert len(pieces) == (sizes > 0).sum()
+
+
+@settings(deadline=None, max_examples=60)
+@given(lengths=st.lists(st.integers(0, 200), min_size=1, max_size=12))
+def test_padding_and_special_tokens_stand_where_they_should(lengths: list[int]) -> None:
+    made, _, _ = _batches([_text(length) for length in lengths], 256)
+    cutter, pad = _teacher().cutter, _teacher().pad
+    for batch in made:
+        for row, length in zip(batch.ids, batch.lengths.tolist(), strict=True):
+            assert row[0] == cutter.prefix[0]
+            assert row[length - 1] == cutter.suffix[0]
+            assert (row[length:] == pad).all()
+            assert not np.isin(row[1 : length - 1], [*cutter.prefix, *cutter.suffix, pad]).any()
+
+
+@settings(deadline=None, max_examples=200)
+@given(length=st.integers(0, 500), room=st.integers(1, 60))
+def test_windows_cover_the_text_and_overlap_by_a_quarter(length: int, room: int) -> None:
+    starts = window_starts(length, room)
+    assert starts[0] == 0
+    assert starts[-1] == max(0, length - room)
+    assert starts == sorted({*starts})
+    for one, other in pairwise(starts):
+        assert one + room - other >= room // 4
+
+
+def test_long_batches_are_mostly_text() -> None:
+    lengths = np.random.default_rng(0).integers(1, 20, 2000)
+    made, prepared, _ = _batches([_text(length) for length in lengths.tolist()], 512)
+    assert len(prepared.pieces) / sum(batch.ids.size for batch in made) > 0.7
+
+
+def test_no_text_at_all_makes_no_batch() -> None:
+    assert _batches([], 64)[0] == []
+    assert _batches(["", ""], 64)[0] == []
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "gpt2", "xlnet"])
+def test_company_does_not_change_a_word(family: str) -> None:
+    texts = [_text(length) for length in (1, 3, 30, 4, 12, 70, 0, 5)]
+    alone = _states(_batches(texts, 1, family)[0], family)
+    for budget in (64, 4096):
+        together = _states(_batches(texts, budget, family)[0], family)
+        assert together.keys() == alone.keys()
+        for word, state in alone.items():
+            torch.testing.assert_close(together[word], state, rtol=1e-5, atol=1e-5)
+
+
+def _states(made: Sequence[Batch], family: str) -> dict[int, torch.Tensor]:
+    heard: dict[int, torch.Tensor] = {}
+    for batch in made:
+        states = read_batch(_teacher(family), batch, [2]).words(2)
+        heard |= dict(zip(batch.word_id.tolist(), states, strict=True))
+    return heard
+
+
+# made ahead
+
+
+def _preparation() -> Preparation:
+    return Preparation.of(_teacher(), WordFinder(VOCABULARY), Load(128, 16))
+
+
+def _chunks(count: int) -> Iterator[Marked]:
+    random = np.random.default_rng(0)
+    for _ in range(count):
+        yield Marked([_text(length) for length in random.integers(0, 40, 16).tolist()])
+
+
+def _same(one: Batch, other: Batch) -> bool:
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        and getattr(one, name).dtype == getattr(other, name).dtype
+        for name in Batch.__dataclass_fields__
+    )
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """After the test no thread and no process of its own runs on."""
+    threads = {*threading.enumerate()}
+    yield
+    until = time.monotonic() + 5
+    while time.monotonic() < until and ({*threading.enumerate()} - threads or multiprocessing.active_children()):
+        time.sleep(0.05)
+    assert {*threading.enumerate()} - threads == set()
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_thread_and_processes_make_the_same_batches_in_order(workers: int) -> None:
+    expected = [batch for chunk in _chunks(20) for batch in _preparation()(chunk)]
+    with Preparer(_preparation(), Load(128, 16, workers)) as ready:
+        for _ in range(2):  # it may be asked again
+            made = list(ready.batches(_chunks(20)))
+            assert len(made) == len(expected)
+            assert all(map(_same, made, expected))
+
+
+def _breaking() -> Iterator[Marked]:
+    yield from _chunks(3)
+    raise CorpusError("The corpus broke off.")
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_in_the_text_is_raised_where_batches_are_read(workers: int) -> None:
+    load = Load(128, 16, workers)
+    with pytest.raises(CorpusError, match="broke off"), Preparer(_preparation(), load) as ready:
+        list(ready.batches(_breaking()))
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_an_error_in_a_process_is_raised_where_batches_are_read() -> None:
+    bad = Marked([7])  # type: ignore[list-item]
+    with pytest.raises(TypeError), Preparer(_preparation(), Load(128, 16, 2)) as ready:
+        list(ready.batches(iter([bad])))
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stopping_early_leaves_nothing_running(workers: int) -> None:
+    taken = []
+
+    def endless() -> Iterator[Marked]:
+        while True:
+            taken.append(1)
+            yield from _chunks(1)
+
+    with Preparer(_preparation(), Load(128, 16, workers)) as ready:
+        for number, _ in enumerate(ready.batches(endless())):
+            if number == 2:
+                break
+    read = len(taken)
+    time.sleep(0.5)
+    assert len(taken) <= read + 1
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_reader_that_fails_leaves_nothing_running(workers: int) -> None:
+    def fail(ready: Preparer) -> None:
+        for _ in ready.batches(_chunks(200)):
+            raise RuntimeError("the teacher broke")
+
+    with pytest.raises(RuntimeError, match="teacher broke"), Preparer(_preparation(), Load(128, 16, workers)) as ready:
+        fail(ready)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_what_is_made_ahead_is_bounded() -> None:
+    made: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(1, 1000):
+            made.append(number)
+            yield number
+
+    coming = ahead(items(), depth=4)
+    assert next(coming) == 1
+    time.sleep(0.3)
+    assert len(made) <= 1 + 4 + 1  # taken, waiting, in hand
+    assert [next(coming) for _ in range(3)] == [2, 3, 4]
+    coming.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_all_that_is_made_ahead_arrives_in_order() -> None:
+    assert list(ahead(range(100), depth=3)) == list(range(100))
+    assert list(ahead([], depth=3)) == []
+
+
+# the pass
+
+
+class _Ear:
+    def __init__(self, *layers: int) -> None:
+        self.layers = layers
+        self.heard: list[tuple[int, list[int]]] = []
+
+    def update(self, encoded: Encoded) -> None:
+        self.heard.append((len(encoded.batch.word_id), sorted(encoded.states)))
+
+
+def test_all_listeners_hear_every_batch_of_one_pass() -> None:
+    made = [batch for chunk in _chunks(3) for batch in _preparation()(chunk)]
+    one, other, deaf = _Ear(0, 2), _Ear(1), _Ear()
+    progress = list(encode(_teacher(), made, [one, other, deaf]))
+    assert one.heard == other.heard == deaf.heard == [(len(batch.word_id), [0, 1, 2]) for batch in made]
+    last = progress[-1]
+    assert isinstance(last, Progress)
+    assert last.words == sum(len(batch.word_id) for batch in made)
+    assert last.pieces == sum(len(batch.piece_place) for batch in made)
+    assert last.sentences == sum(len(batch.sentence_pieces) for batch in made)
+
+
+def test_words_outside_the_vocabulary_have_states_and_no_row() -> None:
+    (batch,) = _preparation()(Marked(["the zebra sleeps"]))
+    encoded = read_batch(_teacher(), batch, [2])
+    assert encoded.words(2).shape[0] == 3
+    assert encoded.known.tolist() == [0, 2]
+    assert [VOCABULARY.words[row] for row in encoded.known_id.tolist()] == ["the", "sleeps"]
+    assert encoded.known_sentence.tolist() == [0, 0]

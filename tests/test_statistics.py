@@ -1,0 +1,144 @@
+"""Sums that merge: two halves are the whole, in any order, on any vocabularies; what does not fit is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stillvec.errors import CallError
+from stillvec.statistics import Statistics, merge
+from stillvec.vocabulary import Vocabulary
+
+DIM = 3
+LETTERS = "abcdefgh"
+
+# an observation: a word and its state; the statistics of a list of observations are computed with plain loops
+observations = st.lists(
+    st.tuples(st.sampled_from(LETTERS), st.lists(st.integers(-9, 9), min_size=DIM, max_size=DIM)), max_size=20
+)
+
+
+def _statistics(seen: list[tuple[str, list[int]]], also: str = "") -> Statistics:
+    counts = dict.fromkeys(also, 0) | {word: 0 for word, _ in seen}
+    for word, _ in seen:
+        counts[word] += 1
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    vocabulary = Vocabulary(ordered, [counts[word] for word in ordered])
+    words = len(vocabulary)
+    arrays = {
+        "sum:state": np.zeros((words, DIM), np.float32),
+        "sum:contexts": np.zeros(words, np.int64),
+        "max:state": np.full((words, DIM), -np.inf, np.float32),
+        "min:state": np.full((words, DIM), np.inf, np.float32),
+        "max:place": np.full(words, np.iinfo(np.int64).min),
+        "min:place": np.full(words, np.iinfo(np.int64).max),
+        "total:gram": np.zeros((DIM, DIM)),
+        "total:count": np.array([float(len(seen))]),
+        "bag:words": np.array([vocabulary.index[word] for word, _ in seen], np.int32),
+        "bag:shares": np.array([state[0] for _, state in seen], np.float32),
+    }
+    for word, state in seen:
+        row = vocabulary.index[word]
+        arrays["sum:state"][row] += state
+        arrays["sum:contexts"][row] += 1
+        arrays["max:state"][row] = np.maximum(arrays["max:state"][row], state)
+        arrays["min:state"][row] = np.minimum(arrays["min:state"][row], state)
+        arrays["max:place"][row] = max(arrays["max:place"][row], state[0])
+        arrays["min:place"][row] = min(arrays["min:place"][row], state[0])
+        arrays["total:gram"] += np.outer(state, state)
+    return Statistics(vocabulary, arrays)
+
+
+def _assert_equal(one: Statistics, other: Statistics, *, bags_in_order: bool = True) -> None:
+    assert one.vocabulary == other.vocabulary
+    assert one.arrays.keys() == other.arrays.keys()
+    for name in one.arrays:
+        assert one[name].dtype == other[name].dtype
+        if name.startswith("bag:") and not bags_in_order:
+            continue
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    bags = [sorted(zip(s["bag:words"].tolist(), s["bag:shares"].tolist(), strict=True)) for s in (one, other)]
+    assert bags[0] == bags[1]
+
+
+@settings(deadline=None)
+@given(observations, observations, st.text(LETTERS, max_size=3))
+def test_two_halves_merged_are_the_whole(
+    first: list[tuple[str, list[int]]], second: list[tuple[str, list[int]]], also: str
+) -> None:
+    whole = _statistics([*first, *second], also)
+    _assert_equal(merge(_statistics(first, also), _statistics(second)), whole)
+
+
+@settings(deadline=None)
+@given(observations, observations)
+def test_the_order_of_merging_does_not_matter(
+    first: list[tuple[str, list[int]]], second: list[tuple[str, list[int]]]
+) -> None:
+    one, other = _statistics(first), _statistics(second)
+    _assert_equal(merge(one, other), merge(other, one), bags_in_order=False)
+
+
+@settings(deadline=None)
+@given(observations, observations, observations)
+def test_three_parts_merge_in_any_grouping(
+    a: list[tuple[str, list[int]]], b: list[tuple[str, list[int]]], c: list[tuple[str, list[int]]]
+) -> None:
+    one, two, three = map(_statistics, (a, b, c))
+    _assert_equal(merge(merge(one, two), three), merge(one, merge(two, three)))
+
+
+def test_neither_part_is_changed_by_merging() -> None:
+    one, other = _statistics([("a", [1, 2, 3])]), _statistics([("b", [4, 5, 6])])
+    before = [{name: array.copy() for name, array in part.arrays.items()} for part in (one, other)]
+    merge(one, other)
+    for part, arrays in zip((one, other), before, strict=True):
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(part[name], array)
+
+
+def test_a_vocabulary_that_holds_both_can_be_given() -> None:
+    vocabulary = Vocabulary(["c", "b", "a"], [9, 5, 1])
+    merged = merge(_statistics([("a", [1, 2, 3])]), _statistics([("b", [4, 5, 6])]), vocabulary)
+    assert merged.vocabulary is vocabulary
+    assert merged["sum:state"].tolist() == [[0, 0, 0], [4, 5, 6], [1, 2, 3]]
+    assert merged["bag:words"].tolist() == [2, 1]
+
+
+def test_moving_to_another_vocabulary_and_back_changes_nothing() -> None:
+    kept = _statistics([("a", [1, 2, 3]), ("b", [4, 5, 6]), ("b", [0, 0, 1])])
+    wider = Vocabulary(["z", "a", "y", "b"])
+    _assert_equal(kept.on(wider).on(kept.vocabulary), kept)
+
+
+def test_the_words_of_a_bag_that_a_vocabulary_lacks_are_refused() -> None:
+    kept = _statistics([("a", [1, 2, 3]), ("b", [4, 5, 6])])
+    with pytest.raises(CallError, match="lacks 'b'"):
+        kept.on(Vocabulary(["a", "c"]))
+
+
+def _changed(**arrays: object) -> Mapping[str, np.ndarray]:
+    plain = {"sum:state": np.zeros((1, DIM)), "total:gram": np.zeros((DIM, DIM)), "bag:rows": np.zeros((2, DIM))}
+    return plain | {name.replace("_", ":"): np.asarray(array) for name, array in arrays.items()}
+
+
+OTHERS = {
+    "another key": (_changed(sum_other=[0.0]), "only one of them has 'sum:other'"),
+    "rows of another width": (_changed(sum_state=np.zeros((1, 5))), "different teachers do not merge"),
+    "a total of another shape": (_changed(total_gram=np.zeros((5, DIM))), "different teachers do not merge"),
+    "a total that would stretch": (_changed(total_gram=np.zeros((1, DIM))), "different teachers do not merge"),
+    "a bag of another width": (_changed(bag_rows=np.zeros((2, 5))), "different teachers do not merge"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_what_does_not_fit_is_refused(case: str) -> None:
+    arrays, sentence = OTHERS[case]
+    words = Vocabulary(["a"])
+    for one, other in ((_changed(), arrays), (arrays, _changed())):
+        with pytest.raises(CallError, match=sentence):
+            merge(Statistics(words, one), Statistics(words, other))

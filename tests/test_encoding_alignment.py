@@ -47,9 +47,9 @@ POOLINGS: dict[str, Callable[[list[np.ndarray]], np.ndarray]] = {
     "min": lambda states: np.min(np.stack(states), axis=0),
 }
 # What the hub's tokenizers do not do by themselves, and a word needs: in byte-level tokenizers the first word of a
-# text is cut like all others only after a space; GPT-2 was trained with <|endoftext|> before every text.
+# text is cut like all others only after a space; decoders were trained with <|endoftext|> before every text.
 LEAD = dict.fromkeys(("roberta", "bart", "modernbert", "gpt2", "llama3", "qwen2", "granite"), " ")
-FIRST = {"gpt2": "<|endoftext|>"}
+FIRST = {"gpt2": "<|endoftext|>", "qwen2": "<|endoftext|>"}
 UNIGRAM = ("llama", "albert", "xlnet", "t5")  # here `transformers` itself takes "</s>" in a text for the special token
 WRITTEN = "Literal [SEP] and </s> and <|endoftext|> and [CLS] <s> <sep><cls> <|begin_of_text|> are text."
 

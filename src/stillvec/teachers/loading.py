@@ -16,6 +16,7 @@ from torch import nn
 
 from stillvec.errors import CallError, TeacherError
 from stillvec.registry import nearest_known, require
+from stillvec.teachers.beginning import beginning
 from stillvec.teachers.pieces import PieceCutter
 from stillvec.teachers.teacher import Teacher
 
@@ -64,11 +65,13 @@ def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, prec
             warnings.simplefilter("ignore")  # the successor of this call is not in torch itself
             channels = torch.ao.quantization.per_channel_dynamic_qconfig  # MiniLM's cosine: 0.97; whole tensors: 0.93
             model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear: channels}, dtype=torch.qint8)
-    first = None if tokenizer.bos_token_id is None or _reads_both_ways(model) else [tokenizer.bos_token_id]
+    model = model.to(device)
+    cutter = PieceCutter(_backend(tokenizer, name))
+    first = beginning(model, tokenizer, cutter)
     return Teacher(
         name=name,
-        model=model.to(device),
-        cutter=PieceCutter(_backend(tokenizer, name), first=first),
+        model=model,
+        cutter=PieceCutter(_backend(tokenizer, name), first=first) if first else cutter,
         dim=int(config.hidden_size),
         depth=int(config.num_hidden_layers),
         window=_window(model, tokenizer),
@@ -174,19 +177,6 @@ def _backend(tokenizer: Any, name: str) -> Any:
     if backend is None:
         raise TeacherError(_NO_OFFSETS.format(name))
     return backend
-
-
-def _reads_both_ways(model: Any) -> bool:
-    """Encoders and XLNet read both ways; a decoder's first position is a sink, so a beginning-of-text goes there."""
-    config = model.config
-    return bool(config.model_type == "xlnet" or not _is_causal(model, config))
-
-
-def _is_causal(model: Any, config: Any) -> bool:
-    if getattr(config, "is_decoder", False):
-        return True
-    modules = (getattr(module, "is_causal", None) for module in model.modules())
-    return any(flag is True for flag in modules)
 
 
 def _window(model: Any, tokenizer: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 import os
 import queue
 import threading
@@ -9,10 +11,12 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from multiprocessing import get_all_start_methods, get_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from stillvec.encoding.prepared import Batch, Marked, batches, prepare
@@ -65,12 +69,16 @@ class Preparer:
         self.preparation = preparation
         self.load = load
         self._pool: ProcessPoolExecutor | None = None
+        self._shelves: list[mmap.mmap] = []
 
     def __enter__(self) -> Preparer:
         if self.load.workers:
-            # fork, as torch's own DataLoader does: the children share the tokenizers and never touch the GPU
+            # Large messages through pipes starve beside a busy main thread; memory shared by all is anonymous, so
+            # nothing is left behind. Fork, as torch's own DataLoader does: the children never touch the GPU.
+            self._shelves = [mmap.mmap(-1, _SHELF) for _ in range(2 * self.load.workers + 2)]
+            settled = (self.preparation, self._shelves)
             self._pool = ProcessPoolExecutor(
-                self.load.workers, get_context("fork"), initializer=_settle, initargs=(self.preparation,)
+                self.load.workers, get_context("fork"), initializer=_settle, initargs=settled
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -87,28 +95,81 @@ class Preparer:
         return ahead(self._from_processes(self._pool, marked), depth=32)
 
     def _from_processes(self, pool: ProcessPoolExecutor, marked: Iterable[Marked]) -> Iterator[Batch]:
-        waiting: deque[Future[list[Batch]]] = deque()
+        free = deque(range(len(self._shelves)))
+        waiting: deque[tuple[int, Future[_Answer]]] = deque()
         for chunk in marked:
-            waiting.append(pool.submit(_prepare, chunk))
-            while len(waiting) > 2 * self.load.workers:
-                yield from waiting.popleft().result()
+            shelf = free.popleft()
+            waiting.append((shelf, pool.submit(_prepare, shelf, _put_texts(self._shelves[shelf], chunk))))
+            if not free:
+                yield from self._take(waiting, free)
         while waiting:
-            yield from waiting.popleft().result()
+            yield from self._take(waiting, free)
+
+    def _take(self, waiting: deque[tuple[int, Future[_Answer]]], free: deque[int]) -> Iterator[Batch]:
+        shelf, future = waiting.popleft()
+        answer = future.result()
+        made = answer if answer and isinstance(answer[0], Batch) else _get_batches(self._shelves[shelf], answer)
+        free.append(shelf)
+        yield from made
 
 
-_settled: Preparation | None = None  # a worker process's own
+_SHELF = 64 << 20  # bytes of shared memory for the texts of a task, then for its batches
+_Shapes = list[list[tuple[int, ...]]]
+_Answer = Any  # shapes of batches on the shelf, or the batches themselves where they do not fit
+_settled: tuple[Preparation, list[mmap.mmap]] | None = None  # a worker process's own
 
 
-def _settle(preparation: Preparation) -> None:
+def _settle(preparation: Preparation, shelves: list[mmap.mmap]) -> None:
     global _settled
-    _settled = preparation
+    _settled = preparation, shelves
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)
 
 
-def _prepare(marked: Marked) -> list[Batch]:
+def _prepare(shelf: int, task: Marked | int) -> _Answer:
     assert _settled is not None
-    return _settled(marked)
+    preparation, shelves = _settled
+    made = preparation(task if isinstance(task, Marked) else _get_texts(shelves[shelf], task))
+    return _put_batches(shelves[shelf], made)
+
+
+def _put_texts(shelf: mmap.mmap, marked: Marked) -> Marked | int:
+    """Lay plain texts on the shelf and give their length; what is marked already goes by itself."""
+    data = "\0".join(marked.texts).encode("utf-8", "surrogatepass") if marked.found is None else b""
+    if not data or len(data) > _SHELF or data.count(b"\0") != len(marked.texts) - 1:
+        return marked
+    shelf[: len(data)] = data
+    return len(data)
+
+
+def _get_texts(shelf: mmap.mmap, length: int) -> Marked:
+    return Marked(shelf[:length].decode("utf-8", "surrogatepass").split("\0"))
+
+
+def _put_batches(shelf: mmap.mmap, made: list[Batch]) -> _Answer:
+    arrays = [[getattr(batch, field.name) for field in fields(Batch)] for batch in made]
+    if 4 * sum(array.size for batch in arrays for array in batch) > _SHELF:
+        return made
+    place = 0
+    room = np.frombuffer(shelf, np.int32)
+    for array in (array for batch in arrays for array in batch):
+        room[place : place + array.size] = array.ravel()
+        place += array.size
+    return [[array.shape for array in batch] for batch in arrays]
+
+
+def _get_batches(shelf: mmap.mmap, shapes: _Shapes) -> list[Batch]:
+    place = 0
+    room = np.frombuffer(shelf, np.int32)
+    made = []
+    for batch in shapes:
+        arrays = []
+        for shape in batch:
+            size = math.prod(shape)
+            arrays.append(room[place : place + size].reshape(shape).copy())
+            place += size
+        made.append(Batch(*arrays))
+    return made
 
 
 def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
@@ -118,10 +179,9 @@ def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
 
     def put(item: T | None, error: BaseException | None) -> None:
         while not stop.is_set():
-            try:
-                return ready.put((item, error), timeout=0.2)
-            except queue.Full:
-                continue
+            with suppress(queue.Full):
+                ready.put((item, error), timeout=0.2)
+                return
 
     def work() -> None:
         try:

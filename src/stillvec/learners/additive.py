@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ class WeightedSentences:
     layer: str = "last"
     smoothing: float = 1e-3  # a
     max_sentences: int = 5_000_000  # the bags are kept; beyond this many sentences it listens no more
+    label: ClassVar[str] = "the corpus"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
         return None

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from stillvec.learners.listening import Finished, Part, WordStates, word_means
+from stillvec.learners.listening import Finished, Part, WordStates, mean_of, word_means
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -27,5 +25,5 @@ class Aggregate:
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
         means = word_means(heard["states"])
-        matrix = np.mean([*means.values()], axis=0, dtype=np.float32)
+        matrix = mean_of(means.values())
         return Finished(WordVectors(heard["states"].vocabulary, matrix), {"layers": sorted(means)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -17,6 +18,7 @@ from stillvec.vocabulary import Vocabulary
 @dataclass(frozen=True)
 class SentenceContexts:
     layer: str = "last"
+    label: ClassVar[str] = "the corpus"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
         return None

@@ -6,15 +6,14 @@ what the template itself says) and rows made unit; the templates' rows are avera
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from stillvec.encoding import Marked
 from stillvec.errors import CallError
-from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, unit, word_means
+from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, mean_of, unit, word_means
 from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -32,6 +31,10 @@ class Isolated:
     def __post_init__(self) -> None:
         if self.template.count("{}") != 1:
             raise CallError(f"A template has one {{}} where the word goes, and {self.template!r} came.")
+
+    @property
+    def label(self) -> str:
+        return f"words in {self.template!r}"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
         return in_chunks((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
@@ -53,10 +56,10 @@ class Decontextualized:
         return Finished(WordVectors(first.vocabulary, template_mean(heard.values())))
 
 
-def template_mean(heard: Iterator[Statistics] | object) -> np.ndarray:  # type: ignore[type-arg]
+def template_mean(heard: Iterable[Statistics]) -> Array:
     """Mean over templates of unit(centred mean output)."""
     rows = []
-    for each in heard:  # type: ignore[attr-defined]
-        matrix = np.mean([*word_means(each).values()], axis=0, dtype=np.float32)
+    for each in heard:
+        matrix = mean_of(word_means(each).values())
         rows.append(unit(matrix - matrix.mean(0)))
-    return np.mean(rows, axis=0, dtype=np.float32)
+    return mean_of(rows)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from typing import ClassVar
 
 from stillvec.corpus import read_dictionary
 from stillvec.encoding import Marked
 from stillvec.errors import LexiconError
-from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, word_means
+from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, mean_of, word_means
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -25,6 +24,7 @@ from stillvec.vocabulary import Vocabulary
 class Glosses:
     source: str = "wordnet"
     layer: str = "last"
+    label: ClassVar[str] = "glosses"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
         pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.source))
@@ -54,6 +54,6 @@ def gloss_means(heard: Statistics, source: str) -> tuple[Array, Array]:
         raise LexiconError(
             f"The dictionary {source} defines none of the {len(defined):,} words; is it of their language?"
         )
-    matrix = np.mean([*word_means(heard).values()], axis=0, dtype=np.float32)
+    matrix = mean_of(word_means(heard).values())
     matrix[~defined] = matrix[defined].mean(0)
     return matrix, defined

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.encoding import Batch, Encoded, Listener, Load, Marked, Preparation, Preparer, Progress, encode
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
-from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.vocabulary import Found, Vocabulary, WordFinder
+
+CORPUS = "the corpus"
 
 
 class Lesson:
     """Learners, a teacher and a vocabulary; `read` drives the teacher, `heard` gives each learner its statistics."""
 
-    def __init__(self, learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        learners: Mapping[str, Learner],
+        teacher: Teacher,
+        vocabulary: Vocabulary,
+        known: Vocabulary | None = None,
+    ) -> None:
         self.learners = learners
         self.teacher = teacher
         self.vocabulary = vocabulary
+        self.known = known  # words of an earlier result, whose own texts were read then
         self.contexts = np.zeros(len(vocabulary), np.int64)  # how often each word was read in the corpus
         parts: dict[Part, None] = {part: None for learner in learners.values() for part in learner.parts().values()}
         self._listeners: dict[Part, PartListener] = {part: part.listen(teacher, vocabulary) for part in parts}
@@ -33,19 +43,28 @@ class Lesson:
         load = load or Load.for_device(self.teacher.device)
         preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
         hearing = [heard for part, heard in self._listeners.items() if part.texts(self.vocabulary) is None]
+        new = self._new()
         with Preparer(preparation, load) as ready:
             if hearing:
                 tally = _Tally(self.contexts)
-                yield from self._drive("the corpus", ready.batches(corpus), [*hearing, tally])
-                missing = np.flatnonzero(self.contexts == 0).tolist()
+                yield from self._drive(CORPUS, ready.batches(corpus), [*hearing, tally])
+                missing = np.flatnonzero((self.contexts == 0) & new).tolist()
                 alone = in_chunks((row, self.vocabulary.words[row]) for row in missing)
                 yield from self._drive("words that the corpus lacks", ready.batches(alone), hearing)
             for part, heard in self._listeners.items():
                 own = part.texts(self.vocabulary)
                 if own is not None:
-                    yield from self._drive(str(part), ready.batches(own), [heard])
+                    yield from self._drive(part.label, ready.batches(_only(own, new)), [heard])
 
-    def _drive(self, label: str, batches: Iterable[Batch], listeners: list[Listener]) -> Iterator[tuple[str, Progress]]:
+    def _new(self) -> NDArray[np.bool_]:
+        """The words that no earlier result has."""
+        if self.known is None:
+            return np.ones(len(self.vocabulary), bool)
+        return self.vocabulary.rows_in(self.known) < 0
+
+    def _drive(
+        self, label: str, batches: Iterable[Batch], listeners: Sequence[Listener]
+    ) -> Iterator[tuple[str, Progress]]:
         for progress in encode(self.teacher, batches, listeners):
             yield label, progress
 
@@ -58,9 +77,22 @@ class Lesson:
 class _Tally:
     layers: tuple[int, ...] = ()
 
-    def __init__(self, contexts: np.ndarray) -> None:  # type: ignore[type-arg]
+    def __init__(self, contexts: NDArray[np.int64]) -> None:
         self.contexts = contexts
 
     def update(self, encoded: Encoded) -> None:
         ids = encoded.batch.word_id
         self.contexts += np.bincount(ids[ids >= 0], minlength=len(self.contexts))
+
+
+def _only(chunks: Iterable[Marked], wanted: NDArray[np.bool_]) -> Iterator[Marked]:
+    """The texts, each standing for one word, whose word is wanted."""
+    for marked in chunks:
+        found = marked.found
+        if found is None or wanted[found.ids].all():
+            yield marked
+            continue
+        stay = np.flatnonzero(wanted[found.ids])
+        every = np.arange(len(stay), dtype=np.int32)
+        texts = [marked.texts[number] for number in found.text[stay]]
+        yield Marked(texts, Found(found.ids[stay], found.starts[stay], found.ends[stay], every))

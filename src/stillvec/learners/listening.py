@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -28,6 +28,10 @@ class PartListener(Listener, Protocol):
 
 class Part(Protocol):
     """One thing to listen for. Parts compare by their settings: equal ones, of several learners, listen once."""
+
+    @property
+    def label(self) -> str:
+        """What it has read to it, in words."""
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
         """Texts of its own for the teacher to read, or None: it listens to the corpus."""
@@ -55,8 +59,10 @@ class Learner(Protocol):
 
 
 def layers_of(layer: str, depth: int) -> tuple[int, ...]:
-    """`last`, `3`, `-2` (the last but one), `3-6`, `all`."""
+    """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`."""
     text = str(layer).strip()
+    if text.startswith("last") and text[4:].isdigit():
+        return tuple(range(max(0, depth + 1 - int(text[4:])), depth + 1))
     if text == "last":
         return (depth,)
     if text == "all":
@@ -80,6 +86,7 @@ class WordStates:
     layer: str = "last"
     pieces: str = "mean"
     contexts: str = "mean"
+    label: ClassVar[str] = "the corpus"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
         return None
@@ -155,3 +162,7 @@ def unit(matrix: Array) -> Array:
     """Rows of length one; a zero row stays zero."""
     lengths: Any = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(matrix / np.where(lengths > 0, lengths, 1))
+
+
+def mean_of(matrices: Iterable[Array]) -> Array:
+    return np.asarray(np.mean([*matrices], axis=0, dtype=np.float32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,8 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class InputEmbeddings:
+    label: ClassVar[str] = "words"
+
     def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
         return in_chunks(enumerate(vocabulary))
 

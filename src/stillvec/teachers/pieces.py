@@ -56,6 +56,16 @@ class PieceCutter:
         spans = np.fromiter(offsets, np.int32, 2 * total).reshape(-1, 2) - len(self.lead)
         return Pieces(ids, spans[:, 0].copy(), spans[:, 1].copy(), lengths)
 
+    def vocabulary(self) -> list[str]:
+        """The tokens that begin a word, without their mark, in the tokenizer's order (the frequent ones first)."""
+        ids: dict[str, int] = self._backend.get_vocab()
+        tokens = sorted(ids, key=lambda token: ids[token])
+        for mark in ("Ġ", "▁"):  # byte-level and SentencePiece: a word begins with its space
+            begins = [token for token in tokens if token.startswith(mark)]
+            if begins:
+                return [self._backend.decode([ids[token]]).replace("▁", " ").strip() for token in begins]
+        return [token for token in tokens if not token.startswith("##")]
+
     def _ids(self, text: str) -> list[int]:
         return list(self._backend.encode(text, add_special_tokens=False).ids)
 

@@ -112,3 +112,10 @@ def _splitter() -> Any:
     from tokenizers.pre_tokenizers import Split
 
     return Split(Regex(_PATTERN), "removed", invert=True)
+
+
+def own_words(tokens: Iterable[str], lowercase: bool) -> list[str]:
+    """Of a tokenizer's tokens, those that are whole words with a letter in them, as a vocabulary writes them."""
+    folded = dict.fromkeys(fold(token, lowercase) for token in tokens if any(char.isalpha() for char in token))
+    apart = {*parted(folded)}
+    return [word for word in folded if word not in apart]

@@ -1,0 +1,117 @@
+"""stillvec distill: a teacher and a corpus in, word vectors out."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+from stillvec.cli.progress import watch
+from stillvec.cli.show import note
+from stillvec.corpus import Corpus, read_words
+from stillvec.errors import CallError, StillvecWarning
+from stillvec.learners import LEARNERS
+from stillvec.pipeline import Distillation, Run
+from stillvec.pipeline.distilling import check_output, save_results
+from stillvec.pipeline.settings import CONTEXTS
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    defaults = Distillation()
+    parser.add_argument(
+        "corpus",
+        nargs="*",
+        metavar="CORPUS",
+        help="files, folders, globs or - (standard input): text, .gz .bz2 .xz .zst, JSON lines, Parquet, CoNLL-U, "
+        "a Wikipedia dump; none: isolated words (--keep, or the teacher's own)",
+    )
+    parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
+    parser.add_argument("--teacher", default=defaults.teacher, metavar="DIR_OR_NAME", help="default: %(default)s")
+    parser.add_argument(
+        "--method",
+        default=defaults.method,
+        metavar="NAME[:key=value,...][,NAME...]",
+        help=f"default: %(default)s; known are {', '.join(LEARNERS)}; several share one encoding, a folder each",
+    )
+    parser.add_argument(
+        "--for", dest="purpose", choices=("words", "sentences"), default=defaults.purpose,
+        help="what the vectors are for: auto's recipe differs (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
+    parser.add_argument("--dim", type=int, metavar="N", help="dimensions of the result")
+    parser.add_argument("--dictionary", metavar="wordnet|FILE", help="glosses that auto may use beside the corpus")
+    parser.add_argument("--min-count", type=int, default=defaults.min_count, metavar="N", help="default: %(default)s")
+    parser.add_argument("--max-words", type=int, metavar="N", help="the most frequent N words only")
+    parser.add_argument("--keep", metavar="WORDS.txt", help="words and multi-word terms that must be in, one a line")
+    parser.add_argument("--cased", action="store_true", help="keep capital letters apart in the vocabulary")
+    parser.add_argument(
+        "--contexts", default=str(CONTEXTS), metavar="N|all",
+        help="contexts of each word that the teacher reads (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--field", metavar="NAME", help="the field of JSON lines or Parquet that holds the text")
+    parser.add_argument("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help="what a paragraph is")
+    parser.add_argument("--strict", action="store_true", help="stop at bytes that are not UTF-8")
+    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda")
+    parser.add_argument("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument("--add-to", metavar="DIR", help="add this corpus to an earlier result")
+    parser.add_argument("--no-statistics", action="store_true", help="do not keep what merging and --add-to need")
+    parser.add_argument("--unsafe-weights", action="store_true", help="read pickled weights too")
+    parser.add_argument("--remote-code", action="store_true", help="run code that comes with the teacher")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = Distillation(
+        teacher=options.teacher,
+        method=options.method,
+        purpose=options.purpose,
+        layer=options.layer,
+        dim=options.dim,
+        dictionary=options.dictionary,
+        min_count=options.min_count,
+        max_words=options.max_words,
+        keep=tuple(read_words(options.keep)) if options.keep else (),
+        lowercase=not options.cased,
+        contexts=_contexts(options.contexts),
+        seed=options.seed,
+        device=options.device,
+        precision=options.precision,
+        unsafe_weights=options.unsafe_weights,
+        remote_code=options.remote_code,
+    )
+    corpus = None
+    if options.corpus:
+        corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
+    work = Run(settings, corpus, options.add_to)
+    check_output(options.out, work)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", StillvecWarning)
+        watch(work.steps(), quiet=options.quiet)
+    for each in told:
+        if issubclass(each.category, StillvecWarning):
+            note(f"Note: {each.message}")
+    for path, result in zip(
+        save_results(work, options.out, statistics=not options.no_statistics), work.results.values(), strict=True
+    ):
+        note(f"{path}: {len(result.vectors):,} words x {result.vectors.dim} by {result.manifest['method']}")
+    summary(work)
+    return 0
+
+
+def summary(work: Run) -> None:
+    """One line on what was read."""
+    read, corpus = work.facts["read"], work.facts["corpus"]
+    if corpus["words"]:
+        note(
+            f"The teacher read {read['sentences']:,} sentences, {read['words']:,} of {corpus['words']:,} words, "
+            f"in {read['seconds']:,.0f} s ({read['pieces_a_second']:,} pieces a second)."
+        )
+
+
+def _contexts(text: str) -> int | None:
+    if text == "all":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise CallError(f"--contexts takes a number or 'all', and {text!r} came.") from None

@@ -1,0 +1,93 @@
+"""stillvec info: what vectors, a teacher or a corpus are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from stillvec.cli.show import note, table
+from stillvec.corpus import Corpus, split_sentences
+from stillvec.errors import CallError, FormatError
+from stillvec.formats import load, read_manifest
+from stillvec.vocabulary import WordCounter
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
+    parser.add_argument("--field", metavar="NAME", help="the field of JSON lines or Parquet that holds the text")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    path = Path(options.thing)
+    if (path / "manifest.json").is_file():
+        title, facts = f"Vectors {path}", _folder(path)
+    elif (path / "config.json").is_file() or not path.exists():
+        title, facts = f"Teacher {options.thing}", _teacher(options.thing)
+    else:
+        title, facts = _file(path, options.field)
+    if options.json:
+        note(json.dumps(facts, ensure_ascii=False, indent=2))
+    else:
+        table(title, ("what", "value"), [(key, _short(value)) for key, value in facts.items()])
+    return 0
+
+
+def _folder(path: Path) -> dict[str, Any]:
+    manifest = read_manifest(path)
+    vectors = load(path)
+    flat: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim, "frequent": ", ".join(vectors.words[:10])}
+    for key, value in manifest.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}.{inner}": each for inner, each in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _teacher(name: str) -> dict[str, Any]:
+    from stillvec.pipeline.manifest import describe_teacher
+    from stillvec.teachers import load_teacher
+
+    teacher = load_teacher(name, device="cpu")
+    specials = {"before": list(teacher.cutter.prefix), "after": list(teacher.cutter.suffix)}
+    return describe_teacher(teacher) | {"tokens": len(teacher.cutter.vocabulary()), "special_tokens": specials}
+
+
+def _file(path: Path, field: str | None) -> tuple[str, dict[str, Any]]:
+    """A file of vectors if it is one, else a corpus."""
+    try:
+        vectors = load(path)
+    except FormatError:
+        return f"Corpus {path}", _corpus(path, field)
+    return f"Vectors {path}", {"words": len(vectors), "dim": vectors.dim, "first": ", ".join(vectors.words[:10])}
+
+
+def _corpus(path: Path, field: str | None) -> dict[str, Any]:
+    corpus, counter = Corpus(path, field=field), WordCounter()
+    words = sentences = 0
+    for paragraph in corpus.paragraphs():
+        words += counter.add([paragraph])
+        sentences += len(split_sentences(paragraph))
+    counts, report = counter.counts(), corpus.report
+    if report is None:
+        raise CallError(f"{path} could not be read to its end.")
+    often = sorted(counts, key=lambda word: -counts[word])[:10]
+    return {
+        "files": report.files,
+        "characters": report.characters,
+        "paragraphs": report.paragraphs,
+        "sentences": sentences,
+        "words": words,
+        "different words": len(counts),
+        "seen 5 times or more": sum(count >= 5 for count in counts.values()),
+        "frequent": ", ".join(often),
+        "bytes that are not UTF-8": report.replaced_bytes,
+    }
+
+
+def _short(value: object) -> str:
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return text if len(text) < 90 else text[:87] + "..."

@@ -1,0 +1,72 @@
+"""Signs of life: a bar on a terminal, a line every few seconds elsewhere, both on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from stillvec.pipeline import Step
+
+_EVERY = 10.0  # seconds between plain lines
+
+
+def watch(steps: Iterable[Step], *, quiet: bool = False) -> None:
+    """Run the steps to their end and show how far they are."""
+    if quiet:
+        for _ in steps:
+            pass
+        return
+    bar = _bar()
+    if bar is None:
+        _lines(steps)
+    else:
+        with bar:
+            _drawn(steps, bar)
+
+
+def _bar() -> Any:
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    except ModuleNotFoundError:
+        return None
+    columns = ("{task.description}", BarColumn(), TextColumn("{task.fields[pace]}"), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def _drawn(steps: Iterable[Step], bar: Any) -> None:
+    stage, task = None, None
+    for step in steps:
+        if step.stage != stage:
+            if task is not None:
+                bar.remove_task(task)
+            stage, task = step.stage, bar.add_task(step.stage, total=step.total, pace="")
+        bar.update(task, completed=step.done, total=step.total, pace=_pace(step))
+
+
+def _lines(steps: Iterable[Step]) -> None:
+    stage, said = None, 0.0
+    for step in steps:
+        now = time.perf_counter()
+        if step.stage != stage or now - said > _EVERY:
+            print(_line(step), file=sys.stderr, flush=True)
+            stage, said = step.stage, now
+
+
+def _line(step: Step) -> str:
+    if not step.unit or not step.done:
+        return step.stage
+    share = f" of {step.total:,}" if step.total else ""
+    left = ""
+    if step.total and step.seconds > 1:
+        rest = max(0.0, step.seconds * (step.total - step.done) / step.done)
+        left = f", about {rest:,.0f} s left"
+    return f"{step.stage}: {step.done:,}{share} {step.unit}{_pace(step)}{left}"
+
+
+def _pace(step: Step) -> str:
+    return f", {step.done / step.seconds:,.0f} {step.unit} a second" if step.unit and step.seconds > 0.1 else ""

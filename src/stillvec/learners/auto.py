@@ -1,0 +1,131 @@
+"""The recipe that stands: what is best for words, or for sentences, from one encoding (docs/results.md has the gains).
+
+For words, `v = PCA([A ; 0.8 T ; 0.5 S])`, rows unit:
+- A, the word in its contexts: of the last three layers those that agree best with T, each centred, its first principal
+  direction removed, rows unit, averaged. No labels are looked at: layers that say of pairs of words what the isolated
+  words say are the layers that mean words (MiniLM: the last, MPNet: the last but one and two).
+- T, the word in templates, each centred, first direction removed, rows unit, averaged.
+- S, `additive`: the word as a part of sentences.
+- with a dictionary, 0.7 G beside them, the word's glosses.
+Without a corpus there is only T. For sentences it is `additive` alone, whose rows carry their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
+from stillvec.learners.decontextualized import Isolated
+from stillvec.learners.dictionary import Glosses, gloss_means
+from stillvec.learners.listening import Finished, Part, WordStates, mean_of, unit, word_means
+from stillvec.refine.all_but_the_top import AllButTheTop
+from stillvec.refine.pca import Pca
+from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import Array
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+TEMPLATES = ("the meaning of {} is", "the word {}", "synonyms of {}:", "we talk about {} here.")
+_LOOKED_AT = 4000  # frequent words whose pairs are compared
+_PAIRS = 200_000  # of these, the nearest
+_AS_GOOD = 0.015  # a layer within this of the best agreement is taken too
+
+
+@dataclass(frozen=True)
+class Auto:
+    purpose: str = "words"
+    dim: int = 300
+    dictionary: str | None = None
+    templates: tuple[str, ...] = TEMPLATES
+    template_weight: float = 0.8
+    sentence_weight: float = 0.5
+    dictionary_weight: float = 0.7
+
+    def parts(self) -> dict[str, Part]:
+        if self.purpose == "sentences":
+            return self._for_sentences().parts()
+        found: dict[str, Part] = {"states": WordStates("last3"), "sentences": WeightedSentences()}
+        found |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
+        return found if self.dictionary is None else found | {"glosses": Glosses(self.dictionary)}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        vocabulary = next(iter(heard.values())).vocabulary
+        if self.purpose == "sentences":
+            return self._sentences(heard)
+        isolated = _average(_spread(each, vocabulary) for each in self._templates(heard))
+        spaces = {"templates": (self.template_weight, isolated)}
+        notes: dict[str, object] = {}
+        if vocabulary.counts.any():
+            layers, agreement = _agreeing(heard["states"], isolated, vocabulary)
+            means = word_means(heard["states"])
+            spaces["states"] = (1.0, _average(_spread(means[layer], vocabulary) for layer in layers))
+            additive, _ = solve_additive(heard["sentences"], ridge=0.1, iterations=12)
+            spaces["sentences"] = (self.sentence_weight, unit(additive - additive.mean(0)))
+            notes |= {"layers": layers, "agreement": agreement, "why": "the layers that agree best with isolated words"}
+        else:
+            notes["why"] = "there is no corpus: only words in templates"
+        if self.dictionary is not None:
+            glosses, defined = gloss_means(heard["glosses"], self.dictionary)
+            centred = unit(glosses - glosses[defined].mean(0)) * defined[:, None]
+            spaces["glosses"] = (self.dictionary_weight, centred)
+            notes["defined"] = int(defined.sum())
+        notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
+        joined = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
+        reduced = Pca(min(self.dim, joined.shape[1]))(WordVectors(vocabulary, joined))
+        return Finished(WordVectors(vocabulary, unit(reduced.matrix)), notes)
+
+    def _for_sentences(self) -> Additive:
+        return Additive(ridge=0.03, directions=1)
+
+    def _sentences(self, heard: Mapping[str, Statistics]) -> Finished:
+        made = self._for_sentences().finish(heard)
+        vectors = made.vectors if self.dim >= made.vectors.dim else Pca(self.dim)(made.vectors)
+        why = "a mean of additive vectors is what a sentence needs; rows carry their SIF weight"
+        return Finished(vectors, {**made.notes, "why": why})
+
+    def _templates(self, heard: Mapping[str, Statistics]) -> Iterable[Array]:
+        for label, kept in heard.items():
+            if label.startswith("template-"):
+                (states,) = word_means(kept).values()
+                yield states
+
+
+def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
+    """Centred, without its first principal direction, rows unit."""
+    directions = min(1, matrix.shape[1] - 1)
+    return unit(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
+
+
+def _average(spaces: Iterable[Array]) -> Array:
+    return unit(mean_of(spaces))
+
+
+def _agreeing(heard: Statistics, isolated: Array, vocabulary: Vocabulary) -> tuple[list[int], dict[str, float]]:
+    """The layers whose similarities rank the nearest pairs of frequent words as the isolated words do."""
+    rows = np.argsort(-vocabulary.counts, kind="stable")[:_LOOKED_AT]
+    means = word_means(heard)
+    if len(rows) < 50:
+        return [max(means)], {}
+    wanted = _pair_similarities(isolated[rows])
+    nearest = np.argsort(-wanted, kind="stable")[:_PAIRS]
+    ranks = _ranks(wanted[nearest])
+    found = {}
+    for layer, states in means.items():
+        got = _pair_similarities(_spread(states, vocabulary)[rows])[nearest]
+        found[layer] = float(np.corrcoef(_ranks(got), ranks)[0, 1])
+    best = max(found.values())
+    layers = sorted(layer for layer, value in found.items() if value >= best - _AS_GOOD)
+    return layers, {str(layer): round(value, 4) for layer, value in found.items()}
+
+
+def _pair_similarities(rows: Array) -> Array:
+    return np.asarray((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+
+
+def _ranks(values: Array) -> Array:
+    ranks = np.empty(len(values))
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return ranks

@@ -1,0 +1,61 @@
+"""An earlier result to which a new corpus is added: its words, its statistics, and whether they fit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stillvec.errors import CallError
+from stillvec.formats import load, read_manifest, read_statistics
+from stillvec.learners import LEARNERS, Learner
+from stillvec.registry import settings_from
+from stillvec.statistics import Statistics, merge
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
+
+
+class Earlier:
+    """A folder with statistics."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest: dict[str, Any] = read_manifest(path)
+        self.vocabulary: Vocabulary = load(path, format="stillvec").vocabulary
+        arrays = read_statistics(path)
+        labels = sorted({name.partition("/")[0] for name in arrays})
+        self.parts = {
+            label: Statistics(
+                self.vocabulary,
+                {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(label + "/")},
+            )
+            for label in labels
+        }
+
+    def learner(self) -> Learner:
+        """The method it was made with, settings and all."""
+        kind = LEARNERS[self.manifest["method"]]
+        return settings_from(kind, self.manifest["settings"], str(self.path))
+
+    def check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
+        """Only the same method, settings and teacher add up."""
+        if len(learners) != 1:
+            raise CallError(f"One method can be added to {self.path}, and {len(learners)} were asked for.")
+        (learner,) = learners.values()
+        mine, theirs = dataclasses.asdict(learner), dataclasses.asdict(self.learner())  # type: ignore[call-overload]
+        if type(learner) is not type(self.learner()) or mine != theirs:
+            odd = next((key for key in mine if mine[key] != theirs.get(key)), "method")
+            raise CallError(
+                f"{self.path} was made with {odd} {theirs.get(odd, self.manifest['method'])!r}, and "
+                f"{mine.get(odd)!r} is asked for; only like adds to like."
+            )
+        if self.manifest["teacher"]["digest"] != teacher.digest:
+            raise CallError(
+                f"{self.path} was made with the teacher {self.manifest['teacher']['name']}, which is not "
+                f"{teacher.name}; statistics of different teachers do not add up."
+            )
+
+    def merged(self, name: str, heard: Mapping[str, Statistics]) -> dict[str, Statistics]:
+        """Old and new on the new vocabulary, which holds the old."""
+        return {label: merge(self.parts[label], new, new.vocabulary) for label, new in heard.items()}

@@ -1,0 +1,237 @@
+"""A distillation from corpus to folder: count, choose, read once, finish every method, write."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from stillvec.corpus import Corpus
+from stillvec.encoding import Load, Progress
+from stillvec.errors import CallError, CorpusError
+from stillvec.files import check_replaceable
+from stillvec.formats import write_folder
+from stillvec.learners import Learner, Lesson
+from stillvec.pipeline.adding import Earlier
+from stillvec.pipeline.manifest import describe_learner, describe_program, describe_teacher
+from stillvec.pipeline.reading import Count, Reading
+from stillvec.pipeline.settings import Distillation
+from stillvec.refine.pca import Pca
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher, load_teacher
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary, WordCounter
+from stillvec.vocabulary.finding import own_words
+from stillvec.vocabulary.folding import fold
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sign of life: what is going on, how far it is, at what pace."""
+
+    stage: str
+    done: int
+    total: int | None  # None: not known
+    unit: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """One method's result."""
+
+    vectors: WordVectors
+    manifest: Mapping[str, Any]
+    statistics: Mapping[str, NDArray[Any]]
+
+    def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
+        write_folder(self.vectors, Path(path), self.manifest, self.statistics if statistics else None)
+
+
+class Run:
+    """One distillation. Iterate over `steps()`; then `results` has each method's result."""
+
+    def __init__(self, settings: Distillation, corpus: Corpus | None, add_to: str | os.PathLike[str] | None = None):
+        self.settings = settings
+        self.corpus = corpus
+        self.earlier = None if add_to is None else Earlier(Path(add_to))
+        self.results: dict[str, Distilled] = {}
+        self.facts: dict[str, Any] = {}
+        self.vocabulary: Vocabulary | None = None
+        settings.learners(depth=0)  # a wrong name or setting is told before the work
+
+    def steps(self) -> Iterator[Step]:
+        begun = time.perf_counter()
+        yield Step("loading the teacher", 0, None, "", 0.0)
+        teacher = self._teacher()
+        learners = self.settings.learners(teacher.depth)
+        if self.earlier is not None:
+            self.earlier.check(teacher, learners)
+        if self.corpus is None:
+            vocabulary = self._without_corpus(teacher)
+        else:
+            vocabulary = yield from self._count(self.corpus)
+        if self.earlier is not None:
+            vocabulary = self.earlier.vocabulary.union(vocabulary)
+        self.vocabulary = vocabulary
+        lesson = Lesson(learners, teacher, vocabulary, known=None if self.earlier is None else self.earlier.vocabulary)
+        yield from self._read(lesson, teacher, vocabulary)
+        for name in learners:
+            yield Step(f"finishing {name}", 0, None, "", time.perf_counter() - begun)
+            self.results[name] = self._finish(name, lesson, teacher, time.perf_counter() - begun)
+
+    def _teacher(self) -> Teacher:
+        chosen = self.settings
+        return load_teacher(
+            chosen.teacher,
+            device=chosen.device,
+            precision=chosen.precision,
+            unsafe_weights=chosen.unsafe_weights,
+            remote_code=chosen.remote_code,
+        )
+
+    def _without_corpus(self, teacher: Teacher) -> Vocabulary:
+        """The user's words, else the whole words of the teacher's own vocabulary."""
+        kept = self.settings.keep
+        words = kept or own_words(teacher.cutter.vocabulary(), self.settings.lowercase)
+        self.facts["corpus"] = {"words": 0, "from": "the list given" if kept else "the teacher's vocabulary"}
+        folded = dict.fromkeys(fold(word, self.settings.lowercase) for word in words)
+        return Vocabulary([*folded][: self.settings.max_words], lowercase=self.settings.lowercase)
+
+    def _count(self, corpus: Corpus) -> Generator[Step, None, Vocabulary]:
+        chosen = self.settings
+        begun = time.perf_counter()
+        count = Count(corpus, WordCounter(lowercase=chosen.lowercase, keep=chosen.keep))
+        for words in count.steps():
+            yield Step("counting words", words, None, "words", time.perf_counter() - begun)
+        if not count.words:
+            raise CorpusError(f"The corpus has no words, only signs and spaces: {', '.join(corpus.sources[:3])}.")
+        self.facts["corpus"] = {
+            "sources": [Path(name).name for name in corpus.sources],
+            "digest": count.digest,
+            "paragraphs": count.paragraphs,
+            "words": count.words,
+        }
+        return Vocabulary.build(
+            count.counter.counts(),
+            min_count=chosen.min_count,
+            max_words=chosen.max_words,
+            keep=chosen.keep,
+            lowercase=chosen.lowercase,
+        )
+
+    def _read(self, lesson: Lesson, teacher: Teacher, vocabulary: Vocabulary) -> Iterator[Step]:
+        load = Load.for_device(teacher.device)
+        reading = None
+        if self.corpus is not None and lesson.needs_corpus:
+            reading = Reading(self.corpus, vocabulary, self.settings.contexts, load.sentences, self.settings.seed)
+        begun = time.perf_counter()
+        stages: dict[str, Progress] = {}
+        for stage, progress in lesson.read(reading.chunks() if reading else [], load):
+            stages[stage] = progress
+            in_corpus = reading is not None and len(stages) == 1
+            done = reading.passed if in_corpus and reading is not None else progress.words
+            total = self.facts["corpus"]["words"] if in_corpus else None
+            yield Step(f"reading {stage}", done, total, "words", progress.seconds)
+        first = next(iter(stages.values()), None) if reading is not None else None
+        everything = stages.values()
+        self.facts["read"] = {
+            "contexts": self.settings.contexts if self.settings.contexts is not None else "all",
+            "sentences": first.sentences if first else 0,
+            "words": first.words if first else 0,
+            "pieces": sum(progress.pieces for progress in everything),
+            "seconds": round(time.perf_counter() - begun, 3),
+            "pieces_a_second": round(
+                sum(progress.pieces for progress in everything) / max(time.perf_counter() - begun, 1e-9)
+            ),
+            "words_without_context": int((lesson.contexts == 0).sum()) if lesson.needs_corpus else 0,
+        }
+
+    def _finish(self, name: str, lesson: Lesson, teacher: Teacher, seconds: float) -> Distilled:
+        learner = lesson.learners[name]
+        heard = lesson.heard(name)
+        if self.earlier is not None:
+            heard = self.earlier.merged(name, heard)
+        return finish(learner, heard, self.settings, describe_teacher(teacher), {**self.facts, "seconds": seconds})
+
+
+def finish(
+    learner: Learner,
+    heard: Mapping[str, Statistics],
+    settings: Distillation,
+    teacher: Mapping[str, Any],
+    facts: Mapping[str, Any],
+) -> Distilled:
+    """Vectors of one method from what it heard, with their manifest."""
+    finished = learner.finish(heard)
+    vectors = finished.vectors
+    if settings.dim is not None and not hasattr(learner, "dim"):
+        vectors = Pca(settings.dim)(vectors)
+    manifest = {
+        **describe_learner(learner),
+        "notes": dict(finished.notes),
+        "distillation": dataclasses.asdict(settings) | {"keep": len(settings.keep)},
+        "teacher": dict(teacher),
+        **facts,
+        "seed": settings.seed,
+        **describe_program(),
+    }
+    arrays = {f"{part}/{label}": array for part, kept in heard.items() for label, array in kept.arrays.items()}
+    return Distilled(vectors, manifest, arrays)
+
+
+def distill(
+    *corpus: str | os.PathLike[str] | Corpus,
+    out: str | os.PathLike[str] | None = None,
+    add_to: str | os.PathLike[str] | None = None,
+    progress: Callable[[Step], None] | None = None,
+    **settings: Any,
+) -> WordVectors | dict[str, WordVectors]:
+    """Word vectors from a teacher and a corpus (files, folders, globs, or one `Corpus`; none: isolated words).
+
+    Settings are those of `Distillation` (teacher, method, contexts, min_count, …). Several methods give a dictionary.
+    """
+    given = Distillation(**settings)
+    if len(corpus) == 1 and isinstance(corpus[0], Corpus):
+        source: Corpus | None = corpus[0]
+    elif any(isinstance(each, Corpus) for each in corpus):
+        raise CallError("One Corpus is taken, or files, folders and globs; several Corpus objects came.")
+    else:
+        source = Corpus(*_paths(corpus)) if corpus else None
+    run = Run(given, source, add_to)
+    if out is not None:
+        check_output(out, run)
+    for step in run.steps():
+        if progress is not None:
+            progress(step)
+    if out is not None:
+        save_results(run, out)
+    found = {name: result.vectors for name, result in run.results.items()}
+    return next(iter(found.values())) if len(found) == 1 else found
+
+
+def check_output(out: str | os.PathLike[str], run: Run) -> None:
+    """Refuse before the work what would be refused after it."""
+    names = [*run.settings.learners(depth=0)]
+    for target in [Path(out)] if len(names) == 1 else [Path(out) / name for name in names]:
+        check_replaceable(target, "manifest.json")
+
+
+def save_results(run: Run, out: str | os.PathLike[str], *, statistics: bool = True) -> list[Path]:
+    """One folder, or one folder a method inside `out`."""
+    several = len(run.results) > 1
+    written = []
+    for name, result in run.results.items():
+        written.append(Path(out) / name if several else Path(out))
+        result.save(written[-1], statistics=statistics)
+    return written
+
+
+def _paths(given: Iterable[str | os.PathLike[str] | Corpus]) -> list[str | os.PathLike[str]]:
+    return [each for each in given if not isinstance(each, Corpus)]

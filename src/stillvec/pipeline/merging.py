@@ -1,0 +1,38 @@
+"""Results that were distilled apart become one: their statistics are added, and the method finishes anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from stillvec.errors import CallError
+from stillvec.pipeline.adding import Earlier
+from stillvec.pipeline.distilling import Distilled, finish
+from stillvec.pipeline.settings import Distillation
+from stillvec.registry import settings_from
+from stillvec.statistics import merge
+
+
+def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
+    """One result from several of the same method, settings and teacher."""
+    if len(folders) < 2:
+        raise CallError(f"Two results or more are merged, and {len(folders)} came.")
+    first, *others = (Earlier(Path(folder)) for folder in folders)
+    parts = first.parts
+    for other in others:
+        for key in ("method", "settings"):
+            if other.manifest[key] != first.manifest[key]:
+                raise CallError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
+        if other.manifest["teacher"]["digest"] != first.manifest["teacher"]["digest"]:
+            raise CallError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
+        parts = {label: merge(kept, other.parts[label]) for label, kept in parts.items()}
+    made = first.manifest["distillation"] | {"keep": ()}
+    settings = settings_from(Distillation, made, str(first.path))
+    every = [first, *others]
+    facts = {
+        "merged": [each.path.name for each in every],
+        "corpus": {"words": sum(each.manifest["corpus"]["words"] for each in every)},
+        "read": {key: sum(each.manifest["read"][key] for each in every) for key in ("sentences", "words", "pieces")},
+    }
+    return finish(first.learner(), parts, settings, first.manifest["teacher"], facts)

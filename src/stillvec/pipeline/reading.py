@@ -1,0 +1,77 @@
+"""A corpus as the pass wants it: counted once, then read again, only the sentences that are needed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from stillvec.corpus import Corpus
+from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
+from stillvec.encoding import Marked
+from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
+
+T = TypeVar("T")
+_PARAGRAPHS = 1000  # counted at once
+
+
+@dataclass
+class Count:
+    """The first reading: how often each word stands in the corpus."""
+
+    corpus: Corpus
+    counter: WordCounter
+    words: int = 0
+    paragraphs: int = 0
+    digest: str = ""
+
+    def steps(self) -> Iterator[int]:
+        """Yields the number of words so far."""
+        state = hashlib.blake2b(digest_size=16)
+        for chunk in chunked(self.corpus.paragraphs(), _PARAGRAPHS):
+            state.update("\n".join(chunk).encode("utf-8", "replace"))
+            self.words += self.counter.add(chunk)
+            self.paragraphs += len(chunk)
+            yield self.words
+        self.digest = state.hexdigest()
+
+
+@dataclass
+class Reading:
+    """The second reading: sentences for the teacher."""
+
+    corpus: Corpus
+    vocabulary: Vocabulary
+    contexts: int | None
+    sentences_at_once: int
+    seed: int = 0
+    passed: int = field(default=0, init=False)  # words gone by, read or not
+
+    def chunks(self) -> Iterator[Marked]:
+        finder = WordFinder(self.vocabulary)
+        selector = None
+        if self.contexts is not None:
+            selector = ContextSelector(self.vocabulary.counts, self.contexts, seed=self.seed)
+        for sentences in chunked(self.corpus.sentences(), LOOKAHEAD if selector else self.sentences_at_once):
+            chosen = sentences
+            words = sum(map(len, sentences)) // 6  # about
+            if selector is not None:
+                rows, text = finder.rows(sentences)
+                wanted = selector.choose(rows, text, len(sentences))
+                chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
+                words = len(rows)
+            for part in chunked(chosen, self.sentences_at_once):
+                yield Marked(part)
+            self.passed += words
+
+
+def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    held: list[T] = []
+    for item in items:
+        held.append(item)
+        if len(held) == size:
+            yield held
+            held = []
+    if held:
+        yield held

@@ -1,0 +1,90 @@
+"""The settings of a distillation, as a recipe or a command line gives them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stillvec.errors import CallError
+from stillvec.learners import LEARNERS, Learner
+from stillvec.registry import settings_from
+
+CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Everything that decides the result, and nothing else."""
+
+    teacher: str = "minilm"
+    method: str = "auto"  # or several: "auto,aggregate:contexts=max,additive"
+    purpose: str = "words"  # or "sentences": what the vectors are for, which `auto` looks at
+    layer: str | None = None
+    dim: int | None = None
+    dictionary: str | None = None
+    min_count: int = 5
+    max_words: int | None = None
+    keep: tuple[str, ...] = ()  # words that must be in
+    lowercase: bool = True
+    contexts: int | None = CONTEXTS  # of each word; None: read everything
+    seed: int = 0
+    device: str = "auto"
+    precision: str = "auto"
+    unsafe_weights: bool = False
+    remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_count", 1), ("max_words", 1), ("contexts", 1), ("dim", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise CallError(f"The setting {name} is at least {least}, and {value} came.")
+        if self.purpose not in ("words", "sentences"):
+            raise CallError(f"Vectors are for words or for sentences, and {self.purpose!r} came.")
+
+    def learners(self, depth: int) -> dict[str, Learner]:
+        """The learners by the name of their result; `layer="all"` gives one for each layer of `aggregate`."""
+        found: dict[str, Learner] = {}
+        for label, name, given in parse_methods(self.method):
+            kind = LEARNERS[name]
+            if self.layer == "all" and name == "aggregate":
+                for layer in range(depth + 1):
+                    found[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
+            else:
+                found[label] = self._learner(kind, given)
+        return found
+
+    def _learner(self, kind: type[Learner], given: Mapping[str, str]) -> Learner:
+        """The general settings go to whoever has a setting of that name; the method's own come last."""
+        general = {
+            "layer": self.layer,
+            "dim": self.dim,
+            "dictionary": self.dictionary,
+            "purpose": self.purpose if self.purpose != "words" else None,
+        }
+        fields = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+        values = {name: value for name, value in general.items() if name in fields and value is not None}
+        return settings_from(kind, {**values, **given}, f"the method {kind.__name__}")
+
+
+def parse_methods(text: str) -> list[tuple[str, str, dict[str, str]]]:
+    """`a,b:key=value,key=value,a:key=value` → (label of the result, method, settings); labels differ."""
+    found: list[tuple[str, dict[str, str]]] = []
+    for item in (part.strip() for part in text.split(",")):
+        name, colon, first = item.partition(":")
+        if "=" not in item or colon:
+            LEARNERS[name]
+            found.append((name, {}))
+            item = first
+        if item:
+            key, equals, value = item.partition("=")
+            if not equals or not found:
+                raise CallError(f"After a method's colon stands key=value, and {item!r} came.")
+            found[-1][1][key.strip()] = value.strip()
+    labels = [
+        name if not any(name == label for label, _ in found[:number]) else f"{name}-{number + 1}"
+        for number, (name, _) in enumerate(found)
+    ]
+    if len({(name, tuple(sorted(given.items()))) for name, given in found}) < len(found):
+        raise CallError(f"A method with the same settings was asked for twice in {text!r}; each is learnt once.")
+    return [(label, name, given) for label, (name, given) in zip(labels, found, strict=True)]

@@ -8,6 +8,7 @@ and cosines between words do not change.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -31,6 +32,7 @@ class WeightedSentences:
 
     layer: str = "last"
     smoothing: float = 1e-3  # a
+    unit: bool = False  # sentence vectors made unit, as those who compare them by cosine see them
     max_sentences: int = 5_000_000  # the bags are kept; beyond this many sentences it listens no more
     label: ClassVar[str] = "the corpus"
 
@@ -45,11 +47,11 @@ class _Bags:
     def __init__(self, part: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.layers = layers_of(part.layer, teacher.depth)
         self.room = part.max_sentences
+        self.unit = part.unit
         self.weights = sif_weights(vocabulary, part.smoothing)
         device = teacher.device
         self.device_weights = torch.from_numpy(self.weights.astype(np.float32)).to(device)
         self.products = torch.zeros(len(vocabulary), teacher.dim, device=device)  # AᵀC, C not yet centred
-        self.total = torch.zeros(teacher.dim, dtype=torch.float64, device=device)
         self.words: list[Array] = []
         self.shares: list[Array] = []
         self.lengths: list[Array] = []
@@ -71,16 +73,16 @@ class _Bags:
 
         device = self.products.device
         vectors = torch.stack([encoded.sentences(layer) for layer in self.layers]).mean(0)  # (S, D)
+        if self.unit:
+            vectors = torch.nn.functional.normalize(vectors)
         masses = self.device_weights[encoded.known_id]
         whole = torch.zeros(len(vectors), device=device).index_add_(0, encoded.known_sentence, masses)
         parts = (masses / whole[encoded.known_sentence])[:, None] * vectors[encoded.known_sentence]
         self.products.index_add_(0, encoded.known_id, parts)
-        self.total += (vectors * (whole > 0)[:, None]).sum(0, dtype=torch.float64)
 
     def arrays(self) -> dict[str, Array]:
         return {
             "sum:products": to_numpy(self.products),
-            "total:vector": to_numpy(self.total),
             "bag:words": _end_to_end(self.words, np.int32),
             "bag:shares": _end_to_end(self.shares, np.float32),
             "bag:lengths": _end_to_end(self.lengths, np.int32),
@@ -92,11 +94,12 @@ class Additive:
     layer: str = "last"
     ridge: float = 0.1  # λ
     smoothing: float = 1e-3
+    unit: bool = False
     directions: int = 0  # first principal directions taken out
     iterations: int = 12
 
     def parts(self) -> dict[str, Part]:
-        return {"sentences": WeightedSentences(self.layer, self.smoothing)}
+        return {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
         kept = heard["sentences"]
@@ -118,11 +121,10 @@ def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
 def solve_additive(kept: Statistics, ridge: float, iterations: int) -> tuple[Array, float]:
     """The ridge solution (V, D) and the relative residual it ended with."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    a, mass, diagonal = _bag_matrix(kept, device)
-    sentences = max(len(kept["bag:lengths"]), 1)
-    mean = torch.from_numpy(np.asarray(kept["total:vector"] / sentences, np.float32)).to(device)
+    a, transposed, mass, diagonal = _bag_matrix(kept, device)
+    total = kept["sum:products"].sum(0, dtype=np.float64)  # of C: the shares of each sentence sum to one
+    mean = torch.from_numpy(np.asarray(total / max(len(kept["bag:lengths"]), 1), np.float32)).to(device)
     goal = torch.from_numpy(np.array(kept["sum:products"])).to(device) - mass[:, None] * mean
-    transposed = a.t().to_sparse_csr()
     scale = 1 / (diagonal + ridge)[:, None]
     found = scale * goal
     rest = goal - (transposed @ (a @ found) + ridge * found)
@@ -141,17 +143,21 @@ def solve_additive(kept: Statistics, ridge: float, iterations: int) -> tuple[Arr
     return to_numpy(found), error
 
 
-def _bag_matrix(kept: Statistics, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """A as a sparse matrix (S, V), its column sums and the diagonal of AᵀA."""
+def _bag_matrix(kept: Statistics, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """A as a sparse matrix (S, V), Aᵀ, the column sums of A and the diagonal of AᵀA."""
     words, shares, lengths = kept["bag:words"], kept["bag:shares"], kept["bag:lengths"]
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     shape = (len(lengths), len(kept.vocabulary))
     places = torch.from_numpy(np.stack([sentence, words.astype(np.int64)]))
-    bags = torch.sparse_coo_tensor(places, torch.from_numpy(np.array(shares)), shape, device=device).coalesce()
+    values = torch.from_numpy(np.array(shares))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # sparse rows are "in beta", says torch
+        bags = torch.sparse_coo_tensor(places, values, shape, device=device, check_invariants=False).coalesce()
+        by_sentence, by_word = bags.to_sparse_csr(), bags.t().to_sparse_csr()
     column, values = bags.indices()[1], bags.values()
     mass = torch.zeros(shape[1], device=device).index_add_(0, column, values)
     diagonal = torch.zeros(shape[1], device=device).index_add_(0, column, values**2)
-    return bags.to_sparse_csr(), mass, diagonal
+    return by_sentence, by_word, mass, diagonal
 
 
 def _end_to_end(arrays: list[Array], dtype: type) -> Array:

@@ -22,13 +22,14 @@ from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.listening import Finished, Part, WordStates, mean_of, unit, word_means
 from stillvec.refine.all_but_the_top import AllButTheTop
-from stillvec.refine.pca import Pca
+from stillvec.refine.pca import Pca, principal_directions
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 TEMPLATES = ("the meaning of {} is", "the word {}", "synonyms of {}:", "we talk about {} here.")
+_ENOUGH = 3  # words: without the mean and a direction of fewer, nothing is left
 _LOOKED_AT = 4000  # frequent words whose pairs are compared
 _PAIRS = 200_000  # of these, the nearest
 _AS_GOOD = 0.015  # a layer within this of the best agreement is taken too
@@ -74,8 +75,7 @@ class Auto:
             notes["defined"] = int(defined.sum())
         notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
         joined = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
-        reduced = Pca(min(self.dim, joined.shape[1]))(WordVectors(vocabulary, joined))
-        return Finished(WordVectors(vocabulary, unit(reduced.matrix)), notes)
+        return Finished(WordVectors(vocabulary, unit(_reduced(joined, vocabulary, self.dim))), notes)
 
     def _for_sentences(self) -> Additive:
         return Additive(ridge=0.03, directions=1)
@@ -95,8 +95,18 @@ class Auto:
 
 def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
     """Centred, without its first principal direction, rows unit."""
+    if len(matrix) < _ENOUGH:
+        return unit(matrix)
     directions = min(1, matrix.shape[1] - 1)
     return unit(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
+
+
+def _reduced(joined: Array, vocabulary: Vocabulary, dim: int) -> Array:
+    """Principal components, as many as asked for or as there are."""
+    dim = min(dim, joined.shape[1])
+    if len(joined) < _ENOUGH:
+        return np.asarray(joined @ principal_directions(joined)[1][:, :dim])
+    return np.asarray(Pca(dim)(WordVectors(vocabulary, joined)).matrix)
 
 
 def _average(spaces: Iterable[Array]) -> Array:

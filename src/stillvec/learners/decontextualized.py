@@ -61,5 +61,5 @@ def template_mean(heard: Iterable[Statistics]) -> Array:
     rows = []
     for each in heard:
         matrix = mean_of(word_means(each).values())
-        rows.append(unit(matrix - matrix.mean(0)))
+        rows.append(unit(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
     return mean_of(rows)

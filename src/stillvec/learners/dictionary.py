@@ -31,6 +31,7 @@ class Glosses:
         return in_chunks((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
 
     def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+        next(iter(read_dictionary(self.source)), None)  # one that cannot be read is told before the work
         return WordStates(self.layer).listen(teacher, vocabulary)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from stillvec.encoding import Batch, Encoded, Listener, Load, Marked, Preparation, Preparer, Progress, encode
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import ALONE, READ
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Found, Vocabulary, WordFinder
 
@@ -33,6 +35,8 @@ class Lesson:
         self.contexts = np.zeros(len(vocabulary), np.int64)  # how often each word was read in the corpus
         parts: dict[Part, None] = {part: None for learner in learners.values() for part in learner.parts().values()}
         self._listeners: dict[Part, PartListener] = {part: part.listen(teacher, vocabulary) for part in parts}
+        self._alone = np.zeros(len(vocabulary), np.int64)  # which words were read alone
+        self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
 
     @property
     def needs_corpus(self) -> bool:
@@ -48,8 +52,10 @@ class Lesson:
             if hearing:
                 tally = _Tally(self.contexts)
                 yield from self._drive(CORPUS, ready.batches(corpus), [*hearing, tally])
-                missing = np.flatnonzero((self.contexts == 0) & new).tolist()
-                alone = in_chunks((row, self.vocabulary.words[row]) for row in missing)
+                self._alone[:] = (self.contexts == 0) & new
+                if self.contexts.any() and self._alone.any():
+                    self._totals = {part: _totals(part_heard) for part, part_heard in self._listeners.items()}
+                alone = in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(self._alone).tolist())
                 yield from self._drive("words that the corpus lacks", ready.batches(alone), hearing)
             for part, heard in self._listeners.items():
                 own = part.texts(self.vocabulary)
@@ -70,8 +76,17 @@ class Lesson:
 
     def heard(self, name: str) -> dict[str, Statistics]:
         """What the learner of that name listened for, by part."""
-        parts = self.learners[name].parts()
-        return {label: Statistics(self.vocabulary, self._listeners[part].arrays()) for label, part in parts.items()}
+        return {label: self._statistics(part) for label, part in self.learners[name].parts().items()}
+
+    def _statistics(self, part: Part) -> Statistics:
+        arrays = self._listeners[part].arrays() | self._totals.get(part, {})
+        if part.texts(self.vocabulary) is None:
+            arrays |= {READ: self.contexts, ALONE: self._alone}
+        return Statistics(self.vocabulary, arrays)
+
+
+def _totals(heard: PartListener) -> dict[str, NDArray[Any]]:
+    return {name: array.copy() for name, array in heard.arrays().items() if name.startswith("total:")}
 
 
 class _Tally:

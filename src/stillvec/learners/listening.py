@@ -61,7 +61,7 @@ class Learner(Protocol):
 def layers_of(layer: str, depth: int) -> tuple[int, ...]:
     """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`."""
     text = str(layer).strip()
-    if text.startswith("last") and text[4:].isdigit():
+    if text.startswith("last") and text[4:].isdigit() and int(text[4:]):
         return tuple(range(max(0, depth + 1 - int(text[4:])), depth + 1))
     if text == "last":
         return (depth,)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -35,7 +36,8 @@ class _Table:
     def __init__(self, teacher: Teacher, words: int) -> None:
         model: Any = teacher.model
         self.embeddings = model.get_input_embeddings().weight
-        self.table = torch.zeros(words, self.embeddings.shape[1], device=teacher.device)
+        shape = (words, self.embeddings.shape[1])
+        self.table = torch.full(shape, -torch.inf, device=teacher.device)  # of a word that was not read
 
     def update(self, encoded: Encoded) -> None:
         ids = to_device(encoded.batch.ids, self.table.device).flatten()[encoded.link_place]
@@ -53,4 +55,5 @@ class TokenTable:
         return {"table": InputEmbeddings()}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        return Finished(WordVectors(heard["table"].vocabulary, heard["table"]["max:table"]))
+        table = heard["table"]["max:table"]
+        return Finished(WordVectors(heard["table"].vocabulary, np.where(np.isfinite(table), table, 0)))

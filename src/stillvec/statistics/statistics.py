@@ -2,6 +2,9 @@
 
 `sum:`    a row a word, added            `max:` `min:`  a row a word, the larger or smaller
 `total:`  added as a whole               `bag:`         laid end to end; `bag:words` are rows of the vocabulary
+
+Words that a corpus lacks are read alone. `sum:read` and `sum:alone` count both readings of a word; what was read alone
+gives way when the other side has met the word in its corpus, so that the parts of a corpus merge into the whole.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from stillvec.errors import CallError
 from stillvec.vocabulary import Vocabulary
 
 Array = NDArray[Any]
+READ, ALONE = "sum:read", "sum:alone"
 ROWS = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf)}
 
 
@@ -56,6 +60,7 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
         raise CallError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
     vocabulary = a.vocabulary.union(b.vocabulary) if vocabulary is None else vocabulary
     a, b = a.on(vocabulary), b.on(vocabulary)
+    a, b = _giving_way(a, b), _giving_way(b, a)
     merged: dict[str, Array] = {}
     for name, one in a.arrays.items():
         other, kind = b.arrays[name], name.partition(":")[0]
@@ -67,6 +72,28 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
             )
         merged[name] = np.concatenate([one, other]) if kind == "bag" else ROWS.get(kind, ROWS["sum"])[0](one, other)
     return Statistics(vocabulary, merged)
+
+
+def _giving_way(kept: Statistics, other: Statistics) -> Statistics:
+    """Without the words that were only read alone here, and in contexts there."""
+    if ALONE not in kept.arrays:
+        return kept
+    gone = (kept[ALONE] > 0) & (other[READ] > 0)
+    if not gone.any():
+        return kept
+    arrays = dict(kept.arrays)
+    for name, array in kept.arrays.items():
+        kind = name.partition(":")[0]
+        if kind in ROWS:
+            arrays[name] = np.where(gone.reshape(-1, *[1] * (array.ndim - 1)), _empty(kind, array.dtype), array)
+            arrays[name] = arrays[name].astype(array.dtype, copy=False)
+    if "bag:words" in arrays:  # a word alone is a sentence of its own
+        sentence = np.repeat(np.arange(len(kept["bag:lengths"])), kept["bag:lengths"])
+        stay = np.ones(len(kept["bag:lengths"]), bool)
+        stay[sentence[gone[kept["bag:words"]]]] = False
+        bags = [name for name in arrays if name.startswith("bag:") and name != "bag:lengths"]
+        arrays |= {name: kept[name][stay[sentence]] for name in bags} | {"bag:lengths": kept["bag:lengths"][stay]}
+    return Statistics(kept.vocabulary, arrays)
 
 
 def _empty(kind: str, dtype: np.dtype[Any]) -> float | int:

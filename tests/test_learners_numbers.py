@@ -1,0 +1,401 @@
+"""Every method against a slow computation that shares no code with it: sentence by sentence, dense, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import fractional_matrix_power
+from scipy.stats import spearmanr
+from tiny_corpus import (
+    DOES,
+    KIND,
+    WHAT,
+    WHERE,
+    WHO,
+    counted,
+    heard_by,
+    likeness,
+    matrix_of,
+    sentences,
+    slow_states,
+    words_of,
+)  # fmt: skip
+
+from stillvec.learners import LEARNERS, Learner, Lesson
+from stillvec.learners.additive import Additive
+from stillvec.learners.aggregate import Aggregate
+from stillvec.learners.auto import Auto
+from stillvec.learners.decontextualized import Decontextualized
+from stillvec.learners.dictionary import Dictionary
+from stillvec.learners.token_table import TokenTable
+from stillvec.learners.whitened_context import WhitenedContext
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher
+from stillvec.teachers.fake import tiny_teacher
+from stillvec.vocabulary import Vocabulary
+
+TEXTS = [*sentences(72), "Nobody listens.", "The farmer loves the farmer near the river and the school."]
+POOL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mean": lambda rows: rows.sum(0) / len(rows),
+    "max": lambda rows: rows.max(0),
+    "min": lambda rows: rows.min(0),
+    "first": lambda rows: rows[0],
+    "last": lambda rows: rows[-1],
+}
+
+
+@pytest.fixture(scope="module")
+def teacher() -> Teacher:
+    """Half of the verbs and objects are several pieces."""
+    return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    """ "nobody", "listens" and "and" are not in it: there is a sentence without a known word, and one with some."""
+    everything = counted(TEXTS)
+    return Vocabulary.build(
+        {word: int(n) for word, n in zip(everything.words, everything.counts, strict=True) if n > 1}, min_count=2
+    )
+
+
+@pytest.fixture(scope="module")
+def occurrences(teacher: Teacher, vocabulary: Vocabulary) -> dict[str, list[np.ndarray]]:
+    """Word → for each of its contexts the states of its pieces (layers, pieces, D)."""
+    found: dict[str, list[np.ndarray]] = {word: [] for word in vocabulary}
+    for text in TEXTS:
+        states, spans = slow_states(teacher, text)
+        for word, start, end in words_of(text):
+            if word in found:
+                inside = [n for n, (begin, stop) in enumerate(spans) if begin < end and stop > start]
+                found[word].append(states[:, inside])
+    return found
+
+
+def close(got: np.ndarray, wanted: np.ndarray, tolerance: float = 2e-4) -> bool:
+    return got.shape == wanted.shape and bool(np.abs(got - wanted).max() <= tolerance * np.abs(wanted).max())
+
+
+def unit_rows(matrix: np.ndarray) -> np.ndarray:
+    return np.stack([row / np.sqrt((row**2).sum()) for row in matrix])
+
+
+def sentence_vectors(teacher: Teacher, texts: list[str], layer: int = -1) -> np.ndarray:
+    return np.stack([slow_states(teacher, text)[0][layer].mean(0) for text in texts])
+
+
+@pytest.mark.parametrize("pieces", ["mean", "first", "last", "max", "min"])
+@pytest.mark.parametrize("contexts", ["mean", "max", "min"])
+def test_aggregate_pools_pieces_then_contexts(
+    pieces: str, contexts: str, teacher: Teacher, vocabulary: Vocabulary, occurrences: dict[str, list[np.ndarray]]
+) -> None:
+    assert any(states.shape[1] > 1 for states in occurrences["shoes"]), "some words are several pieces"
+    got = matrix_of(Aggregate(pieces=pieces, contexts=contexts), teacher, vocabulary, TEXTS)
+    wanted = [POOL[contexts](np.stack([POOL[pieces](s[-1]) for s in occurrences[word]])) for word in vocabulary]
+    assert close(got, np.stack(wanted), 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("layer", "wanted"), [("last", [2]), ("0", [0]), ("1", [1]), ("0-1", [0, 1]), ("all", [0, 1, 2]), ("-2", [1])]
+)
+def test_aggregate_averages_a_range_of_layers(
+    layer: str, wanted: list[int], teacher: Teacher, vocabulary: Vocabulary, occurrences: dict[str, list[np.ndarray]]
+) -> None:
+    learner = Aggregate(layer=layer)
+    heard = heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]
+    finished = learner.finish(heard)
+    slow = [np.stack([s.mean(1) for s in occurrences[word]]).mean(0)[wanted].mean(0) for word in vocabulary]
+    assert close(np.array(finished.vectors.matrix), np.stack(slow), 1e-5)
+    assert finished.notes["layers"] == wanted
+
+
+@pytest.mark.parametrize(("power", "ridge"), [(0.5, 0.1), (1.0, 0.1), (0.5, 0.01), (0.25, 1.0)])
+@pytest.mark.parametrize("layer", ["last", "1-2"])
+def test_whitened_context_is_the_closed_form(
+    power: float, ridge: float, layer: str, teacher: Teacher, vocabulary: Vocabulary
+) -> None:
+    got = matrix_of(WhitenedContext(layer=layer, power=power, ridge=ridge), teacher, vocabulary, TEXTS)
+    chosen = [2] if layer == "last" else [1, 2]
+    contexts = np.mean([sentence_vectors(teacher, TEXTS, each) for each in chosen], axis=0)  # (S, D)
+    mean = contexts.mean(0)
+    covariance = sum(np.outer(c - mean, c - mean) for c in contexts) / len(contexts)
+    covariance = covariance + ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    whitener = fractional_matrix_power(covariance, -power)
+    around: dict[str, list[np.ndarray]] = {word: [] for word in vocabulary}
+    for text, context in zip(TEXTS, contexts, strict=True):
+        for word, _, _ in words_of(text):
+            if word in around:
+                around[word].append(context)
+    wanted = np.stack([whitener @ (np.mean(around[word], axis=0) - mean) for word in vocabulary])
+    assert close(got, wanted, 1e-3)
+
+
+def dense_additive(
+    teacher: Teacher, vocabulary: Vocabulary, ridge: float, smoothing: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ridge solution, and the weight of each word."""
+    frequency = np.array([int(n) for n in vocabulary.counts], float)
+    weight = smoothing / (smoothing + frequency / frequency.sum())
+    rows, targets = [], []
+    for text, vector in zip(TEXTS, sentence_vectors(teacher, TEXTS), strict=True):
+        row = np.zeros(len(vocabulary))
+        for word, _, _ in words_of(text):
+            if word in vocabulary.index:
+                row[vocabulary.index[word]] += weight[vocabulary.index[word]]
+        if row.any():
+            rows.append(row / row.sum())
+            targets.append(vector)
+    a, c = np.stack(rows), np.stack(targets)
+    assert len(a) == len(TEXTS) - 1, "one sentence has no known word"
+    c = c - c.mean(0)
+    return np.linalg.solve(a.T @ a + ridge * np.eye(len(vocabulary)), a.T @ c), weight
+
+
+@pytest.mark.parametrize(("ridge", "smoothing"), [(0.1, 1e-3), (1.0, 1e-3), (0.1, 0.1)])
+def test_additive_is_a_ridge_regression_whose_rows_carry_their_weight(
+    ridge: float, smoothing: float, teacher: Teacher, vocabulary: Vocabulary
+) -> None:
+    learner = Additive(ridge=ridge, smoothing=smoothing, iterations=100)
+    solution, weight = dense_additive(teacher, vocabulary, ridge, smoothing)
+    assert weight.max() / weight.min() > 1.5, "the weights matter"
+    assert close(matrix_of(learner, teacher, vocabulary, TEXTS), solution * weight[:, None], 1e-3)
+
+
+def test_additive_needs_few_iterations_and_says_how_far_it_came(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    heard = heard_by({"it": Additive()}, teacher, vocabulary, TEXTS)["it"]
+    errors = [float(str(Additive(iterations=n).finish(heard).notes["residual"])) for n in (0, 4, 12)]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.01
+
+
+@pytest.mark.parametrize("directions", [1, 3])
+def test_additive_takes_principal_directions_out_before_the_weights(
+    directions: int, teacher: Teacher, vocabulary: Vocabulary
+) -> None:
+    solution, weight = dense_additive(teacher, vocabulary, 0.1, 1e-3)
+    centred = solution - solution.mean(0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    for axis in axes[:directions]:
+        centred = centred - np.outer(centred @ axis, axis)
+    got = matrix_of(Additive(directions=directions, iterations=100), teacher, vocabulary, TEXTS)
+    assert close(got, centred * weight[:, None], 2e-3)
+
+
+def test_a_plain_mean_of_additive_rows_points_where_the_sentence_does(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    """What the weights are stored for."""
+    matrix = matrix_of(Additive(ridge=0.01, iterations=60), teacher, vocabulary, TEXTS)
+    known = [text for text in TEXTS if text != "Nobody listens."]
+    wanted = sentence_vectors(teacher, known)
+    means = [
+        np.mean([matrix[vocabulary.index[w]] for w, _, _ in words_of(text) if w in vocabulary.index], axis=0)
+        for text in known
+    ]
+    cosines = (unit_rows(np.stack(means)) * unit_rows(wanted - wanted.mean(0))).sum(1)
+    assert cosines.mean() > 0.8
+
+
+TEMPLATES = ("{}", "what is {}?", "the meaning of {} is")
+
+
+@pytest.mark.parametrize("layer", ["last", "1"])
+def test_decontextualized_is_the_mean_over_templates_of_centred_units(
+    layer: str, teacher: Teacher, vocabulary: Vocabulary
+) -> None:
+    number = 2 if layer == "last" else int(layer)
+    spaces = []
+    for template in TEMPLATES:
+        rows = np.stack([slow_states(teacher, template.format(word))[0][number].mean(0) for word in vocabulary])
+        spaces.append(unit_rows(rows - rows.mean(0)))
+    got = matrix_of(Decontextualized(layer=layer), teacher, vocabulary, [])
+    assert close(got, (spaces[0] + spaces[1] + spaces[2]) / 3, 1e-4)
+
+
+def test_decontextualized_never_looks_at_the_corpus(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    without, beside = (matrix_of(Decontextualized(), teacher, vocabulary, texts) for texts in ([], TEXTS))
+    assert np.array_equal(without, beside)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "albert"])
+def test_token_table_is_the_mean_of_rows_of_the_embedding_matrix(family: str, vocabulary: Vocabulary) -> None:
+    teacher = tiny_teacher([*WHO, *WHAT[:6]], family=family)
+    weights = teacher.model.get_input_embeddings().weight.detach().numpy()  # type: ignore[operator]
+    wanted = []
+    for word in vocabulary:
+        cut = teacher.cutter.cut([word])
+        wanted.append(weights[cut.ids[cut.ends > 0]].mean(0))  # GPT-2's space before the word is not of the word
+    assert close(matrix_of(TokenTable(), teacher, vocabulary, []), np.stack(wanted), 1e-5)
+
+
+def test_token_table_makes_no_forward_pass(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    assert forward_passes({"it": TokenTable()}, teacher, vocabulary, TEXTS) == 0
+
+
+def test_dictionary_is_the_mean_over_senses(teacher: Teacher, vocabulary: Vocabulary, tmp_path: Path) -> None:
+    senses = {
+        "farmer": ["a man who owns horses", "one who sells apples", "old word for tenant"],
+        "river": ["much water near the village"],
+        "moon": ["not a word of ours"],
+    }
+    path = tmp_path / "words.tsv"
+    path.write_text("".join(f"{word}\t{gloss}\n" for word in senses for gloss in senses[word]), "utf-8")
+    learner = Dictionary(source=str(path))
+    finished = learner.finish(heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"])
+    vectors = finished.vectors
+    means = {}
+    for word in ("farmer", "river"):
+        glosses = [slow_states(teacher, f"{word}: {gloss}")[0][-1].mean(0) for gloss in senses[word]]
+        means[word] = np.mean(glosses, axis=0)
+        assert close(np.array(vectors[word]), means[word], 1e-5)
+    assert close(np.array(vectors["bread"]), (means["farmer"] + means["river"]) / 2, 1e-5)
+    assert finished.notes["defined"] == 2
+
+
+def spread(matrix: np.ndarray) -> np.ndarray:
+    """Centred, without its first principal direction, rows unit."""
+    centred = matrix - matrix.mean(0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    return unit_rows(centred - np.outer(centred @ axes[0], axes[0]))
+
+
+def template_space(teacher: Teacher, vocabulary: Vocabulary) -> np.ndarray:
+    spaces = [
+        spread(np.stack([slow_states(teacher, text.format(word))[0][-1].mean(0) for word in vocabulary]))
+        for text in Auto().templates
+    ]
+    return unit_rows(np.mean(spaces, axis=0))
+
+
+def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_weights(
+    teacher: Teacher, vocabulary: Vocabulary, occurrences: dict[str, list[np.ndarray]]
+) -> None:
+    assert len(vocabulary) >= 50, "with fewer words no layer is chosen"
+    auto = Auto()
+    finished = auto.finish(heard_by({"it": auto}, teacher, vocabulary, TEXTS)["it"])
+
+    isolated = template_space(teacher, vocabulary)
+    means = {
+        n: np.stack([np.mean([s[n].mean(0) for s in occurrences[w]], axis=0) for w in vocabulary]) for n in range(3)
+    }
+    pairs = [*combinations(range(len(vocabulary)), 2)]
+    said = [float(isolated[i] @ isolated[j]) for i, j in pairs]
+    agreement = {}
+    for layer, rows in means.items():
+        apart = spread(rows)
+        agreement[layer] = float(spearmanr([float(apart[i] @ apart[j]) for i, j in pairs], said).statistic)
+    chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - 0.015]
+    assert finished.notes["layers"] == chosen
+    told = finished.notes["agreement"]
+    assert isinstance(told, dict)
+    assert {int(layer): value for layer, value in told.items()} == pytest.approx(agreement, abs=2e-3)
+    assert max(agreement.values()) - min(agreement.values()) > 0.015, "there is something to choose"
+
+    states = unit_rows(np.mean([spread(means[layer]) for layer in chosen], axis=0))
+    additive, _ = dense_additive(teacher, vocabulary, 0.1, 1e-3)
+    joined = np.concatenate([0.8 * isolated, states, 0.5 * unit_rows(additive - additive.mean(0))], axis=1)
+    wanted = unit_rows(joined - joined.mean(0))
+    assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(wanted)).max() < 5e-3
+
+
+def test_auto_adds_glosses_where_there_is_a_dictionary(
+    teacher: Teacher, vocabulary: Vocabulary, tmp_path: Path
+) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text("farmer\tone who grows bread\nbaker\tone who sells bread\nriver\twater\n", "utf-8")
+    with_it = Auto(dictionary=str(path))
+    finished = with_it.finish(heard_by({"it": with_it}, teacher, vocabulary, TEXTS)["it"])
+    assert finished.notes["defined"] == 3
+    assert finished.notes["weights"] == {"templates": 0.8, "states": 1.0, "sentences": 0.5, "glosses": 0.7}
+    assert finished.vectors.dim == 4 * teacher.dim
+    assert not np.allclose(
+        likeness(np.array(finished.vectors.matrix)), likeness(matrix_of(Auto(), teacher, vocabulary, TEXTS)), atol=1e-2
+    )
+
+
+def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    bare = Vocabulary(vocabulary.words)  # no counts: no corpus
+    auto = Auto()
+    finished = auto.finish(heard_by({"it": auto}, teacher, bare, [])["it"])
+    isolated = template_space(teacher, bare)
+    wanted = unit_rows(isolated - isolated.mean(0))
+    assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(wanted)).max() < 1e-3
+    assert finished.notes["weights"] == {"templates": 0.8}
+    assert "no corpus" in str(finished.notes["why"])
+
+
+def test_auto_for_sentences_is_additive_with_its_settings(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    auto, additive = Auto(purpose="sentences"), Additive(ridge=0.03, directions=1)
+    assert auto.parts() == additive.parts()
+    got, wanted = (matrix_of(learner, teacher, vocabulary, TEXTS) for learner in (auto, additive))
+    assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("purpose", ["words", "sentences"])
+def test_auto_keeps_to_the_dimension_asked_for(purpose: str, teacher: Teacher, vocabulary: Vocabulary) -> None:
+    whole, small = (Auto(purpose=purpose, dim=dim) for dim in (300, 5))
+    heard = heard_by({"it": whole}, teacher, vocabulary, TEXTS)["it"]
+    assert small.finish(heard).vectors.dim == 5
+    assert whole.finish(heard).vectors.dim == (16 if purpose == "sentences" else 48)
+
+
+def test_with_few_words_auto_takes_the_last_layer(teacher: Teacher) -> None:
+    texts = sentences(6)
+    vocabulary, auto = counted(texts), Auto()
+    finished = auto.finish(heard_by({"it": auto}, teacher, vocabulary, texts)["it"])
+    assert len(vocabulary) < 50
+    assert finished.notes["layers"] == [teacher.depth]
+
+
+def forward_passes(learners: dict[str, Learner], teacher: Teacher, vocabulary: Vocabulary, texts: list[str]) -> int:
+    passes = 0
+
+    def note(module: torch.nn.Module, inputs: object, output: object) -> None:
+        nonlocal passes
+        passes += 1
+
+    hook = teacher.model.register_forward_hook(note)
+    heard_by(learners, teacher, vocabulary, texts)
+    hook.remove()
+    return passes
+
+
+def test_methods_that_share_a_corpus_cost_one_encoding(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    names = ("auto", "aggregate", "additive", "whitened_context")
+    learners = {name: LEARNERS[name]() for name in names}
+    alone = {name: forward_passes({name: learners[name]}, teacher, vocabulary, TEXTS) for name in names}
+    assert forward_passes(learners, teacher, vocabulary, TEXTS) == alone["auto"]
+    assert alone["aggregate"] == alone["additive"] == alone["whitened_context"] < alone["auto"]
+
+
+def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corpus(teacher: Teacher) -> None:
+    texts = sentences(24)
+    vocabulary = counted(texts, keep=["zebra"])
+    kept: dict[str, Statistics] = {}
+    learners: dict[str, Learner] = {"aggregate": Aggregate(), "whitened": WhitenedContext()}
+    lesson = heard_by(learners, teacher, vocabulary, texts)
+    kept |= {"states": lesson["aggregate"]["states"], "contexts": lesson["whitened"]["contexts"]}
+    row = vocabulary.index["zebra"]
+    alone = slow_states(teacher, "zebra")[0][-1].mean(0)
+    assert close(kept["states"]["sum:layer-2"][row], alone, 1e-5)
+    assert kept["states"]["sum:contexts"][row] == 1
+    assert kept["contexts"]["total:sentences"][0] == len(texts)
+    assert close(kept["contexts"]["total:context"], sentence_vectors(teacher, texts).sum(0), 1e-5)
+
+
+def test_words_of_an_earlier_result_are_not_read_alone_again(teacher: Teacher) -> None:
+    texts = sentences(24)
+    earlier = counted(texts, keep=["zebra"])
+    lesson = Lesson(
+        {"it": Aggregate(), "own": TokenTable()}, teacher, counted(texts, keep=["zebra", "lion"]), known=earlier
+    )
+    for _ in lesson.read([]):
+        pass
+    read = lesson.heard("it")["states"]
+    words = [word for word, times in zip(read.vocabulary, read["sum:contexts"], strict=True) if times]
+    assert words == ["lion"]
+    table = lesson.heard("own")["table"]["max:table"]
+    assert np.isfinite(table).any(1).sum() == 1

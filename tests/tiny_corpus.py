@@ -1,0 +1,79 @@
+"""What tests of learners and runs share: real-looking sentences, a tiny teacher that knows their words, a lesson."""
+
+# ruff: noqa: SIM905 - words in a row read best
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import torch
+
+from stillvec.encoding import Load, Marked
+from stillvec.learners import Learner, Lesson
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
+
+WHO = "farmer baker teacher doctor student sailor writer mother child painter king neighbour".split()
+DOES = "sells reads paints carries finds loves repairs brings hides remembers buys wants".split()
+WHAT = "bread books boats houses letters apples horses pictures songs coins flowers shoes".split()
+KIND = "old fresh small heavy strange beautiful expensive wooden".split()
+WHERE = "village river market garden school harbour kitchen forest".split()
+WHEN = "today often never again slowly".split()
+GLUE = "the in near a by".split()
+
+
+def sentences(count: int = 96, seed: int = 0) -> list[str]:
+    """Sentences over 60-odd words; every word stands in both halves of 48 or more of them."""
+    choose = random.Random(seed)
+    made = []
+    for number in range(count):
+        who, does, what = WHO[number % 12], choose.choice(DOES), WHAT[(number * 7 + number // 12) % 12]
+        kind, where, when = choose.choice(KIND), choose.choice(WHERE), choose.choice(WHEN)
+        glue = ("in the", "near a", "by the", "by a")[number % 4]
+        made.append(f"The {who} {does} {kind} {what} {glue} {where} {when}.")
+    return made
+
+
+def words_of(text: str) -> list[tuple[str, int, int]]:
+    """Words, lower-cased, with their place: enough for letters and spaces, and nobody else's code."""
+    return [(found.group(), *found.span()) for found in re.finditer(r"[a-z]+", text.lower())]
+
+
+def counted(texts: Iterable[str], keep: Sequence[str] = ()) -> Vocabulary:
+    counts = Counter(word for text in texts for word, _, _ in words_of(text))
+    return Vocabulary.build(counts, min_count=1, keep=keep)
+
+
+def heard_by(
+    learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]
+) -> dict[str, dict[str, Statistics]]:
+    """What each learner hears in one encoding."""
+    lesson = Lesson(learners, teacher, vocabulary)
+    for _ in lesson.read([Marked(texts[i : i + 32]) for i in range(0, len(texts), 32)], Load(256, 32)):
+        pass
+    return {name: lesson.heard(name) for name in learners}
+
+
+def matrix_of(learner: Learner, teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]) -> np.ndarray:
+    return np.array(learner.finish(heard_by({"it": learner}, teacher, vocabulary, texts)["it"]).vectors.matrix)
+
+
+def slow_states(teacher: Teacher, text: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """One text alone, without padding: (layers, pieces, D) without special tokens, and each piece's span."""
+    cut = teacher.cutter.cut([text])
+    ids = [*teacher.cutter.prefix, *cut.ids.tolist(), *teacher.cutter.suffix]
+    layers = range(teacher.depth + 1)
+    states = teacher.states(torch.tensor([ids]), None, layers)
+    begin = len(teacher.cutter.prefix)
+    every = np.stack([states[layer][0, begin : begin + len(cut.ids)].numpy() for layer in layers])
+    return every.astype(np.float64), [*zip(cut.starts.tolist(), cut.ends.tolist(), strict=True)]
+
+
+def likeness(matrix: np.ndarray) -> np.ndarray:
+    """Inner products of rows: what vectors say of each other, whatever the axes."""
+    return matrix.astype(np.float64) @ matrix.astype(np.float64).T

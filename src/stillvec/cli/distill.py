@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note
 from stillvec.corpus import Corpus, read_words
-from stillvec.errors import CallError, StillvecWarning
+from stillvec.errors import CallError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distilling import check_output, save_results
@@ -84,12 +83,7 @@ def run(options: argparse.Namespace) -> int:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
     work = Run(settings, corpus, options.add_to)
     check_output(options.out, work)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", StillvecWarning)
-        watch(work.steps(), quiet=options.quiet)
-    for each in told:
-        if issubclass(each.category, StillvecWarning):
-            note(f"Note: {each.message}")
+    watch(work.steps(), quiet=options.quiet)
     for path, result in zip(
         save_results(work, options.out, statistics=not options.no_statistics), work.results.values(), strict=True
     ):

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from stillvec.cli.progress import warnings_told
 from stillvec.cli.show import note, table
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CallError, FormatError
@@ -21,18 +22,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    path = Path(options.thing)
-    if (path / "manifest.json").is_file():
-        title, facts = f"Vectors {path}", _folder(path)
-    elif (path / "config.json").is_file() or not path.exists():
-        title, facts = f"Teacher {options.thing}", _teacher(options.thing)
-    else:
-        title, facts = _file(path, options.field)
+    with warnings_told():
+        title, facts = _facts(options)
     if options.json:
         note(json.dumps(facts, ensure_ascii=False, indent=2))
     else:
         table(title, ("what", "value"), [(key, _short(value)) for key, value in facts.items()])
     return 0
+
+
+def _facts(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    path = Path(options.thing)
+    if (path / "manifest.json").is_file():
+        return f"Vectors {path}", _folder(path)
+    if (path / "config.json").is_file() or not path.exists():
+        return f"Teacher {options.thing}", _teacher(options.thing)
+    return _file(path, options.field)
 
 
 def _folder(path: Path) -> dict[str, Any]:

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
-from typing import Any
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from stillvec.pipeline import Step
+from stillvec.errors import StillvecWarning
+
+if TYPE_CHECKING:  # what only shows progress needs no torch
+    from stillvec.pipeline import Step
 
 _EVERY = 10.0  # seconds between plain lines
 
 
 def watch(steps: Iterable[Step], *, quiet: bool = False) -> None:
     """Run the steps to their end and show how far they are."""
-    if quiet:
-        for _ in steps:
-            pass
-        return
-    bar = _bar()
-    if bar is None:
-        _lines(steps)
-    else:
-        with bar:
-            _drawn(steps, bar)
+    with warnings_told():
+        bar = None if quiet else _bar()
+        if quiet:
+            for _ in steps:
+                pass
+        elif bar is None:
+            _lines(steps)
+        else:
+            with bar:
+                _drawn(steps, bar)
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Our warnings as notes at the end, other libraries' not at all."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", StillvecWarning)
+        yield
+    for each in told:
+        if issubclass(each.category, StillvecWarning):
+            print(f"Note: {each.message}", file=sys.stderr)
 
 
 def _bar() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from stillvec.errors import CallError
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners import LEARNERS, Learner
+from stillvec.pipeline.manifest import describe_learner
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
@@ -43,12 +43,14 @@ class Earlier:
         if len(learners) != 1:
             raise CallError(f"One method can be added to {self.path}, and {len(learners)} were asked for.")
         (learner,) = learners.values()
-        mine, theirs = dataclasses.asdict(learner), dataclasses.asdict(self.learner())  # type: ignore[call-overload]
-        if type(learner) is not type(self.learner()) or mine != theirs:
-            odd = next((key for key in mine if mine[key] != theirs.get(key)), "method")
+        mine, theirs = describe_learner(learner), describe_learner(self.learner())
+        if mine["method"] == theirs["method"]:
+            mine, theirs = mine["settings"], theirs["settings"]
+        odd = next((key for key in mine if mine[key] != theirs[key]), None)
+        if odd is not None:
             raise CallError(
-                f"{self.path} was made with {odd} {theirs.get(odd, self.manifest['method'])!r}, and "
-                f"{mine.get(odd)!r} is asked for; only like adds to like."
+                f"{self.path} was made with {odd} {theirs[odd]!r}, and {mine[odd]!r} is asked for; "
+                "only like adds to like."
             )
         if self.manifest["teacher"]["digest"] != teacher.digest:
             raise CallError(

@@ -23,6 +23,7 @@ from stillvec.pipeline.manifest import describe_learner, describe_program, descr
 from stillvec.pipeline.reading import Count, Reading
 from stillvec.pipeline.settings import Distillation
 from stillvec.refine.pca import Pca
+from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vectors import WordVectors
@@ -71,8 +72,7 @@ class Run:
         yield Step("loading the teacher", 0, None, "", 0.0)
         teacher = self._teacher()
         learners = self.settings.learners(teacher.depth)
-        if self.earlier is not None:
-            self.earlier.check(teacher, learners)
+        self._check(teacher, learners)
         if self.corpus is None:
             vocabulary = self._without_corpus(teacher)
         else:
@@ -85,6 +85,17 @@ class Run:
         for name in learners:
             yield Step(f"finishing {name}", 0, None, "", time.perf_counter() - begun)
             self.results[name] = self._finish(name, lesson, teacher, time.perf_counter() - begun)
+
+    def _check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
+        """What this teacher cannot give is told before the corpus is read."""
+        dim = self.settings.dim
+        if dim is not None and dim > teacher.dim and not all(hasattr(each, "dim") for each in learners.values()):
+            raise CallError(f"The teacher has {teacher.dim} dimensions, and {dim} were asked for; give fewer.")
+        Lesson(learners, teacher, Vocabulary(()))  # layers, poolings, dictionaries
+        if self.earlier is not None:
+            self.earlier.check(teacher, learners)
+            kept = {key: self.earlier.manifest.get(key) for key in ("corpus", "read", "added_to")}
+            self.facts["added_to"] = {"name": self.earlier.path.name, **kept}
 
     def _teacher(self) -> Teacher:
         chosen = self.settings
@@ -197,7 +208,7 @@ def distill(
 
     Settings are those of `Distillation` (teacher, method, contexts, min_count, …). Several methods give a dictionary.
     """
-    given = Distillation(**settings)
+    given = settings_from(Distillation, settings)
     if len(corpus) == 1 and isinstance(corpus[0], Corpus):
         source: Corpus | None = corpus[0]
     elif any(isinstance(each, Corpus) for each in corpus):
@@ -218,9 +229,18 @@ def distill(
 
 def check_output(out: str | os.PathLike[str], run: Run) -> None:
     """Refuse before the work what would be refused after it."""
-    names = [*run.settings.learners(depth=0)]
-    for target in [Path(out)] if len(names) == 1 else [Path(out) / name for name in names]:
+    place = Path(out)
+    names = [*run.settings.learners(depth=1)]
+    targets = [place] if len(names) == 1 else [place / name for name in names]
+    if run.settings.layer == "all":
+        targets += place.glob("*-layer-*")  # how many there will be, only the teacher knows
+    for target in targets:
         check_replaceable(target, "manifest.json")
+    there = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise CallError(f"The output {out} cannot be a folder, since {there} is a file; give another name.")
+    if not os.access(there, os.W_OK):
+        raise CallError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
 
 
 def save_results(run: Run, out: str | os.PathLike[str], *, statistics: bool = True) -> list[Path]:

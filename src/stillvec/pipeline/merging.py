@@ -32,7 +32,10 @@ def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
     every = [first, *others]
     facts = {
         "merged": [each.path.name for each in every],
-        "corpus": {"words": sum(each.manifest["corpus"]["words"] for each in every)},
+        "corpus": {
+            "words": sum(each.manifest["corpus"]["words"] for each in every),
+            "parts": [each.manifest["corpus"] for each in every],
+        },
         "read": {key: sum(each.manifest["read"][key] for each in every) for key in ("sentences", "words", "pieces")},
     }
     return finish(first.learner(), parts, settings, first.manifest["teacher"], facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stillvec.errors import CallError
@@ -52,19 +52,31 @@ class Distillation:
                     found[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
             else:
                 found[label] = self._learner(kind, given)
+        self._check_taken(found.values())
         return found
 
     def _learner(self, kind: type[Learner], given: Mapping[str, str]) -> Learner:
         """The general settings go to whoever has a setting of that name; the method's own come last."""
-        general = {
-            "layer": self.layer,
-            "dim": self.dim,
-            "dictionary": self.dictionary,
-            "purpose": self.purpose if self.purpose != "words" else None,
-        }
-        fields = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-        values = {name: value for name, value in general.items() if name in fields and value is not None}
-        return settings_from(kind, {**values, **given}, f"the method {kind.__name__}")
+        values = {name: value for name, value in {**self._general(), "dim": self.dim}.items() if value is not None}
+        taken = {name: value for name, value in values.items() if name in _fields(kind)}
+        return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
+
+    def _general(self) -> dict[str, str | None]:
+        """What is for whoever has such a setting; the method `dictionary` calls its dictionary its source."""
+        purpose = self.purpose if self.purpose != "words" else None
+        return {"layer": self.layer, "dictionary": self.dictionary, "source": self.dictionary, "purpose": purpose}
+
+    def _check_taken(self, learners: Iterable[Learner]) -> None:
+        """A setting that nobody heeds would be a silent mistake."""
+        known = {name for learner in learners for name in _fields(type(learner))}
+        known |= {"dictionary", "source"} if known & {"dictionary", "source"} else set()
+        for name, value in self._general().items():
+            if value is not None and name not in known:
+                raise CallError(f"The method {self.method} has no {name}, and {value!r} was given; leave it out.")
+
+
+def _fields(kind: type[Learner]) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
 def parse_methods(text: str) -> list[tuple[str, str, dict[str, str]]]:

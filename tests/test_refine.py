@@ -1,0 +1,129 @@
+"""Steps of refining: every one keeps the contract, and says what numpy and scikit-learn say."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import normalize
+
+from stillvec.errors import CallError
+from stillvec.refine import STEPS
+from stillvec.refine.all_but_the_top import AllButTheTop
+from stillvec.refine.center import Center
+from stillvec.refine.pca import Pca
+from stillvec.refine.unit import Unit
+from stillvec.registry import settings_from
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+WORDS = [f"word{number}" for number in range(60)]
+SMALL = {"pca": {"dim": 4}}  # settings for a space of 12 dimensions
+
+
+@pytest.fixture
+def vectors() -> WordVectors:
+    """Correlated, off centre, one row of zeros."""
+    random = np.random.default_rng(0)
+    matrix = (random.normal(size=(60, 12)) * np.linspace(5, 0.1, 12) @ random.normal(size=(12, 12)) + 3).astype(
+        np.float32
+    )
+    matrix[7] = 0
+    return WordVectors(Vocabulary(WORDS, range(60, 0, -1)), matrix)
+
+
+@pytest.fixture(params=[*STEPS])
+def step(request: pytest.FixtureRequest) -> Any:
+    name = str(request.param)
+    return settings_from(STEPS[name], SMALL.get(name, {}))
+
+
+def test_a_step_never_changes_its_input(step: Any, vectors: WordVectors) -> None:
+    before = vectors.matrix.copy()
+    after = step(vectors)
+    assert np.array_equal(vectors.matrix, before)
+    assert not np.shares_memory(after.matrix, vectors.matrix)
+
+
+def test_a_step_keeps_the_words_and_gives_each_a_finite_row(step: Any, vectors: WordVectors) -> None:
+    after = step(vectors)
+    assert after.vocabulary == vectors.vocabulary
+    assert len(after.matrix) == len(WORDS)
+    assert np.isfinite(after.matrix).all()
+    assert after.matrix.dtype == np.float32
+
+
+def test_a_step_gives_the_same_bytes_twice(step: Any, vectors: WordVectors) -> None:
+    assert step(vectors).matrix.tobytes() == step(vectors).matrix.tobytes()
+
+
+def test_a_step_stands_vectors_that_are_all_alike(step: Any) -> None:
+    after = step(WordVectors(["a", "b", "c"], np.ones((3, 12), np.float32)))
+    assert np.isfinite(after.matrix).all()
+
+
+def test_a_step_takes_vectors_that_cannot_be_written_to(step: Any, vectors: WordVectors, tmp_path: Any) -> None:
+    """As they come from a memory map."""
+    np.save(tmp_path / "matrix.npy", vectors.matrix)
+    mapped = WordVectors(vectors.vocabulary, np.load(tmp_path / "matrix.npy", mmap_mode="r"))
+    assert np.array_equal(step(mapped).matrix, step(vectors).matrix)
+
+
+def test_settings_of_a_step_come_back(step: Any) -> None:
+    assert settings_from(type(step), dataclasses.asdict(step)) == step
+
+
+def test_center_takes_the_mean_out(vectors: WordVectors) -> None:
+    assert np.allclose(Center()(vectors).matrix, vectors.matrix - vectors.matrix.mean(0), atol=1e-4)
+
+
+def test_unit_is_what_scikit_learn_does_and_leaves_zeros(vectors: WordVectors) -> None:
+    after = Unit()(vectors).matrix
+    assert np.allclose(after, normalize(vectors.matrix), atol=1e-6)
+    assert not after[7].any()
+
+
+@pytest.mark.parametrize("dim", [1, 4, 12])
+def test_pca_is_what_scikit_learn_does_up_to_signs(dim: int, vectors: WordVectors) -> None:
+    after = Pca(dim)(vectors).matrix
+    wanted = PCA(dim, svd_solver="full").fit_transform(vectors.matrix.astype(np.float64))
+    assert after.shape == (60, dim)
+    signs = np.sign((after * wanted).sum(0))
+    assert np.allclose(after * signs, wanted, atol=1e-3 * np.abs(wanted).max())
+
+
+def test_pca_to_the_whole_dimension_keeps_every_distance(vectors: WordVectors) -> None:
+    before, after = Center()(vectors).matrix, Pca(12)(vectors).matrix
+    assert np.allclose(after @ after.T, before @ before.T, rtol=1e-3, atol=0.05)
+
+
+def test_pca_works_with_fewer_words_than_dimensions() -> None:
+    few = WordVectors(["a", "b", "c"], np.random.default_rng(1).normal(size=(3, 12)))
+    after = Pca(6)(few).matrix
+    assert np.isfinite(after).all()
+    assert np.allclose(after[:, 2:], 0, atol=1e-5)
+
+
+@pytest.mark.parametrize("directions", [0, 1, 3, 11])
+def test_all_but_the_top_takes_out_the_first_directions(directions: int, vectors: WordVectors) -> None:
+    after = AllButTheTop(directions)(vectors).matrix
+    centred = vectors.matrix.astype(np.float64) - vectors.matrix.astype(np.float64).mean(0)
+    axes = PCA(12, svd_solver="full").fit(vectors.matrix.astype(np.float64)).components_[:directions]
+    assert np.allclose(after, centred - centred @ axes.T @ axes, atol=1e-3)
+    assert np.linalg.matrix_rank(after, tol=1e-2) == 12 - directions
+
+
+@pytest.mark.parametrize(
+    "wrong", [Pca(0), Pca(13), Pca(-1), AllButTheTop(12), AllButTheTop(-1)], ids=lambda step: repr(step)
+)
+def test_what_the_dimensions_do_not_allow_is_refused(wrong: Any, vectors: WordVectors) -> None:
+    with pytest.raises(CallError, match="12"):
+        wrong(vectors)
+
+
+def test_an_unknown_step_is_told_its_nearest() -> None:
+    with pytest.raises(CallError, match="did you mean 'center'"):
+        STEPS["centre"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import Any
 
 from stillvec.cli import evaluate
 from stillvec.cli.distill import summary
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note
 from stillvec.corpus import Corpus
+from stillvec.errors import CallError
 from stillvec.pipeline import Run, read_recipe
 from stillvec.pipeline.distilling import check_output, save_results
 
@@ -20,19 +23,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     recipe = read_recipe(options.recipe)
+    judging = None if recipe.evaluate is None else _judging(recipe.evaluate, options.recipe)
     corpus = Corpus(*recipe.corpus, field=recipe.field) if recipe.corpus else None
     work = Run(recipe.settings, corpus, recipe.add_to)
     check_output(recipe.out, work)
     watch(work.steps(), quiet=options.quiet)
-    written = save_results(work, recipe.out)
+    written = save_results(work, recipe.out, statistics=recipe.statistics)
     for path in written:
         note(f"Wrote {path}")
     summary(work)
-    if recipe.evaluate is None:
+    if judging is None:
         return 0
-    parser = argparse.ArgumentParser()
+    judging.vectors = [str(path) for path in written]
+    return evaluate.run(judging)
+
+
+def _judging(given: dict[str, Any], recipe: str) -> argparse.Namespace:
+    """The options of `stillvec evaluate`, so that a mistake in them is told before the work."""
+    parser = argparse.ArgumentParser(prog=f"stillvec run: [evaluate] of {recipe}", exit_on_error=False)
     evaluate.arguments(parser)
-    words = [str(path) for path in written]
-    for key, value in recipe.evaluate.items():
-        words += [f"--{key}", str(value)]
-    return evaluate.run(parser.parse_args(words))
+    words = ["the result"]
+    for key, value in given.items():
+        words += [f"--{key}", ",".join(map(str, value)) if isinstance(value, list) else str(value)]
+    try:
+        options = parser.parse_args(words)
+    except argparse.ArgumentError as error:
+        raise CallError(f"In [evaluate] of {recipe}, {error.message}.") from None
+    if options.data is not None and not Path(options.data).is_dir():
+        raise CallError(f"[evaluate] of {recipe} names the data {options.data}, which is not a folder.")
+    return options

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stillvec.errors import CallError
+from stillvec.errors import CallError, FormatError
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners import LEARNERS, Learner
 from stillvec.pipeline.manifest import describe_learner
@@ -14,6 +14,8 @@ from stillvec.registry import settings_from
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
+
+_NEEDED = ("method", "settings", "distillation", "teacher", "corpus", "read")
 
 
 class Earlier:
@@ -24,6 +26,11 @@ class Earlier:
         self.manifest: dict[str, Any] = read_manifest(path)
         self.vocabulary: Vocabulary = load(path, format="stillvec").vocabulary
         arrays = read_statistics(path)
+        lacking = next((key for key in _NEEDED if key not in self.manifest), None)
+        if lacking is not None:
+            raise FormatError(
+                f"The manifest of {path} has no {lacking!r}; only what was distilled is merged or added to."
+            )
         labels = sorted({name.partition("/")[0] for name in arrays})
         self.parts = {
             label: Statistics(

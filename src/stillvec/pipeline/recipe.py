@@ -13,8 +13,9 @@ data = "data"
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,18 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.registry import nearest_known, settings_from
 
 _SECTIONS = ("distill", "evaluate")
-_PLACES = ("corpus", "out", "field", "add_to", "keep")  # where things are, not how they are made
 _EVALUATE = ("data", "tasks", "json")
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where things are, not how they are made."""
+
+    out: str
+    corpus: tuple[str, ...] = ()
+    field: str | None = None
+    add_to: str | None = None
+    statistics: bool = True
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,7 @@ class Recipe:
     out: str
     field: str | None = None
     add_to: str | None = None
+    statistics: bool = True
     evaluate: dict[str, Any] | None = None
 
 
@@ -50,25 +62,23 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     section = content.get("distill")
     if not isinstance(section, dict) or "out" not in section:
         raise CallError(f'A recipe has a section [distill] with at least out = "FOLDER", and {path} has none.')
-    places = {key: _filled(section[key]) for key in _PLACES if key in section}
-    values = {key: _filled(value) for key, value in section.items() if key not in _PLACES}
+    given = {key.replace("-", "_"): _filled(value) for key, value in section.items()}
+    known = {field.name for field in fields(_Places)}
+    where = f"[distill] of {path}"
+    places = settings_from(_Places, {key: value for key, value in given.items() if key in known}, where)
+    values = {key: value for key, value in given.items() if key not in known}
     if values.get("contexts") == "all":
         values["contexts"] = None
-    if "keep" in places:
-        values["keep"] = tuple(read_words(places["keep"]))
+    if isinstance(kept := values.get("keep"), str):  # a file, or else the words themselves
+        values["keep"] = read_words(kept)
     evaluate = content.get("evaluate")
     if evaluate is not None:
+        if not isinstance(evaluate, dict):
+            raise CallError(f"In {path}, [evaluate] is a section, and {evaluate!r} came.")
         _check_keys(evaluate, _EVALUATE, f"[evaluate] of {path}")
         evaluate = {key: _filled(value) for key, value in evaluate.items()}
-    corpus = places.get("corpus", [])
-    return Recipe(
-        settings_from(Distillation, values, f"[distill] of {path}"),
-        tuple([corpus] if isinstance(corpus, str) else corpus),
-        places["out"],
-        places.get("field"),
-        places.get("add_to"),
-        evaluate,
-    )
+    settings = settings_from(Distillation, values, where)
+    return Recipe(settings, places.corpus, places.out, places.field, places.add_to, places.statistics, evaluate)
 
 
 def _filled(value: Any) -> Any:
@@ -77,9 +87,9 @@ def _filled(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     filled = os.path.expandvars(value)
-    if "$" in filled and filled != value.replace("$$", "$") and "$" in value:
-        missing = next(word for word in filled.split("/") if "$" in word)
-        raise CallError(f"A recipe names {missing}, which the environment does not have; set it first.")
+    missing = re.search(r"\$\{?(\w+)", filled)
+    if missing:
+        raise CallError(f"A recipe names ${missing[1]}, which the environment does not have; set it first.")
     return filled
 
 

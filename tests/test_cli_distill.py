@@ -342,6 +342,30 @@ def test_progress_is_plain_lines_on_standard_error_where_there_is_no_terminal(
     assert "of 432 words" in told.out
 
 
+def test_on_a_terminal_a_bar_is_drawn_and_taken_away(
+    model: str, corpus: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    drawn = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", drawn)
+    assert main(["distill", str(corpus), "--teacher", model, "--min-count", "1", "--out", str(out)]) == 0
+    assert "finishing auto" in drawn.getvalue()
+    assert drawn.getvalue().endswith(("\x1b[2K", "\r", "\x1b[?25h", "\x1b[1A\x1b[2K"))
+
+
+def test_a_long_run_says_how_much_time_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    from stillvec.cli.progress import watch
+    from stillvec.pipeline import Step
+
+    watch([Step("reading the corpus", 250, 1000, "words", 5.0)])
+    told = capsys.readouterr().err
+    assert told == "reading the corpus: 250 of 1,000 words, 50 words a second, about 15 s left\n"
+
+
 def test_quiet_says_nothing_on_standard_error(
     distil: Callable[..., int], corpus: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -542,7 +566,15 @@ def test_after_an_error_nothing_half_written_is_left(
             assert (out / "vectors.safetensors").read_bytes() == old
 
 
-@pytest.mark.parametrize("place", ["stillvec.learners.aggregate.word_means", "stillvec.formats.stillvec.write_tensors"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "stillvec.pipeline.reading.WordCounter.add",
+        "stillvec.teachers.teacher.Teacher.states",
+        "stillvec.learners.aggregate.word_means",
+        "stillvec.formats.stillvec.write_tensors",
+    ],
+)
 def test_ctrl_c_ends_with_1_and_leaves_nothing_half_written(
     place: str, distil: Callable[..., int], corpus: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -18,10 +18,11 @@ _ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch 
 
 @dataclass(frozen=True)
 class Marked:
-    """Sentences and the words in them that are looked at; without `found`, the words are still to be found."""
+    """Texts and the words in them that are looked at; without `found`, the words are still to be found."""
 
-    texts: Sequence[str]
+    texts: Sequence[str]  # sentences, or paragraphs that are still to be cut into them
     found: Found | None = None
+    paragraphs: bool = False
 
 
 @dataclass(frozen=True)

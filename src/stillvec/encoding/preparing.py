@@ -6,6 +6,7 @@ import math
 import mmap
 import os
 import queue
+import sys
 import threading
 import warnings
 from collections import deque
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from stillvec.corpus import split_sentences
 from stillvec.encoding.prepared import Batch, Marked, batches, prepare
 from stillvec.teachers import PieceCutter, Teacher
 from stillvec.vocabulary import WordFinder
@@ -39,7 +41,7 @@ class Load:
         if device.type != "cuda":
             return cls(4_096, 2_048)
         forks = "fork" in get_all_start_methods()
-        return cls(65_536, 16_384, max(0, min(16, os.cpu_count() or 1) - 1) if forks else 0)
+        return cls(32_768, 8_192, max(0, min(16, os.cpu_count() or 1) - 1) if forks else 0)
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,11 @@ class Preparation:
         return cls(teacher.cutter, finder, teacher.window, teacher.pad, load.pieces)
 
     def __call__(self, marked: Marked) -> list[Batch]:
-        found = self.finder.find(marked.texts) if marked.found is None else marked.found
-        prepared = prepare(marked.texts, found, self.cutter, self.window)
+        texts = marked.texts
+        if marked.paragraphs:
+            texts = [sentence for paragraph in texts for sentence in split_sentences(paragraph)]
+        found = self.finder.find(texts) if marked.found is None else marked.found
+        prepared = prepare(texts, found, self.cutter, self.window)
         return list(batches(prepared, self.cutter, self.pad, self.pieces))
 
 
@@ -83,10 +88,13 @@ class Preparer:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self._pool.submit(os.getpid).result()  # all processes start here, before there are threads
+            self._interval = sys.getswitchinterval()
+            sys.setswitchinterval(_SWITCH)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
+            sys.setswitchinterval(self._interval)
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def batches(self, marked: Iterable[Marked]) -> Iterator[Batch]:
@@ -113,6 +121,7 @@ class Preparer:
         yield from made
 
 
+_SWITCH = 5e-5  # seconds: with Python's 5 ms, the thread that feeds a GPU waits that long for the one that reads text
 _SHELF = 64 << 20  # bytes of shared memory for the texts of a task, then for its batches
 _Shapes = list[list[tuple[int, ...]]]
 _Answer = Any  # shapes of batches on the shelf, or the batches themselves where they do not fit
@@ -126,24 +135,24 @@ def _settle(preparation: Preparation, shelves: list[mmap.mmap]) -> None:
     torch.set_num_threads(1)
 
 
-def _prepare(shelf: int, task: Marked | int) -> _Answer:
+def _prepare(shelf: int, task: Marked | tuple[int, bool]) -> _Answer:
     assert _settled is not None
     preparation, shelves = _settled
-    made = preparation(task if isinstance(task, Marked) else _get_texts(shelves[shelf], task))
+    made = preparation(task if isinstance(task, Marked) else _get_texts(shelves[shelf], *task))
     return _put_batches(shelves[shelf], made)
 
 
-def _put_texts(shelf: mmap.mmap, marked: Marked) -> Marked | int:
-    """Lay plain texts on the shelf and give their length; what is marked already goes by itself."""
+def _put_texts(shelf: mmap.mmap, marked: Marked) -> Marked | tuple[int, bool]:
+    """Lay plain texts on the shelf and give their length and kind; what is marked already goes by itself."""
     data = "\0".join(marked.texts).encode("utf-8", "surrogatepass") if marked.found is None else b""
     if not data or len(data) > _SHELF or data.count(b"\0") != len(marked.texts) - 1:
         return marked
     shelf[: len(data)] = data
-    return len(data)
+    return len(data), marked.paragraphs
 
 
-def _get_texts(shelf: mmap.mmap, length: int) -> Marked:
-    return Marked(shelf[:length].decode("utf-8", "surrogatepass").split("\0"))
+def _get_texts(shelf: mmap.mmap, length: int, paragraphs: bool) -> Marked:
+    return Marked(shelf[:length].decode("utf-8", "surrogatepass").split("\0"), paragraphs=paragraphs)
 
 
 def _put_batches(shelf: mmap.mmap, made: list[Batch]) -> _Answer:

@@ -14,6 +14,7 @@ from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
 
 T = TypeVar("T")
 _PARAGRAPHS = 1000  # counted at once
+_SENTENCE, _WORD = 110, 6  # characters, about
 
 
 @dataclass
@@ -49,21 +50,33 @@ class Reading:
     passed: int = field(default=0, init=False)  # words gone by, read or not
 
     def chunks(self) -> Iterator[Marked]:
+        return self._everything() if self.contexts is None else self._chosen(self.contexts)
+
+    def _everything(self) -> Iterator[Marked]:
+        """Paragraphs: whoever prepares them, in a thread or in many processes, cuts them into sentences."""
+        held: list[str] = []
+        size = 0
+        for paragraph in self.corpus.paragraphs():
+            held.append(paragraph)
+            size += len(paragraph)
+            if size >= self.sentences_at_once * _SENTENCE:
+                yield Marked(held, paragraphs=True)
+                self.passed += size // _WORD
+                held, size = [], 0
+        if held:
+            yield Marked(held, paragraphs=True)
+            self.passed += size // _WORD
+
+    def _chosen(self, contexts: int) -> Iterator[Marked]:
         finder = WordFinder(self.vocabulary)
-        selector = None
-        if self.contexts is not None:
-            selector = ContextSelector(self.vocabulary.counts, self.contexts, seed=self.seed)
-        for sentences in chunked(self.corpus.sentences(), LOOKAHEAD if selector else self.sentences_at_once):
-            chosen = sentences
-            words = sum(map(len, sentences)) // 6  # about
-            if selector is not None:
-                rows, text = finder.rows(sentences)
-                wanted = selector.choose(rows, text, len(sentences))
-                chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
-                words = len(rows)
+        selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
+        for sentences in chunked(self.corpus.sentences(), LOOKAHEAD):
+            rows, text = finder.rows(sentences)
+            wanted = selector.choose(rows, text, len(sentences))
+            chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
             for part in chunked(chosen, self.sentences_at_once):
                 yield Marked(part)
-            self.passed += words
+            self.passed += len(rows)
 
 
 def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:

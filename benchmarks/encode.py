@@ -1,0 +1,190 @@
+"""The whole pipeline's pieces a second over the bare teacher's, on the same batches, in one run; and peak memory.
+
+    python benchmarks/encode.py [--teacher minilm] [--corpus FILE...] [--sentences N] [--device auto] [--memory]
+
+Pipeline: text is read from file, cut into sentences, words are found, pieces cut and aligned, the teacher reads, the
+learner adds up its layers. Bare: the same batches, padded and lying on the device beforehand, through the same model;
+nothing else. Each is run twice, in turn; the better one of each counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from stillvec.corpus import Corpus
+from stillvec.encoding import Batch, Load, Marked, Preparation, Preparer, to_device
+from stillvec.learners import LEARNERS, Learner, Lesson
+from stillvec.pipeline.reading import Reading, chunked
+from stillvec.teachers import Teacher, load_teacher
+from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--teacher", default="minilm")
+    parser.add_argument("--corpus", nargs="+", default=[])
+    parser.add_argument("--sentences", type=int, default=6000)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--methods", default="aggregate,auto")
+    parser.add_argument("--memory", action="store_true", help="peak memory for 1x and 10x the corpus instead")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(_child(options.child)))
+    elif options.memory:
+        _memory(options)
+    else:
+        _speed(options)
+
+
+def _speed(options: argparse.Namespace) -> None:
+    teacher = load_teacher(options.teacher, device=options.device, precision=options.precision)
+    sentences = _sentences(options.corpus or _packaged(), options.sentences)
+    vocabulary = _vocabulary(sentences)
+    load = Load.for_device(teacher.device)
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "corpus.txt"
+        text.write_text("\n".join(sentences), encoding="utf-8")
+        ready = _ready(teacher, sentences, vocabulary, load)
+        pieces = sum(len(batch.piece_place) for batch in ready)
+        padded = sum(batch.ids.size for batch in ready)
+        print(f"teacher {teacher.name} on {teacher.device.type} in {teacher.precision}")
+        share = f"{pieces / padded:.2f} of what is read is not padding or special"
+        print(f"{len(sentences):,} sentences, {pieces:,} pieces, {len(ready)} batches; {share}")
+        _bare(teacher, ready[: max(2, len(ready) // 20)])  # warm
+        rates: dict[str, list[float]] = {}
+        for _ in range(2):
+            rates.setdefault("bare forward pass", []).append(pieces / _bare(teacher, ready))
+            for name in options.methods.split(","):
+                seconds = _whole(teacher, text, vocabulary, LEARNERS[name](), load)
+                rates.setdefault(f"whole pipeline, {name}", []).append(pieces / seconds)
+    bare = max(rates["bare forward pass"])
+    for name, values in rates.items():
+        print(f"  {name:32s} {max(values):12,.0f} pieces a second   {max(values) / bare:5.2f} of the bare pass")
+
+
+def _bare(teacher: Teacher, ready: list[Batch]) -> float:
+    """Seconds for the model alone, on what lies on its device."""
+    inputs = []
+    for batch in ready:
+        places = torch.arange(batch.ids.shape[1], device=teacher.device)
+        mask = (places < to_device(batch.lengths, teacher.device)[:, None]).long()
+        inputs.append((to_device(batch.ids, teacher.device), None if mask.all() else mask))
+    _settle(teacher)
+    begun = time.perf_counter()
+    for ids, mask in inputs:
+        teacher.states(ids, mask, [teacher.depth])
+    _settle(teacher)
+    return time.perf_counter() - begun
+
+
+def _whole(teacher: Teacher, text: Path, vocabulary: Vocabulary, learner: Learner, load: Load) -> float:
+    """Seconds from file to sums; `auto`'s own texts are not part of the corpus and are left out."""
+    corpus_parts = {name: part for name, part in learner.parts().items() if part.texts(vocabulary) is None}
+    lesson = Lesson({"bench": _Only(corpus_parts)}, teacher, vocabulary)
+    reading = Reading(Corpus(text, paragraphs="lines"), vocabulary, None, load.sentences)
+    begun = time.perf_counter()
+    for _ in lesson.read(reading.chunks(), load):
+        pass
+    _settle(teacher)
+    return time.perf_counter() - begun
+
+
+class _Only:
+    """A learner of which only the parts matter."""
+
+    def __init__(self, parts: dict) -> None:
+        self._parts = parts
+
+    def parts(self) -> dict:
+        return self._parts
+
+
+def _settle(teacher: Teacher) -> None:
+    if teacher.device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def _ready(teacher: Teacher, sentences: list[str], vocabulary: Vocabulary, load: Load) -> list[Batch]:
+    preparation = Preparation.of(teacher, WordFinder(vocabulary), load)
+    with Preparer(preparation, load) as preparer:
+        return list(preparer.batches(Marked(chunk) for chunk in chunked(sentences, load.sentences)))
+
+
+def _sentences(files: list[str], limit: int) -> list[str]:
+    found: list[str] = []
+    for sentence in _clean(Corpus(*files).sentences()):
+        found.append(sentence)
+        if len(found) == limit:
+            break
+    return found
+
+
+def _clean(sentences: Iterator[str]) -> Iterator[str]:
+    """Sentences that the splitter leaves whole when they stand on a line of their own."""
+    from stillvec.corpus import split_sentences
+
+    return (sentence for sentence in sentences if split_sentences(sentence) == [sentence] and "\n" not in sentence)
+
+
+def _vocabulary(sentences: list[str]) -> Vocabulary:
+    counter = WordCounter()
+    for chunk in chunked(sentences, 5000):
+        counter.add(chunk)
+    return Vocabulary.build(counter.counts(), min_count=5)
+
+
+def _packaged() -> list[str]:
+    spec = importlib.util.find_spec("gensim")
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit("give --corpus, or install the extra 'packaged', whose text is used by default")
+    return [str(path) for path in Path(spec.submodule_search_locations[0], "test", "test_data").glob("enwiki-*.bz2")]
+
+
+def _memory(options: argparse.Namespace) -> None:
+    """The same text once and ten times, each in a process of its own, with a small teacher: our own memory."""
+    sentences = _sentences(options.corpus or _packaged(), options.sentences)
+    with tempfile.TemporaryDirectory() as folder:
+        peaks = []
+        for times in (1, 10):
+            text = Path(folder) / f"{times}.txt"
+            with text.open("w", encoding="utf-8") as stream:
+                for _ in range(times):
+                    stream.writelines(sentence + "\n" for sentence in sentences)
+            done = subprocess.run([sys.executable, __file__, "--child", str(text)], check=True, capture_output=True)
+            told = json.loads(done.stdout)
+            peaks.append(told["megabytes"])
+            print(f"  {times:2d}x: {told['words']:11,} words, peak memory {told['megabytes']:,.0f} MB")
+        print(f"  10x over 1x: {peaks[1] / peaks[0]:.3f}")
+
+
+def _child(text: str) -> dict:
+    from stillvec.pipeline.reading import Count
+    from stillvec.teachers.fake import tiny_teacher
+
+    corpus, counter = Corpus(text, paragraphs="lines"), WordCounter()
+    count = Count(corpus, counter)
+    for _ in count.steps():
+        pass
+    vocabulary = Vocabulary.build(counter.counts(), max_words=5000)
+    teacher = tiny_teacher(vocabulary.words)
+    lesson = Lesson({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+    for _ in lesson.read(Reading(corpus, vocabulary, None, 2048).chunks()):
+        pass
+    return {"words": count.words, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ from stillvec.errors import CallError
 from stillvec.refine import STEPS
 from stillvec.refine.all_but_the_top import AllButTheTop
 from stillvec.refine.center import Center
-from stillvec.refine.pca import Pca
+from stillvec.refine.pca import Pca, principal_directions
 from stillvec.refine.unit import Unit
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
@@ -127,3 +127,10 @@ def test_what_the_dimensions_do_not_allow_is_refused(wrong: Any, vectors: WordVe
 def test_an_unknown_step_is_told_its_nearest() -> None:
     with pytest.raises(CallError, match="did you mean 'center'"):
         STEPS["centre"]
+
+
+def test_the_signs_of_directions_are_settled(vectors: WordVectors) -> None:
+    """The solver's signs are chance; the largest number of a direction is positive."""
+    variances, directions = principal_directions(Center()(vectors).matrix)
+    assert (directions[np.abs(directions).argmax(0), np.arange(12)] > 0).all()
+    assert (np.diff(variances) <= 0).all()

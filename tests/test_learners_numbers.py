@@ -29,7 +29,7 @@ from tiny_corpus import (
 from stillvec.learners import LEARNERS, Learner, Lesson
 from stillvec.learners.additive import Additive
 from stillvec.learners.aggregate import Aggregate
-from stillvec.learners.auto import Auto
+from stillvec.learners.auto import _AS_GOOD, Auto
 from stillvec.learners.decontextualized import Decontextualized
 from stillvec.learners.dictionary import Dictionary
 from stillvec.learners.token_table import TokenTable
@@ -270,9 +270,15 @@ def template_space(teacher: Teacher, vocabulary: Vocabulary) -> np.ndarray:
     return unit_rows(np.mean(spaces, axis=0))
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.05, 1.0], ids=["all share", "as it is", "none share"])
 def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_weights(
-    teacher: Teacher, vocabulary: Vocabulary, occurrences: dict[str, list[np.ndarray]]
+    threshold: float,
+    teacher: Teacher,
+    vocabulary: Vocabulary,
+    occurrences: dict[str, list[np.ndarray]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("stillvec.learners.auto._SHARED", threshold)
     assert len(vocabulary) >= 50, "with fewer words no layer is chosen"
     auto = Auto()
     finished = auto.finish(heard_by({"it": auto}, teacher, vocabulary, TEXTS)["it"])
@@ -287,18 +293,20 @@ def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_wei
     for layer, rows in means.items():
         apart = spread(rows)
         agreement[layer] = float(spearmanr([float(apart[i] @ apart[j]) for i, j in pairs], said).statistic)
-    chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - 0.015]
+    chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - _AS_GOOD]
     assert finished.notes["layers"] == chosen
     told = finished.notes["agreement"]
     assert isinstance(told, dict)
     assert {int(layer): value for layer, value in told.items()} == pytest.approx(agreement, abs=2e-3)
-    assert max(agreement.values()) - min(agreement.values()) > 0.015, "there is something to choose"
+    assert max(agreement.values()) - min(agreement.values()) > _AS_GOOD, "there is something to choose"
 
-    states = unit_rows(np.mean([spread(means[layer]) for layer in chosen], axis=0))
+    shared = {n: (means[n].mean(0) ** 2).sum() / (means[n] ** 2).sum(1).mean() for n in chosen}
+    assert finished.notes["shared"] == pytest.approx({str(n): value for n, value in shared.items()}, abs=1e-3)
+    spaces = [spread(means[n]) if shared[n] > threshold else unit_rows(means[n]) for n in chosen]
+    states = unit_rows(np.mean(spaces, axis=0))
     additive, _ = dense_additive(teacher, vocabulary, 0.1, 1e-3)
     joined = np.concatenate([0.8 * isolated, states, 0.5 * unit_rows(additive - additive.mean(0))], axis=1)
-    wanted = unit_rows(joined - joined.mean(0))
-    assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(wanted)).max() < 5e-3
+    assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(unit_rows(joined))).max() < 5e-3
 
 
 def test_auto_adds_glosses_where_there_is_a_dictionary(
@@ -321,8 +329,7 @@ def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary:
     auto = Auto()
     finished = auto.finish(heard_by({"it": auto}, teacher, bare, [])["it"])
     isolated = template_space(teacher, bare)
-    wanted = unit_rows(isolated - isolated.mean(0))
-    assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(wanted)).max() < 1e-3
+    assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(isolated)).max() < 1e-3
     assert finished.notes["weights"] == {"templates": 0.8}
     assert "no corpus" in str(finished.notes["why"])
 

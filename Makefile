@@ -23,7 +23,7 @@ demo: setup
 	$(BIN)/stillvec demo --out demo
 
 test: setup
-	$(BIN)/python -m pytest -m "not slow and not gpu"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow and not gpu"
 
 # The suite once more, on what a user would install: the tests stop if stillvec comes from anywhere else.
 test-wheel: build

@@ -1,9 +1,10 @@
 """The recipe that stands: what is best for words, or for sentences, from one encoding (docs/results.md has the gains).
 
-For words, `v = PCA([A ; 0.8 T ; 0.5 S])`, rows unit:
-- A, the word in its contexts: of the last three layers those that agree best with T, each centred, its first principal
-  direction removed, rows unit, averaged. No labels are looked at: layers that say of pairs of words what the isolated
-  words say are the layers that mean words (MiniLM: the last, MPNet: the last but one and two).
+For words, `v = [A ; 0.8 T ; 0.5 S]` in its first 300 principal components, rows unit:
+- A, the word in its contexts: of the last three layers those that agree best with T, averaged. No labels are looked at:
+  layers that say of pairs of words what the isolated words say are the layers that mean words (MiniLM: the last; MPNet:
+  the last but one and two). Where all words share a direction (the mean holds more than a twentieth of the squared
+  length; MPNet), the mean and the first principal direction are removed; where they do not (MiniLM), that only hurts.
 - T, the word in templates, each centred, first direction removed, rows unit, averaged.
 - S, `additive`: the word as a part of sentences.
 - with a dictionary, 0.7 G beside them, the word's glosses.
@@ -22,7 +23,7 @@ from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.listening import Finished, Part, WordStates, mean_of, unit, word_means
 from stillvec.refine.all_but_the_top import AllButTheTop
-from stillvec.refine.pca import Pca, principal_directions
+from stillvec.refine.pca import principal_directions
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.vectors import WordVectors
@@ -32,14 +33,17 @@ TEMPLATES = ("the meaning of {} is", "the word {}", "synonyms of {}:", "we talk 
 _ENOUGH = 3  # words: without the mean and a direction of fewer, nothing is left
 _LOOKED_AT = 4000  # frequent words whose pairs are compared
 _PAIRS = 200_000  # of these, the nearest
-_AS_GOOD = 0.015  # a layer within this of the best agreement is taken too
+_AS_GOOD = 0.01  # a layer within this of the best agreement is taken too
+_SHARED = 0.05  # of the squared length in the mean: from here on, words share a direction
+_DIM = 300
 
 
 @dataclass(frozen=True)
 class Auto:
     purpose: str = "words"
-    dim: int = 300
+    dim: int | None = None  # 300 for words, the teacher's own for sentences
     dictionary: str | None = None
+    corpus: bool = True  # whether there is one; without, only words in templates are read
     templates: tuple[str, ...] = TEMPLATES
     template_weight: float = 0.8
     sentence_weight: float = 0.5
@@ -48,7 +52,9 @@ class Auto:
     def parts(self) -> dict[str, Part]:
         if self.purpose == "sentences":
             return self._for_sentences().parts()
-        found: dict[str, Part] = {"states": WordStates("last3"), "sentences": WeightedSentences()}
+        found: dict[str, Part] = {}
+        if self.corpus:
+            found |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
         found |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
         return found if self.dictionary is None else found | {"glosses": Glosses(self.dictionary)}
 
@@ -59,10 +65,15 @@ class Auto:
         isolated = _average(_spread(each, vocabulary) for each in self._templates(heard))
         spaces = {"templates": (self.template_weight, isolated)}
         notes: dict[str, object] = {}
-        if vocabulary.counts.any():
+        if self.corpus:
             layers, agreement = _agreeing(heard["states"], isolated, vocabulary)
             means = word_means(heard["states"])
-            spaces["states"] = (1.0, _average(_spread(means[layer], vocabulary) for layer in layers))
+            shared = {layer: _shared(means[layer]) for layer in layers}
+            rows = [
+                _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit(means[layer]) for layer in layers
+            ]
+            spaces["states"] = (1.0, _average(rows))
+            notes["shared"] = {str(layer): round(value, 4) for layer, value in shared.items()}
             additive, _ = solve_additive(heard["sentences"], ridge=0.1, iterations=12)
             spaces["sentences"] = (self.sentence_weight, unit(additive - additive.mean(0)))
             notes |= {"layers": layers, "agreement": agreement, "why": "the layers that agree best with isolated words"}
@@ -75,16 +86,16 @@ class Auto:
             notes["defined"] = int(defined.sum())
         notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
         joined = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
-        return Finished(WordVectors(vocabulary, unit(_reduced(joined, vocabulary, self.dim))), notes)
+        return Finished(WordVectors(vocabulary, unit(reduced(joined, self.dim or _DIM))), notes)
 
     def _for_sentences(self) -> Additive:
         return Additive(ridge=0.03, directions=1)
 
     def _sentences(self, heard: Mapping[str, Statistics]) -> Finished:
         made = self._for_sentences().finish(heard)
-        vectors = made.vectors if self.dim >= made.vectors.dim else Pca(self.dim)(made.vectors)
+        matrix = made.vectors.matrix if self.dim is None else reduced(made.vectors.matrix, self.dim)
         why = "a mean of additive vectors is what a sentence needs; rows carry their SIF weight"
-        return Finished(vectors, {**made.notes, "why": why})
+        return Finished(WordVectors(made.vectors.vocabulary, matrix), {**made.notes, "why": why})
 
     def _templates(self, heard: Mapping[str, Statistics]) -> Iterable[Array]:
         for label, kept in heard.items():
@@ -101,12 +112,16 @@ def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
     return unit(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
 
 
-def _reduced(joined: Array, vocabulary: Vocabulary, dim: int) -> Array:
-    """Principal components, as many as asked for or as there are."""
+def _shared(matrix: Array) -> float:
+    """The share of the rows' squared length that lies in their mean."""
+    mean = matrix.mean(0, dtype=np.float64)
+    return float(mean @ mean / max(float(np.mean(np.sum(np.square(matrix, dtype=np.float64), axis=1))), 1e-30))
+
+
+def reduced(joined: Array, dim: int) -> Array:
+    """The first principal components, as many as asked for or as there are, without centring: a mean says something."""
     dim = min(dim, joined.shape[1])
-    if len(joined) < _ENOUGH:
-        return np.asarray(joined @ principal_directions(joined)[1][:, :dim])
-    return np.asarray(Pca(dim)(WordVectors(vocabulary, joined)).matrix)
+    return np.asarray(joined @ principal_directions(joined)[1][:, :dim])
 
 
 def _average(spaces: Iterable[Array]) -> Array:

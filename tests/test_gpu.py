@@ -1,0 +1,37 @@
+"""On an accelerator: `make test-gpu`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from stillvec.encoding import Load, Marked  # noqa: E402
+from stillvec.learners import LEARNERS, Lesson  # noqa: E402
+from stillvec.teachers import load_teacher  # noqa: E402
+from stillvec.vocabulary import Vocabulary, WordCounter  # noqa: E402
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here")]
+
+SENTENCES = [
+    "The school of the village stood by the river.",
+    "A river runs past the village, and the school is old.",
+    "Old schools have small windows; the river has none.",
+] * 20
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
+    counter = WordCounter()
+    counter.add(SENTENCES)
+    vocabulary = Vocabulary.build(counter.counts(), min_count=2)
+    found = {}
+    for device in ("cpu", "cuda"):
+        teacher = load_teacher("minilm", device=device, precision="fp32")
+        lesson = Lesson({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+        load = Load(2048, 16, workers if device == "cuda" else 0)
+        for _ in lesson.read([Marked(SENTENCES[:30]), Marked(SENTENCES[30:])], load):
+            pass
+        found[device] = lesson.learners["aggregate"].finish(lesson.heard("aggregate")).vectors.matrix
+    np.testing.assert_allclose(found["cuda"], found["cpu"], atol=2e-3)

@@ -169,3 +169,14 @@ def test_the_prose_has_the_words_that_a_parser_finds(sample: Path) -> None:
     ours = Counter(re.findall(r"\w+", " ".join(plain_paragraphs(article, MEDIA))))
     assert (ours - reference).total() < 0.01 * ours.total()
     assert (ours & reference).total() > 0.8 * reference.total()  # the parser keeps captions, lists and headings
+
+
+def test_a_line_left_tangled_goes_through_the_parser() -> None:
+    pytest.importorskip("mwparserfromhell")
+    (prose,) = plain_paragraphs(
+        "The [[river|old river]] and {{lang|fr|its [[Pont|bridge]] stood there for years.", frozenset()
+    )
+    assert "old river" in prose
+    assert "bridge" in prose
+    assert "[[" not in prose
+    assert "{{" not in prose

@@ -1,7 +1,8 @@
-"""Wikitext to prose, by patterns: what is nested is taken away from the inside outwards.
+"""Wikitext to prose: patterns for what is well formed, the parser `mwparserfromhell` for what is left tangled.
 
-Most of an article is references, templates and tables. Patterns take them away several times faster than a
-parser would build their tree; the tests hold the prose that is left against `mwparserfromhell`'s.
+Most of an article is references, templates and tables. Patterns take them away from the inside outwards, several
+times faster than a parser would build their tree; a line that still has mark-up then goes through the parser, where
+the extra `wikipedia` is installed. The tests hold the prose against the parser's own.
 """
 
 from __future__ import annotations
@@ -138,11 +139,21 @@ def _link(media: frozenset[str], match: re.Match[str]) -> str:
     return shown if bar else target.lstrip(":")
 
 
+def _parsed(line: str) -> str:
+    """What the parser makes of a line that the patterns could not untangle."""
+    try:
+        import mwparserfromhell
+    except ModuleNotFoundError:  # then its brackets go, and what they hold stays
+        return line
+    return str(mwparserfromhell.parse(line).strip_code())
+
+
 def _prose(line: str) -> str:
     line = line.lstrip("*#:; \t")
     if "<" in line:
         line = _TAG.sub("", _BREAK.sub(" ", line))
-    line = _UNBALANCED.sub(" ", line)
+    if _UNBALANCED.search(line):
+        line = _UNBALANCED.sub(" ", _parsed(line))
     if "''" in line:
         line = _EMPHASIS.sub("", line)
     if "&" in line:

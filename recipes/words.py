@@ -1,0 +1,37 @@
+"""Writes out/words.txt: words of the similarity and sentence sets that the corpora hold five times, and 3,000 others.
+
+    STILLVEC_DATA=... python recipes/words.py
+
+A vocabulary small enough to judge a teacher on a CPU: `recipes/minilm-small.toml` keeps just these words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from stillvec.corpus import Corpus
+from stillvec.pipeline.reading import Count
+from stillvec.vocabulary import Vocabulary, WordCounter
+
+data = Path(os.environ["STILLVEC_DATA"])
+wanted: set[str] = set()
+for file in sorted((data / "similarity").glob("*.tsv")):
+    for line in file.read_text(encoding="utf-8").splitlines():
+        wanted.update(word.lower() for word in line.split("\t")[:2])
+for file in (data / "sentences" / "stsb.dev.csv", data / "sentences" / "stsb.test.csv"):
+    wanted.update(re.findall(r"\w+", file.read_text(encoding="utf-8").lower()))
+
+count = Count(Corpus(*(str(path) for path in sorted((data / "corpora").glob("*.txt.xz")))), WordCounter())
+for _ in count.steps():
+    pass
+vocabulary = Vocabulary.build(count.counter.counts(), min_count=5)
+rows = [vocabulary.index[word] for word in wanted if word in vocabulary.index]
+others = np.setdiff1d(np.arange(len(vocabulary)), rows)
+rows = sorted([*rows, *np.random.default_rng(0).choice(others, 3000, replace=False).tolist()])
+Path("out").mkdir(exist_ok=True)
+Path("out/words.txt").write_text("".join(vocabulary.words[row] + "\n" for row in rows), encoding="utf-8")
+print(f"out/words.txt: {len(rows):,} of {len(vocabulary):,} words")

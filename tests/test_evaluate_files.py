@@ -243,7 +243,8 @@ def written(path: Path, some: WordVectors) -> str:
 def test_the_command_prints_a_table_and_writes_the_json(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    paths = [written(tmp_path / f"set{i}" / "v.txt", vectors(i)) for i in range(3)]
+    sets = [vectors(0), vectors(1), vectors(2).subset(word for word in WORDS if word != "sat")]
+    paths = [written(tmp_path / f"set{i}" / "v.txt", each) for i, each in enumerate(sets)]
     out = tmp_path / "scores.json"
     assert main(["evaluate", *paths, "--data", str(folder), "--json", str(out), "--unknown", "zero"]) == 0
     printed = capsys.readouterr().out
@@ -256,6 +257,14 @@ def test_the_command_prints_a_table_and_writes_the_json(
         assert wanted in printed, wanted
     assert printed.count("zero vector") == 1
     assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_sets_that_know_the_same_words_are_not_listed_twice(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [written(tmp_path / f"set{i}" / "v.txt", vectors(i)) for i in range(2)]
+    assert main(["evaluate", *paths, "--data", str(folder)]) == 0
+    assert "common" not in capsys.readouterr().out
 
 
 def test_the_command_prints_only_json_for_a_dash_and_fails_after_a_broken_file(

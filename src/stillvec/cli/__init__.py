@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from stillvec import __version__
-from stillvec.errors import StillvecError
+from stillvec.errors import MissingExtra, StillvecError
 
 VERBS = {  # in the order a newcomer meets them
     "demo": "the packaged teacher on the packaged corpus, scored, with a plot",
@@ -26,6 +26,8 @@ VERBS = {  # in the order a newcomer meets them
     "info": "what vectors, a teacher or a corpus are",
     "run": "a recipe: a whole run in a TOML file",
 }
+
+_WITH_DISTILL = ("torch", "transformers")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if verb == asked:  # only the verb that is asked for is imported
-            importlib.import_module(f"stillvec.cli.{verb}").arguments(sub)
+            try:
+                importlib.import_module(f"stillvec.cli.{verb}").arguments(sub)
+            except ModuleNotFoundError as error:
+                if error.name not in _WITH_DISTILL:
+                    raise
+                print(f"stillvec: {MissingExtra(error.name, 'distill', f'stillvec {verb}')}", file=sys.stderr)
+                return 1
     options = parser.parse_args(words)
     try:
         code: int = importlib.import_module(f"stillvec.cli.{options.verb}").run(options)

@@ -86,6 +86,8 @@ def _tables(report: Report) -> None:
         for score in report.scores:
             if score.task == task:
                 rows.setdefault((score.dataset, score.metric, score.words), []).append(score)
+        if _same_items(rows):
+            rows = {key: scores for key, scores in rows.items() if key[2] == "own"}
         metrics = [*dict.fromkeys(metric for _, metric, _ in rows)]
         ordered = sorted(rows.items(), key=lambda row: (row[0][0], metrics.index(row[0][1]), row[0][2] != "own"))
         cells = [(_label(*key, several=len(metrics) > 1), *map(_cell, scores)) for key, scores in ordered]
@@ -93,6 +95,16 @@ def _tables(report: Report) -> None:
             cells += _means([*rows.values()])
         what = metrics[0] if len(metrics) == 1 else "correlations"
         show.table(f"{task}: {what} x 100 [95%] coverage", ("dataset", *report.names), cells)
+
+
+def _same_items(rows: dict[tuple[str, str, str], list[Score]]) -> bool:
+    """Whether the sets know the same items, so that rows on common words would only repeat their own."""
+    for (dataset, metric, words), scores in rows.items():
+        if words == "common":
+            own = rows[dataset, metric, "own"]
+            if any(mine.n_covered != ours.n_covered for mine, ours in zip(own, scores, strict=True)):
+                return False
+    return True
 
 
 def _label(dataset: str, metric: str, words: str, *, several: bool) -> str:

@@ -56,7 +56,7 @@ class Lesson:
                 if self.contexts.any() and self._alone.any():
                     self._totals = {part: _totals(part_heard) for part, part_heard in self._listeners.items()}
                 alone = in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(self._alone).tolist())
-                yield from self._drive("words that the corpus lacks", ready.batches(alone), hearing)
+                yield from self._drive("words without a context", ready.batches(alone), hearing)
             for part, heard in self._listeners.items():
                 own = part.texts(self.vocabulary)
                 if own is not None:

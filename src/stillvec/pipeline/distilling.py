@@ -156,20 +156,20 @@ class Run:
         for stage, progress in lesson.read(reading.chunks() if reading else [], load):
             stages[stage] = progress
             in_corpus = reading is not None and len(stages) == 1
-            done = reading.passed if in_corpus and reading is not None else progress.words
+            done = progress.words
+            if in_corpus and reading is not None:
+                done = reading.passed(progress.sentences, progress.words)
             total = self.facts["corpus"]["words"] if in_corpus else None
             yield Step(f"reading {stage}", done, total, "words", progress.seconds)
         first = next(iter(stages.values()), None) if reading is not None else None
-        everything = stages.values()
+        pieces, seconds = sum(each.pieces for each in stages.values()), time.perf_counter() - begun
         self.facts["read"] = {
             "contexts": self.settings.contexts if self.settings.contexts is not None else "all",
             "sentences": first.sentences if first else 0,
             "words": first.words if first else 0,
-            "pieces": sum(progress.pieces for progress in everything),
-            "seconds": round(time.perf_counter() - begun, 3),
-            "pieces_a_second": round(
-                sum(progress.pieces for progress in everything) / max(time.perf_counter() - begun, 1e-9)
-            ),
+            "pieces": pieces,
+            "seconds": round(seconds, 3),
+            "pieces_a_second": round(pieces / max(seconds, 1e-9)),
             "words_without_context": int((lesson.contexts == 0).sum()) if lesson.needs_corpus else 0,
         }
 

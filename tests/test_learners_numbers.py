@@ -326,7 +326,7 @@ def test_auto_adds_glosses_where_there_is_a_dictionary(
 
 def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary: Vocabulary) -> None:
     bare = Vocabulary(vocabulary.words)  # no counts: no corpus
-    auto = Auto()
+    auto = Auto(corpus=False)
     finished = auto.finish(heard_by({"it": auto}, teacher, bare, [])["it"])
     isolated = template_space(teacher, bare)
     assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(isolated)).max() < 1e-3

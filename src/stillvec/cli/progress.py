@@ -78,7 +78,7 @@ def _line(step: Step) -> str:
         return step.stage
     share = f" of {step.total:,}" if step.total else ""
     left = ""
-    if step.total and step.seconds > 1:
+    if step.total and step.done * 20 >= step.total:  # a guess from less is none
         rest = max(0.0, step.seconds * (step.total - step.done) / step.done)
         left = f", about {rest:,.0f} s left"
     return f"{step.stage}: {step.done:,}{share} {step.unit}{_pace(step)}{left}"

@@ -64,5 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("stillvec: stopped; nothing half-written was left.", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"stillvec: {error.strerror or error}: {error.filename or 'no file named'}.", file=sys.stderr)
+        place = f": {error.filename}" if error.filename else "; nothing half-written was left"
+        print(f"stillvec: {error.strerror or error}{place}.", file=sys.stderr)
         return 1

@@ -18,7 +18,6 @@ from stillvec.errors import CallError, CorpusError
 from stillvec.files import check_replaceable
 from stillvec.formats import write_folder
 from stillvec.learners import Learner, Lesson
-from stillvec.learners.auto import Auto
 from stillvec.pipeline.adding import Earlier
 from stillvec.pipeline.manifest import describe_learner, describe_program, describe_teacher
 from stillvec.pipeline.reading import Count, Reading
@@ -72,7 +71,7 @@ class Run:
         begun = time.perf_counter()
         yield Step("loading the teacher", 0, None, "", 0.0)
         teacher = self._teacher()
-        learners = self._learners(teacher.depth)
+        learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
         self._check(teacher, learners)
         if self.corpus is None:
             vocabulary = self._without_corpus(teacher)
@@ -97,14 +96,6 @@ class Run:
             self.earlier.check(teacher, learners)
             kept = {key: self.earlier.manifest.get(key) for key in ("corpus", "read", "added_to")}
             self.facts["added_to"] = {"name": self.earlier.path.name, **kept}
-
-    def _learners(self, depth: int) -> dict[str, Learner]:
-        found = self.settings.learners(depth)
-        if self.corpus is None:  # who can do without need not have words read as if there were one
-            for name, learner in found.items():
-                if isinstance(learner, Auto):
-                    found[name] = dataclasses.replace(learner, corpus=False)
-        return found
 
     def _teacher(self) -> Teacher:
         chosen = self.settings

@@ -42,11 +42,16 @@ class Distillation:
         if self.purpose not in ("words", "sentences"):
             raise CallError(f"Vectors are for words or for sentences, and {self.purpose!r} came.")
 
-    def learners(self, depth: int) -> dict[str, Learner]:
-        """The learners by the name of their result; `layer="all"` gives one for each layer of `aggregate`."""
+    def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
+        """The learners by the name of their result; `layer="all"` gives one for each layer of `aggregate`.
+
+        Who has a setting `corpus` is told where there is none, and need not listen for one.
+        """
         found: dict[str, Learner] = {}
         for label, name, given in parse_methods(self.method):
             kind = LEARNERS[name]
+            if not corpus and "corpus" in _fields(kind):
+                given = {**given, "corpus": "false"}
             if self.layer == "all" and name == "aggregate":
                 for layer in range(depth + 1):
                     found[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})

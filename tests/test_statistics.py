@@ -14,6 +14,7 @@ from stillvec.statistics import Statistics, merge
 from stillvec.vocabulary import Vocabulary
 
 DIM = 3
+SIZE = 2
 LETTERS = "abcdefgh"
 
 # an observation: a word and its state; the statistics of a list of observations are computed with plain loops
@@ -50,7 +51,25 @@ def _statistics(seen: list[tuple[str, list[int]]], also: str = "") -> Statistics
         arrays["max:place"][row] = max(arrays["max:place"][row], state[0])
         arrays["min:place"][row] = min(arrays["min:place"][row], state[0])
         arrays["total:gram"] += np.outer(state, state)
-    return Statistics(vocabulary, arrays)
+    return Statistics(vocabulary, arrays | _sample(seen, vocabulary))
+
+
+def _sample(seen: list[tuple[str, list[int]]], vocabulary: Vocabulary) -> dict[str, np.ndarray]:
+    """Of each word the two different states with the smallest keys, ordered by word and key."""
+    chosen: list[tuple[int, int, tuple[int, ...]]] = []
+    for row, word in enumerate(vocabulary):
+        states = {tuple(state) for seen_word, state in seen if seen_word == word}
+        chosen += sorted((row, _key(state), state) for state in states)[:SIZE]
+    return {
+        "sample:words": np.array([row for row, _, _ in chosen], np.int32),
+        "sample:keys": np.array([key for _, key, _ in chosen], np.int64),
+        "sample:states": np.array([state for _, _, state in chosen], np.float16).reshape(-1, DIM),
+        "sample:size": np.array([SIZE]),
+    }
+
+
+def _key(state: tuple[int, ...]) -> int:
+    return sum((number + 9) * 19**place for place, number in enumerate(state)) * 7919 % 6863  # each state its own
 
 
 def _assert_equal(one: Statistics, other: Statistics, *, bags_in_order: bool = True) -> None:
@@ -121,8 +140,50 @@ def test_the_words_of_a_bag_that_a_vocabulary_lacks_are_refused() -> None:
         kept.on(Vocabulary(["a", "c"]))
 
 
+def test_the_words_of_a_sample_that_a_vocabulary_lacks_are_dropped() -> None:
+    kept = _statistics([("a", [1, 2, 3]), ("b", [4, 5, 6]), ("b", [0, 0, 1])])
+    samples = {name: array for name, array in kept.arrays.items() if name.startswith("sample:")}
+    moved = Statistics(kept.vocabulary, samples).on(Vocabulary(["z", "a"]))
+    assert moved["sample:words"].tolist() == [1]
+    assert moved["sample:states"].tolist() == [[1, 2, 3]]
+    assert moved["sample:size"].tolist() == [SIZE]
+
+
+def test_what_was_read_alone_gives_way_in_a_sample_too() -> None:
+    """And only where the other side has contexts: "b" was read alone on both."""
+    words = Vocabulary(["a", "b"])
+
+    def part(states: list[list[float]], read: list[int], alone: list[int]) -> Statistics:
+        sample = {
+            "sample:words": np.array([0, 1], np.int32),
+            "sample:keys": np.array([5, 6]),
+            "sample:states": np.array(states, np.float16),
+            "sample:size": np.array([SIZE]),
+        }
+        return Statistics(words, sample | {"sum:read": np.array(read), "sum:alone": np.array(alone)})
+
+    met, lacking = part([[1], [2]], [1, 0], [0, 1]), part([[3], [2]], [0, 0], [1, 1])
+    for one, other in ((met, lacking), (lacking, met)):
+        merged = merge(one, other)
+        assert merged["sample:words"].tolist() == [0, 1]
+        assert merged["sample:states"].tolist() == [[1], [2]]
+
+
+def test_samples_of_two_sizes_merge_into_the_smaller() -> None:
+    seen = [("a", [number, 0, 0]) for number in range(5)]
+    small, large = _statistics(seen[:3]), _statistics(seen)
+    every = {"sample:words": [0] * 5, "sample:keys": [_key(tuple(state)) for _, state in seen]}
+    every |= {"sample:states": [state for _, state in seen], "sample:size": [9]}
+    arrays = {name: np.array(values, large[name].dtype) for name, values in every.items()}
+    merged = merge(small, Statistics(large.vocabulary, {**large.arrays, **arrays}), large.vocabulary)
+    for name in every:
+        np.testing.assert_array_equal(merged[name], large[name])
+
+
 def _changed(**arrays: object) -> Mapping[str, np.ndarray]:
     plain = {"sum:state": np.zeros((1, DIM)), "total:gram": np.zeros((DIM, DIM)), "bag:rows": np.zeros((2, DIM))}
+    plain |= {"sample:words": np.zeros(1, np.int32), "sample:keys": np.zeros(1, np.int64)}
+    plain |= {"sample:states": np.zeros((1, DIM)), "sample:size": np.array([SIZE])}
     return plain | {name.replace("_", ":"): np.asarray(array) for name, array in arrays.items()}
 
 
@@ -131,6 +192,7 @@ OTHERS = {
     "rows of another width": (_changed(sum_state=np.zeros((1, 5))), "different teachers do not merge"),
     "a total of another shape": (_changed(total_gram=np.zeros((5, DIM))), "different teachers do not merge"),
     "a total that would stretch": (_changed(total_gram=np.zeros((1, DIM))), "different teachers do not merge"),
+    "a sample of another width": (_changed(sample_states=np.zeros((1, 5))), "different teachers do not merge"),
     "a bag of another width": (_changed(bag_rows=np.zeros((2, 5))), "different teachers do not merge"),
 }
 

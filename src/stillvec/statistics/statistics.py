@@ -2,6 +2,7 @@
 
 `sum:`    a row a word, added            `max:` `min:`  a row a word, the larger or smaller
 `total:`  added as a whole               `bag:`         laid end to end; `bag:words` are rows of the vocabulary
+`sample:` the rows with the smallest keys of each word, of both (`sampling`)
 
 Words that a corpus lacks are read alone. `sum:read` and `sum:alone` count both readings of a word; what was read alone
 gives way when the other side has met the word in its corpus, so that the parts of a corpus merge into the whole.
@@ -17,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import CallError
+from stillvec.statistics.sampling import WORDS, rows_of, sampled
 from stillvec.vocabulary import Vocabulary
 
 Array = NDArray[Any]
 READ, ALONE = "sum:read", "sum:alone"
 ROWS = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf)}
+LAID = ("bag", "sample")  # end to end
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class Statistics:
             if (moved["bag:words"] < 0).any():
                 word = self.vocabulary.words[self["bag:words"][moved["bag:words"] < 0][0]]
                 raise CallError(f"A vocabulary for these statistics must hold their words, and it lacks {word!r}.")
+        if WORDS in moved:
+            moved[WORDS] = self.vocabulary.rows_in(vocabulary)[self[WORDS]].astype(np.int32)
+            moved |= _staying(moved, moved[WORDS] >= 0)
         return Statistics(vocabulary, moved)
 
 
@@ -64,13 +70,15 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
     merged: dict[str, Array] = {}
     for name, one in a.arrays.items():
         other, kind = b.arrays[name], name.partition(":")[0]
-        first = 1 if kind == "bag" else 0  # bags may differ in length
+        first = 1 if kind in LAID else 0  # these may differ in length
         if one.shape[first:] != other.shape[first:]:
             raise CallError(
                 f"Results of different teachers do not merge: {name!r} has the shape {one.shape} in one of them, "
                 f"{other.shape} in the other."
             )
-        merged[name] = np.concatenate([one, other]) if kind == "bag" else ROWS.get(kind, ROWS["sum"])[0](one, other)
+        merged[name] = np.concatenate([one, other]) if kind in LAID else ROWS.get(kind, ROWS["sum"])[0](one, other)
+    if WORDS in merged:
+        merged |= sampled(merged)
     return Statistics(vocabulary, merged)
 
 
@@ -93,7 +101,14 @@ def _giving_way(kept: Statistics, other: Statistics) -> Statistics:
         stay[sentence[gone[kept["bag:words"]]]] = False
         bags = [name for name in arrays if name.startswith("bag:") and name != "bag:lengths"]
         arrays |= {name: kept[name][stay[sentence]] for name in bags} | {"bag:lengths": kept["bag:lengths"][stay]}
+    if WORDS in arrays:
+        arrays |= _staying(arrays, ~gone[kept[WORDS]])
     return Statistics(kept.vocabulary, arrays)
+
+
+def _staying(arrays: Mapping[str, Array], stay: NDArray[np.bool_]) -> dict[str, Array]:
+    """The rows of a sample that stay; where all do, none is copied, since samples are large."""
+    return {} if stay.all() else rows_of(arrays, stay)
 
 
 def _empty(kind: str, dtype: np.dtype[Any]) -> float | int:

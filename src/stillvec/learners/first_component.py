@@ -55,7 +55,7 @@ class StateSample:
 
 
 class _Sample:
-    """A table of states where the teacher is. Which row is whose is known here, so that a GPU need not be waited for."""
+    """A table of states where the teacher is. Which row is whose is known here: a GPU need not be waited for."""
 
     def __init__(self, part: StateSample, teacher: Teacher, words: int) -> None:
         if part.keep < 1:

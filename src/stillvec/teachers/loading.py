@@ -1,6 +1,6 @@
 """Any folder or name that `AutoModel` loads becomes a teacher: safetensors only, no remote code, unless insisted on.
 
-So does a folder with character models (`character_lstm.py`).
+So do a folder with a GGUF file, or the file itself, and a folder with character models (`character_lstm.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from stillvec.errors import TeacherError
 from stillvec.registry import require
 from stillvec.teachers.beginning import beginning
 from stillvec.teachers.character_lstm import load_character_lstm, reads_characters
+from stillvec.teachers.gguf import gguf_file, gguf_options
 from stillvec.teachers.pieces import PieceCutter
 from stillvec.teachers.placing import LOADED, device_of, digest_of, placed, precision_of
 from stillvec.teachers.teacher import Teacher
@@ -40,7 +42,7 @@ def load_teacher(
     unsafe_weights: bool = False,
     remote_code: bool = False,
 ) -> Teacher:
-    """Load a teacher from a folder, a hub name, or the packaged "minilm".
+    """Load a teacher from a folder, a GGUF file, a hub name, or the packaged "minilm".
 
     precision "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantisation, for CPUs.
     """
@@ -87,8 +89,10 @@ def _source(name: str) -> str:
         else:
             return str(Path(spec.submodule_search_locations[0]) / folder)
     path = Path(name)
-    if path.exists() and not (path / "config.json").is_file():
-        raise TeacherError(f"A teacher's folder holds config.json, and {name} does not; give the folder of a model.")
+    if path.exists() and not (path / "config.json").is_file() and gguf_file(name) is None:
+        raise TeacherError(
+            f"A teacher's folder holds config.json or a GGUF file, and {name} does not; give the folder of a model."
+        )
     looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1
     if looks_local and not path.exists():
         raise TeacherError(f"There is no folder {name}; give a model's folder, a hub name, or 'minilm'.")
@@ -97,15 +101,19 @@ def _source(name: str) -> str:
 
 def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool) -> tuple[Any, Any]:
     transformers = require("transformers", "distill", "A teacher")
-    with quiet():
+    packed = gguf_file(source)
+    for_tokenizer, for_model = gguf_options(packed) if packed else ({}, {})
+    place = str(packed.parent) if packed else source
+    with quiet(), redirect_stderr(StringIO()) if packed else nullcontext():  # no setting switches off the bar of GGUF
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=remote)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=remote, **for_tokenizer)
             model, report = transformers.AutoModel.from_pretrained(
-                source,
+                place,
                 dtype=dtype,
                 use_safetensors=None if unsafe else True,
                 trust_remote_code=remote,
                 output_loading_info=True,
+                **for_model,
             )
         except Exception as error:  # files from anywhere: transformers lets through whatever they make it trip over
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
@@ -140,8 +148,9 @@ def _reason(name: str, source: str, error: Exception, unsafe: bool, remote: bool
     for mark, sentence in _KNOWN_TROUBLE.items():
         if mark in text:
             return sentence.format(name)
-    pickled = folder.is_dir() and not any(folder.glob("*.safetensors")) and any(folder.glob("*.bin"))
-    if not unsafe and (pickled or "safetensors" in text) and not any(folder.glob("*.safetensors")):
+    safe = any(folder.glob("*.safetensors")) or gguf_file(source) is not None
+    pickled = folder.is_dir() and any(folder.glob("*.bin"))
+    if not unsafe and not safe and (pickled or "safetensors" in text):
         return f"The teacher {name} has no safetensors weights; pickled ones are read only with --unsafe-weights."
     if not folder.exists():
         return f"The teacher {name} is no folder here and could not be had from the hub: {first}"

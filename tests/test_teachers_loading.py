@@ -71,7 +71,7 @@ def _truncate(folder: Path) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no config": (lambda f: (f / "config.json").unlink(), "folder holds config.json, and .* does not"),
+    "no config": (lambda f: (f / "config.json").unlink(), "folder holds config.json or a GGUF file, and .* does not"),
     "a config that is not JSON": (lambda f: (f / "config.json").write_text("{"), "not a valid JSON"),
     "a config with a wrong type": (lambda f: _change(f / "config.json", hidden_size="many"), "hidden_size.*'many'"),
     "an unknown kind": (lambda f: _change(f / "config.json", model_type="elmo"), "`elmo`"),

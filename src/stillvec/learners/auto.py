@@ -7,7 +7,7 @@ For words, `v = [A ; 0.8 T ; 0.5 S]` in its first 300 principal components, rows
   length; MPNet), the mean and the first principal direction are removed; where they do not (MiniLM), that only hurts.
 - T, the word in templates, each centred, first direction removed, rows unit, averaged.
 - S, `additive`: the word as a part of sentences.
-- with a dictionary, 0.7 G beside them, the word's glosses.
+- with a dictionary, G beside them, the word's glosses.
 Without a corpus there is only T. For sentences it is `additive` alone, whose rows carry their weights.
 """
 
@@ -47,7 +47,7 @@ class Auto:
     templates: tuple[str, ...] = TEMPLATES
     template_weight: float = 0.8
     sentence_weight: float = 0.5
-    dictionary_weight: float = 0.7
+    dictionary_weight: float = 1.0
 
     def parts(self) -> dict[str, Part]:
         if self.purpose == "sentences":

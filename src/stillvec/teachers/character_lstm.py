@@ -2,8 +2,9 @@
 
 A word is `[→h(last character) ; ←h(first character)]`: the forward model has read the text up to the word's end, the
 backward model from the text's end down to the word's beginning. (The authors' own code goes one character further, over
-the blanks that it puts around every word; a folder that wants that would have to say so.) All characters of a word get that state, which is layer
-1; layer 0 is what is known without context, the mean of the characters' embeddings, filled up with zeros.
+the blanks that it puts around every word; a folder that wants that would have to say so.) All characters of a word get
+that state, which is layer 1; layer 0 is what is known without context, the mean of the characters' embeddings, filled
+up with zeros.
 
 The folder: `forward.safetensors` and `backward.safetensors` (`embedding.weight`, `lstm.*_l0`; one layer) and
 `config.json` with `characters` (row → character), `unknown` (the row for all others) and `start` (the character that
@@ -13,6 +14,7 @@ each direction reads first).
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +78,10 @@ class _Direction(nn.Module):
         self.lstm = nn.LSTM(embedded, hidden, batch_first=True)
 
     def forward(self, characters: Tensor) -> Tensor:
-        states: Tensor = self.lstm(self.embedding(characters))[0]  # (B, T, H)
+        embedded = self.embedding(characters)
+        with warnings.catch_warnings():  # on a GPU torch copies bf16 weights at each call, 9 MB, and says so
+            warnings.filterwarnings("ignore", "RNN module weights")
+            states: Tensor = self.lstm(embedded)[0]  # (B, T, H)
         return states
 
 

@@ -9,7 +9,8 @@ StillvecError
 │   ├── DatasetError   a file of evaluation items
 │   └── LexiconError   a dictionary or word list
 ├── VocabularyError    no words, or words that cannot be
-└── TeacherError       a model that cannot be loaded, or cannot serve as a teacher
+├── TeacherError       a model that cannot be loaded, or cannot serve as a teacher
+└── TrainingError      training that leads nowhere, or cannot go on
 
 StillvecWarning        said once, work goes on
 """
@@ -60,6 +61,10 @@ class VocabularyError(StillvecError):
 
 class TeacherError(StillvecError):
     """A model that cannot be loaded, or cannot serve as a teacher."""
+
+
+class TrainingError(StillvecError):
+    """Training that leads nowhere, or cannot go on."""
 
 
 class StillvecWarning(UserWarning):

@@ -58,6 +58,11 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     place = f" in {where}" if where else ""
+    presets = getattr(kind, "PRESETS", None)  # sets of settings by the name of a paper
+    if presets is not None and (name := values.get("settings", "stillvec")) != "stillvec":
+        if name not in presets:
+            raise CallError(f"{kind.__name__} has no settings {name!r}{place}; {nearest_known(str(name), presets)}")
+        values = {**presets[str(name)], **values}
     ready: dict[str, object] = {}
     for key, value in values.items():
         name = key.replace("-", "_")

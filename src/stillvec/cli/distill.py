@@ -53,6 +53,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--add-to", metavar="DIR", help="add this corpus to an earlier result")
+    parser.add_argument(
+        "--store", metavar="DIR",
+        help="where methods that train keep the teacher's contexts (default: $STILLVEC_CACHE, or a cache folder)",
+    )  # fmt: skip
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the training")
     parser.add_argument("--no-statistics", action="store_true", help="do not keep what merging and --add-to need")
     parser.add_argument("--unsafe-weights", action="store_true", help="read pickled weights too")
     parser.add_argument("--remote-code", action="store_true", help="run code that comes with the teacher")
@@ -81,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     corpus = None
     if options.corpus:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
-    work = Run(settings, corpus, options.add_to)
+    work = Run(settings, corpus, options.add_to, store=options.store, resume=options.resume)
     check_output(options.out, work)
     watch(work.steps(), quiet=options.quiet)
     for path, result in zip(

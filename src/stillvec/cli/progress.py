@@ -85,4 +85,5 @@ def _line(step: Step) -> str:
 
 
 def _pace(step: Step) -> str:
-    return f", {step.done / step.seconds:,.0f} {step.unit} a second" if step.unit and step.seconds > 0.1 else ""
+    pace = f", {step.done / step.seconds:,.0f} {step.unit} a second" if step.unit and step.seconds > 0.1 else ""
+    return f"{pace}, {step.remark}" if step.remark else pace

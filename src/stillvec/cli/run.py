@@ -18,6 +18,8 @@ from stillvec.pipeline.distilling import check_output, save_results
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE.toml")
+    parser.add_argument("--store", metavar="DIR", help="where methods that train keep the teacher's contexts")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the training")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -25,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     recipe = read_recipe(options.recipe)
     judging = None if recipe.evaluate is None else _judging(recipe.evaluate, options.recipe)
     corpus = Corpus(*recipe.corpus, field=recipe.field) if recipe.corpus else None
-    work = Run(recipe.settings, corpus, recipe.add_to)
+    work = Run(recipe.settings, corpus, recipe.add_to, store=options.store, resume=options.resume)
     check_output(recipe.out, work)
     watch(work.steps(), quiet=options.quiet)
     written = save_results(work, recipe.out, statistics=recipe.statistics)

@@ -69,18 +69,22 @@ _NUMBERING = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])(?:\.\d{1,3})*$")
 
 def split_sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph, stripped; nothing but white space between them is lost."""
-    sentences: list[str] = []
+    ends = sentence_ends(paragraph)
+    return [paragraph[start:end].strip() for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def sentence_ends(paragraph: str) -> list[int]:
+    """Where each sentence of a paragraph ends, in characters; what is only white space is none."""
+    ends: list[int] = []
     start = 0
     for candidate in _CANDIDATE.finditer(paragraph):
         if _ends(paragraph, start, candidate):
-            sentence = paragraph[start : candidate.end()].strip()
-            if sentence:
-                sentences.append(sentence)
+            if not paragraph[start : candidate.end()].isspace():
+                ends.append(candidate.end())
             start = candidate.end()
-    rest = paragraph[start:].strip()
-    if rest:
-        sentences.append(rest)
-    return sentences
+    if paragraph[start:].strip():
+        ends.append(len(paragraph))
+    return ends
 
 
 def _ends(text: str, start: int, candidate: re.Match[str]) -> bool:

@@ -4,9 +4,13 @@ from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device
 from stillvec.encoding.prepared import Batch, Marked
 from stillvec.encoding.preparing import Load, Preparation, Preparer
+from stillvec.encoding.store import Contexts, ContextWriter, Desk, bytes_needed, check_room
 
 __all__ = [
     "Batch",
+    "ContextWriter",
+    "Contexts",
+    "Desk",
     "Encoded",
     "Listener",
     "Load",
@@ -14,6 +18,8 @@ __all__ = [
     "Preparation",
     "Preparer",
     "Progress",
+    "bytes_needed",
+    "check_room",
     "encode",
     "read_batch",
     "to_device",

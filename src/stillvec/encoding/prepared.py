@@ -20,9 +20,10 @@ _ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch 
 class Marked:
     """Texts and the words in them that are looked at; without `found`, the words are still to be found."""
 
-    texts: Sequence[str]  # sentences, or paragraphs that are still to be cut into them
+    texts: Sequence[str]  # sentences, or paragraphs
     found: Found | None = None
-    paragraphs: bool = False
+    paragraphs: bool = False  # the texts are paragraphs,
+    whole: bool = False  # which are not cut: the teacher reads each as one text, and its sentences are only marked
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Prepared:
     link_piece: Ints  # (K,) pairs piece - word, ordered by word
     word_links: Ints  # (W,) pairs of each word
     word_id: NDArray[np.int32]  # (W,) row in the vocabulary, -1 unknown
+    word_part: Ints  # (W,) the sentence inside a paragraph read whole; 0 elsewhere
     first_word: Ints  # (S + 1,) where each sentence's words begin
     first_link: Ints  # (S + 1,)
 
@@ -54,10 +56,16 @@ class Batch:
     word_links: NDArray[np.int32]  # (W,) pieces of each word
     word_id: NDArray[np.int32]  # (W,) -1 for a word outside the vocabulary
     word_sentence: NDArray[np.int32]  # (W,)
+    word_part: NDArray[np.int32]  # (W,)
 
 
-def prepare(texts: Sequence[str], found: Found, cutter: PieceCutter, window: int) -> Prepared:
-    """Cut, align, and lay out windows of at most `window` pieces, special tokens included."""
+def prepare(
+    texts: Sequence[str], found: Found, cutter: PieceCutter, window: int, ends: Sequence[Sequence[int]] = ()
+) -> Prepared:
+    """Cut, align, and lay out windows of at most `window` pieces, special tokens included.
+
+    `ends` are where the sentences of each text end, in characters, where the texts are paragraphs read whole.
+    """
     cut = cutter.cut(texts)
     piece, word = align(cut, found)
     links = np.bincount(word, minlength=len(found.ids))
@@ -75,6 +83,7 @@ def prepare(texts: Sequence[str], found: Found, cutter: PieceCutter, window: int
         piece,
         links[seen],
         found.ids[seen],
+        _parts(found, ends)[seen],
         _starts(words),
         _starts(sentence_links),
     )
@@ -135,8 +144,21 @@ def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int) -
         prepared.word_links[words],
         prepared.word_id[words],
         np.repeat(np.arange(len(sentences)), held),
+        prepared.word_part[words],
     )
     return Batch(ids, *(array.astype(np.int32) for array in small))
+
+
+def _parts(found: Found, ends: Sequence[Sequence[int]]) -> Ints:
+    """The number of the sentence, inside its text, that each word begins in."""
+    if not ends:
+        return np.zeros(len(found.ids), np.int64)
+    longest = max(1, *(each[-1] + 1 for each in ends if each), int(found.ends.max(initial=0)))
+    last = np.cumsum([len(each) for each in ends])
+    flat = np.array([text * longest + end for text, each in enumerate(ends) for end in each], np.int64)
+    place = np.searchsorted(flat, found.text.astype(np.int64) * longest + found.starts, side="right")
+    first = np.concatenate([np.zeros(1, np.int64), last[:-1]])
+    return np.asarray(np.clip(place, first[found.text], last[found.text] - 1) - first[found.text])
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from stillvec.corpus import split_sentences
+from stillvec.corpus import sentence_ends, split_sentences
 from stillvec.encoding.prepared import Batch, Marked, batches, prepare
 from stillvec.teachers import PieceCutter, Teacher
 from stillvec.vocabulary import WordFinder
@@ -60,10 +60,11 @@ class Preparation:
 
     def __call__(self, marked: Marked) -> list[Batch]:
         texts = marked.texts
-        if marked.paragraphs:
+        if marked.paragraphs and not marked.whole:
             texts = [sentence for paragraph in texts for sentence in split_sentences(paragraph)]
         found = self.finder.find(texts) if marked.found is None else marked.found
-        prepared = prepare(texts, found, self.cutter, self.window)
+        ends = [sentence_ends(text) for text in texts] if marked.whole else ()
+        prepared = prepare(texts, found, self.cutter, self.window, ends)
         return list(batches(prepared, self.cutter, self.pad, self.pieces))
 
 
@@ -124,6 +125,7 @@ class Preparer:
 _SWITCH = 5e-5  # seconds: with Python's 5 ms, the thread that feeds a GPU waits that long for the one that reads text
 _SHELF = 64 << 20  # bytes of shared memory for the texts of a task, then for its batches
 _Shapes = list[list[tuple[int, ...]]]
+_Laid = tuple[int, bool, bool]  # bytes on the shelf, and what kind of texts they are
 _Answer = Any  # shapes of batches on the shelf, or the batches themselves where they do not fit
 _settled: tuple[Preparation, list[mmap.mmap]] | None = None  # a worker process's own
 
@@ -135,24 +137,24 @@ def _settle(preparation: Preparation, shelves: list[mmap.mmap]) -> None:
     torch.set_num_threads(1)
 
 
-def _prepare(shelf: int, task: Marked | tuple[int, bool]) -> _Answer:
+def _prepare(shelf: int, task: Marked | _Laid) -> _Answer:
     assert _settled is not None
     preparation, shelves = _settled
     made = preparation(task if isinstance(task, Marked) else _get_texts(shelves[shelf], *task))
     return _put_batches(shelves[shelf], made)
 
 
-def _put_texts(shelf: mmap.mmap, marked: Marked) -> Marked | tuple[int, bool]:
+def _put_texts(shelf: mmap.mmap, marked: Marked) -> Marked | _Laid:
     """Lay plain texts on the shelf and give their length and kind; what is marked already goes by itself."""
     data = "\0".join(marked.texts).encode("utf-8", "surrogatepass") if marked.found is None else b""
     if not data or len(data) > _SHELF or data.count(b"\0") != len(marked.texts) - 1:
         return marked
     shelf[: len(data)] = data
-    return len(data), marked.paragraphs
+    return len(data), marked.paragraphs, marked.whole
 
 
-def _get_texts(shelf: mmap.mmap, length: int, paragraphs: bool) -> Marked:
-    return Marked(shelf[:length].decode("utf-8", "surrogatepass").split("\0"), paragraphs=paragraphs)
+def _get_texts(shelf: mmap.mmap, length: int, paragraphs: bool, whole: bool) -> Marked:
+    return Marked(shelf[:length].decode("utf-8", "surrogatepass").split("\0"), paragraphs=paragraphs, whole=whole)
 
 
 def _put_batches(shelf: mmap.mmap, made: list[Batch]) -> _Answer:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
-from stillvec.formats.stillvec import read_manifest, read_statistics, write_folder
+from stillvec.formats.stillvec import read_manifest, read_model, read_statistics, write_folder
 from stillvec.formats.streams import first_bytes
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
@@ -17,6 +17,7 @@ __all__ = [
     "Format",
     "load",
     "read_manifest",
+    "read_model",
     "read_statistics",
     "save",
     "write_folder",

@@ -23,8 +23,8 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 VERSION = 1
-_MANIFEST, _VECTORS, _WORDS, _STATISTICS = (
-    "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors",
+_MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL = (
+    "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
 )  # fmt: skip
 _NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
 _LOOKED_AT = 1 << 22  # numbers looked at for NaN on opening; all of them would undo the memory map
@@ -63,8 +63,9 @@ def write_folder(
     path: str | os.PathLike[str],
     manifest: Mapping[str, object],
     statistics: Mapping[str, NDArray[Any]] | None = None,
+    model: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write vectors with how they were made, and the sums they were made of; whole or not at all."""
+    """Write vectors with how they were made, the sums they were made of, what else was learnt; whole or not at all."""
     from stillvec import __version__
 
     place = Path(path)
@@ -87,6 +88,8 @@ def write_folder(
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
         if statistics is not None:
             write_tensors(part / _STATISTICS, statistics)
+        if model:
+            write_tensors(part / _MODEL, model)
         (part / _MANIFEST).write_bytes(text.encode() + b"\n")
 
 
@@ -118,6 +121,13 @@ def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     if not file.exists():
         raise FormatError(f"{path} has no {_STATISTICS}: its method keeps no sums, so it cannot be merged or added to.")
     return map_tensors(file)
+
+
+def read_model(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """What a method that trains learnt beside the vectors, memory-mapped; nothing for the others."""
+    read_manifest(path)
+    file = Path(path) / _MODEL
+    return map_tensors(file) if file.exists() else {}
 
 
 def _part(path: Path, name: str) -> Path:

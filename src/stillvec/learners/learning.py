@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.encoding import Batch, Encoded, Listener, Load, Marked, Preparation, Preparer, Progress, encode
+from stillvec.encoding import Batch, Desk, Encoded, Listener, Load, Marked, Preparation, Preparer, Progress, encode
+from stillvec.learners.kept import ContextKeeper
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import ALONE, READ
@@ -16,6 +18,8 @@ from stillvec.teachers import Teacher
 from stillvec.vocabulary import Found, Vocabulary, WordFinder
 
 CORPUS = "the corpus"
+PARAGRAPHS = "the paragraphs"
+WITHOUT = "words without a context"
 
 
 class Lesson:
@@ -27,6 +31,7 @@ class Lesson:
         teacher: Teacher,
         vocabulary: Vocabulary,
         known: Vocabulary | None = None,
+        desk: Desk | None = None,
     ) -> None:
         self.learners = learners
         self.teacher = teacher
@@ -35,32 +40,86 @@ class Lesson:
         self.contexts = np.zeros(len(vocabulary), np.int64)  # how often each word was read in the corpus
         parts: dict[Part, None] = {part: None for learner in learners.values() for part in learner.parts().values()}
         self._listeners: dict[Part, PartListener] = {part: part.listen(teacher, vocabulary) for part in parts}
+        for listener in self._keepers:
+            if desk is not None:
+                listener.open(desk)
         self._alone = np.zeros(len(vocabulary), np.int64)  # which words were read alone
         self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
 
     @property
-    def needs_corpus(self) -> bool:
-        return any(part.texts(self.vocabulary) is None for part in self._listeners)
+    def _keepers(self) -> list[ContextKeeper]:
+        return [listener for listener in self._listeners.values() if isinstance(listener, ContextKeeper)]
 
-    def read(self, corpus: Iterable[Marked], load: Load | None = None) -> Iterator[tuple[str, Progress]]:
+    def _hearing(self, unit: str) -> list[PartListener]:
+        """Who listens to the corpus read by sentences, or by paragraphs, and has not yet what it wants."""
+        return [
+            listener
+            for part, listener in self._listeners.items()
+            if part.texts(self.vocabulary) is None
+            and getattr(part, "reads", "sentence") == unit
+            and getattr(listener, "kept", None) is None
+        ]
+
+    @property
+    def needs_corpus(self) -> bool:
+        """Whether anyone wants to hear it sentence by sentence."""
+        return bool(self._hearing("sentence"))
+
+    @property
+    def needs_paragraphs(self) -> bool:
+        return bool(self._hearing("paragraph"))
+
+    @property
+    def bytes_needed(self) -> int:
+        """What will be written to disk during the pass, about."""
+        return sum(keeper.bytes_needed() for keeper in self._keepers)
+
+    def kept_at(self, name: str) -> Path | None:
+        """The folder of the contexts that the learner of that name trains on."""
+        mine = dict.fromkeys(self.learners[name].parts().values())
+        found = (listener for part, listener in self._listeners.items() if part in mine)
+        places = (each.kept.path for each in found if isinstance(each, ContextKeeper) and each.kept is not None)
+        return next((place for place in places if place is not None), None)
+
+    def read(
+        self, corpus: Iterable[Marked], load: Load | None = None, paragraphs: Iterable[Marked] = ()
+    ) -> Iterator[tuple[str, Progress]]:
         """The corpus for those who listen to it, then each part's own texts; (what is being read, how far)."""
+        try:
+            yield from self._read(corpus, load, paragraphs)
+        except BaseException:
+            for keeper in self._keepers:
+                keeper.abandon()
+            raise
+        for keeper in self._keepers:
+            keeper.close()
+
+    def _read(
+        self, corpus: Iterable[Marked], load: Load | None, paragraphs: Iterable[Marked]
+    ) -> Iterator[tuple[str, Progress]]:
         load = load or Load.for_device(self.teacher.device)
         preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
-        hearing = [heard for part, heard in self._listeners.items() if part.texts(self.vocabulary) is None]
+        hearing, by_paragraph = self._hearing("sentence"), self._hearing("paragraph")
         new = self._new()
         with Preparer(preparation, load) as ready:
             if hearing:
-                tally = _Tally(self.contexts)
-                yield from self._drive(CORPUS, ready.batches(corpus), [*hearing, tally])
+                yield from self._drive(CORPUS, ready.batches(corpus), [*hearing, _Tally(self.contexts)])
                 self._alone[:] = (self.contexts == 0) & new
                 if self.contexts.any() and self._alone.any():
-                    self._totals = {part: _totals(part_heard) for part, part_heard in self._listeners.items()}
-                alone = in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(self._alone).tolist())
-                yield from self._drive("words without a context", ready.batches(alone), hearing)
+                    self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
+                yield from self._drive(WITHOUT, ready.batches(self._by_themselves(self._alone)), hearing)
+            if by_paragraph:
+                met = np.zeros_like(self.contexts)
+                yield from self._drive(PARAGRAPHS, ready.batches(paragraphs), [*by_paragraph, _Tally(met)])
+                alone = (met == 0) & new
+                yield from self._drive(WITHOUT, ready.batches(self._by_themselves(alone)), by_paragraph)
             for part, heard in self._listeners.items():
                 own = part.texts(self.vocabulary)
                 if own is not None:
                     yield from self._drive(part.label, ready.batches(_only(own, new)), [heard])
+
+    def _by_themselves(self, wanted: NDArray[Any]) -> Iterator[Marked]:
+        return in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(wanted).tolist())
 
     def _new(self) -> NDArray[np.bool_]:
         """The words that no earlier result has."""
@@ -79,13 +138,16 @@ class Lesson:
         return {label: self._statistics(part) for label, part in self.learners[name].parts().items()}
 
     def _statistics(self, part: Part) -> Statistics:
-        arrays = self._listeners[part].arrays() | self._totals.get(part, {})
-        if part.texts(self.vocabulary) is None:
+        listener = self._listeners[part]
+        arrays = listener.arrays() | self._totals.get(part, {})
+        if part.texts(self.vocabulary) is None and not isinstance(listener, ContextKeeper):
             arrays |= {READ: self.contexts, ALONE: self._alone}
         return Statistics(self.vocabulary, arrays)
 
 
 def _totals(heard: PartListener) -> dict[str, NDArray[Any]]:
+    if isinstance(heard, ContextKeeper):
+        return {}
     return {name: array.copy() for name, array in heard.arrays().items() if name.startswith("total:")}
 
 

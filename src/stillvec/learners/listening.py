@@ -46,6 +46,7 @@ class Finished:
 
     vectors: WordVectors
     notes: Mapping[str, object] = field(default_factory=dict)
+    model: Mapping[str, Array] = field(default_factory=dict)  # what else was learnt, for those who look inside
 
 
 class Learner(Protocol):

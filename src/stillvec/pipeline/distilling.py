@@ -6,18 +6,20 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Load, Progress
+from stillvec.encoding import Desk, Load, Progress
 from stillvec.errors import CallError, CorpusError
 from stillvec.files import check_replaceable
 from stillvec.formats import write_folder
-from stillvec.learners import Learner, Lesson
+from stillvec.learners import Finished, Learner, Lesson
+from stillvec.learners.learning import CORPUS, PARAGRAPHS
+from stillvec.learners.training import TrainedLearner
 from stillvec.pipeline.adding import Earlier
 from stillvec.pipeline.manifest import describe_learner, describe_program, describe_teacher
 from stillvec.pipeline.reading import Count, Reading
@@ -25,6 +27,7 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.refine.pca import Pca
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
+from stillvec.statistics.statistics import KEPT
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordCounter
@@ -41,6 +44,7 @@ class Step:
     total: int | None  # None: not known
     unit: str
     seconds: float
+    remark: str = ""  # such as the loss
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,28 @@ class Distilled:
     vectors: WordVectors
     manifest: Mapping[str, Any]
     statistics: Mapping[str, NDArray[Any]]
+    model: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
-        write_folder(self.vectors, Path(path), self.manifest, self.statistics if statistics else None)
+        sums = self.statistics if statistics and self.statistics else None
+        write_folder(self.vectors, Path(path), self.manifest, sums, self.model)
 
 
 class Run:
     """One distillation. Iterate over `steps()`; then `results` has each method's result."""
 
-    def __init__(self, settings: Distillation, corpus: Corpus | None, add_to: str | os.PathLike[str] | None = None):
+    def __init__(
+        self,
+        settings: Distillation,
+        corpus: Corpus | None,
+        add_to: str | os.PathLike[str] | None = None,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> None:
         self.settings = settings
+        self.store = Path(store) if store is not None else default_store()
+        self.resume = resume
         self.corpus = corpus
         self.earlier = None if add_to is None else Earlier(Path(add_to))
         self.results: dict[str, Distilled] = {}
@@ -80,11 +96,15 @@ class Run:
         if self.earlier is not None:
             vocabulary = self.earlier.vocabulary.union(vocabulary)
         self.vocabulary = vocabulary
-        lesson = Lesson(learners, teacher, vocabulary, known=None if self.earlier is None else self.earlier.vocabulary)
+        known = None if self.earlier is None else self.earlier.vocabulary
+        lesson = Lesson(learners, teacher, vocabulary, known=known, desk=self._desk(vocabulary))
+        if lesson.bytes_needed:
+            size = f"{lesson.bytes_needed / 1e9:,.2f} GB"
+            yield Step(f"contexts will take about {size} in {self.store}", 0, None, "", 0.0)
         yield from self._read(lesson, teacher, vocabulary)
         for name in learners:
             yield Step(f"finishing {name}", 0, None, "", time.perf_counter() - begun)
-            self.results[name] = self._finish(name, lesson, teacher, time.perf_counter() - begun)
+            yield from self._finish(name, lesson, teacher, begun)
 
     def _check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
         """What this teacher cannot give is told before the corpus is read."""
@@ -141,20 +161,23 @@ class Run:
 
     def _read(self, lesson: Lesson, teacher: Teacher, vocabulary: Vocabulary) -> Iterator[Step]:
         load = Load.for_device(teacher.device)
-        reading = None
+        reading = whole = None
         if self.corpus is not None and lesson.needs_corpus:
             reading = Reading(self.corpus, vocabulary, self.settings.contexts, load.sentences, self.settings.seed)
+        if self.corpus is not None and lesson.needs_paragraphs:
+            whole = Reading(self.corpus, vocabulary, self.settings.contexts, load.sentences, self.settings.seed)
         begun = time.perf_counter()
         stages: dict[str, Progress] = {}
-        for stage, progress in lesson.read(reading.chunks() if reading else [], load):
+        chunks, paragraphs = reading.chunks() if reading else [], whole.paragraphs() if whole else []
+        for stage, progress in lesson.read(chunks, load, paragraphs):
             stages[stage] = progress
-            in_corpus = reading is not None and len(stages) == 1
+            in_corpus = stage in (CORPUS, PARAGRAPHS) and self.corpus is not None
             done = progress.words
-            if in_corpus and reading is not None:
+            if stage == CORPUS and reading is not None:
                 done = reading.passed(progress.sentences, progress.words)
             total = self.facts["corpus"]["words"] if in_corpus else None
             yield Step(f"reading {stage}", done, total, "words", progress.seconds)
-        first = next(iter(stages.values()), None) if reading is not None else None
+        first = next(iter(stages.values()), None) if reading is not None or whole is not None else None
         pieces, seconds = sum(each.pieces for each in stages.values()), time.perf_counter() - begun
         self.facts["read"] = {
             "contexts": self.settings.contexts if self.settings.contexts is not None else "all",
@@ -163,15 +186,55 @@ class Run:
             "pieces": pieces,
             "seconds": round(seconds, 3),
             "pieces_a_second": round(pieces / max(seconds, 1e-9)),
-            "words_without_context": int((lesson.contexts == 0).sum()) if lesson.needs_corpus else 0,
+            "words_without_context": int((lesson.contexts == 0).sum()) if reading is not None else 0,
         }
 
-    def _finish(self, name: str, lesson: Lesson, teacher: Teacher, seconds: float) -> Distilled:
+    def _desk(self, vocabulary: Vocabulary) -> Desk | None:
+        """Where contexts are kept, and for what text; without a corpus there is little to keep."""
+        if self.corpus is None:
+            return None
+        facts, chosen = self.facts["corpus"], self.settings
+        source = {"corpus": facts["digest"], "contexts": chosen.contexts, "seed": chosen.seed}
+        words = facts["words"]
+        if chosen.contexts is not None:  # a context of one word is one of its neighbours too
+            words = min(words, _NEIGHBOURS * int(vocabulary.counts.clip(max=chosen.contexts).sum()))
+        return Desk(self.store, source, words, words // _SENTENCE)
+
+    def _finish(self, name: str, lesson: Lesson, teacher: Teacher, begun: float) -> Iterator[Step]:
         learner = lesson.learners[name]
         heard = lesson.heard(name)
         if self.earlier is not None:
             heard = self.earlier.merged(name, heard)
-        return finish(learner, heard, self.settings, describe_teacher(teacher), {**self.facts, "seconds": seconds})
+        if isinstance(learner, TrainedLearner):
+            finished = yield from self._train(name, learner, heard, lesson.kept_at(name))
+        else:
+            finished = learner.finish(heard)
+        facts = {**self.facts, "seconds": time.perf_counter() - begun}
+        self.results[name] = described(finished, learner, heard, self.settings, describe_teacher(teacher), facts)
+
+    def _train(
+        self, name: str, learner: TrainedLearner, heard: Mapping[str, Statistics], place: Path | None
+    ) -> Generator[Step, None, Finished]:
+        begun = time.perf_counter()
+        steps = learner.steps(heard, place, resume=self.resume)
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                finished: Finished = end.value
+                return finished
+            seconds = time.perf_counter() - begun
+            yield Step(f"training {name}", step.done, step.total, "sentences", seconds, f"loss {step.loss:.4f}")
+
+
+_NEIGHBOURS = 8
+_SENTENCE = 15  # words, about
+
+
+def default_store() -> Path:
+    """$STILLVEC_CACHE, or the user's cache folder."""
+    place = os.environ.get("STILLVEC_CACHE")
+    return Path(place) if place else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "stillvec"
 
 
 def finish(
@@ -182,7 +245,18 @@ def finish(
     facts: Mapping[str, Any],
 ) -> Distilled:
     """Vectors of one method from what it heard, with their manifest."""
-    finished = learner.finish(heard)
+    return described(learner.finish(heard), learner, heard, settings, teacher, facts)
+
+
+def described(
+    finished: Finished,
+    learner: Learner,
+    heard: Mapping[str, Statistics],
+    settings: Distillation,
+    teacher: Mapping[str, Any],
+    facts: Mapping[str, Any],
+) -> Distilled:
+    """What a method made, with how it was made."""
     vectors = finished.vectors
     if settings.dim is not None and not hasattr(learner, "dim"):
         vectors = Pca(settings.dim)(vectors)
@@ -195,20 +269,29 @@ def finish(
         "seed": settings.seed,
         **describe_program(),
     }
-    arrays = {f"{part}/{label}": array for part, kept in heard.items() for label, array in kept.arrays.items()}
-    return Distilled(vectors, manifest, arrays)
+    arrays = {
+        f"{part}/{label}": array
+        for part, kept in heard.items()
+        for label, array in kept.arrays.items()
+        if not label.startswith(KEPT)
+    }
+    return Distilled(vectors, manifest, arrays, finished.model)
 
 
 def distill(
     *corpus: str | os.PathLike[str] | Corpus,
     out: str | os.PathLike[str] | None = None,
     add_to: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: Callable[[Step], None] | None = None,
     **settings: Any,
 ) -> WordVectors | dict[str, WordVectors]:
     """Word vectors from a teacher and a corpus (files, folders, globs, or one `Corpus`; none: isolated words).
 
     Settings are those of `Distillation` (teacher, method, contexts, min_count, …). Several methods give a dictionary.
+    Methods that train keep the teacher's contexts in the folder `store` (default: a cache folder of the user's), so
+    that a second run with other settings does not ask the teacher; `resume` goes on from the last checkpoint.
     """
     given = settings_from(Distillation, settings)
     if len(corpus) == 1 and isinstance(corpus[0], Corpus):
@@ -217,7 +300,7 @@ def distill(
         raise CallError("One Corpus is taken, or files, folders and globs; several Corpus objects came.")
     else:
         source = Corpus(*_paths(corpus)) if corpus else None
-    run = Run(given, source, add_to)
+    run = Run(given, source, add_to, store=store, resume=resume)
     if out is not None:
         check_output(out, run)
     for step in run.steps():

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from stillvec.corpus import Corpus
+from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
 from stillvec.encoding import Marked
 from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
@@ -17,6 +17,7 @@ from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
 T = TypeVar("T")
 _PARAGRAPHS = 1000  # counted at once
 _SENTENCE = 110  # characters, about
+_WHOLE = 20_000  # characters of a paragraph that is read whole, at most
 
 
 @dataclass
@@ -58,6 +59,34 @@ class Reading:
 
     def chunks(self) -> Iterator[Marked]:
         return self._everything() if self.contexts is None else self._chosen(self.contexts)
+
+    def paragraphs(self) -> Iterator[Marked]:
+        """The same, paragraph by paragraph, for those who read them whole."""
+        finder = WordFinder(self.vocabulary)
+        selector = None
+        if self.contexts is not None:
+            selector = ContextSelector(self.vocabulary.counts, self.contexts, seed=self.seed)
+        for held in chunked(self._not_too_long(), max(1, self.sentences_at_once // 4)):
+            if selector is not None:
+                rows, text = finder.rows(held)
+                wanted = selector.choose(rows, text, len(held))
+                held = [paragraph for paragraph, take in zip(held, wanted, strict=True) if take]
+            if held:
+                yield Marked(held, paragraphs=True, whole=True)
+
+    def _not_too_long(self) -> Iterator[str]:
+        """Paragraphs; one that no teacher could read at once, cut between sentences."""
+        for paragraph in self.corpus.paragraphs():
+            if len(paragraph) <= _WHOLE:
+                yield paragraph
+                continue
+            start = end = 0
+            for here in sentence_ends(paragraph):
+                if here - start > _WHOLE and end > start:
+                    yield paragraph[start:end]
+                    start = end
+                end = here
+            yield paragraph[start:]
 
     def _everything(self) -> Iterator[Marked]:
         """Paragraphs: whoever prepares them, in a thread or in many processes, cuts them into sentences."""

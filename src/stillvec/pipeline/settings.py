@@ -62,7 +62,8 @@ class Distillation:
 
     def _learner(self, kind: type[Learner], given: Mapping[str, str]) -> Learner:
         """The general settings go to whoever has a setting of that name; the method's own come last."""
-        values = {name: value for name, value in {**self._general(), "dim": self.dim}.items() if value is not None}
+        general = {**self._general(), "dim": self.dim, "seed": self.seed or None}
+        values = {name: value for name, value in general.items() if value is not None}
         taken = {name: value for name, value in values.items() if name in _fields(kind)}
         return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
@@ -35,6 +36,11 @@ class Vocabulary:
     @cached_property
     def index(self) -> Mapping[str, int]:
         return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def digest(self) -> str:
+        """A short name for these words in this order."""
+        return hashlib.blake2b("\n".join(self.words).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def __len__(self) -> int:
         return len(self.words)

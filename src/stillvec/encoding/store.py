@@ -1,0 +1,192 @@
+"""Contexts on disk: what the teacher said is written once, and whoever trains reads it again and again.
+
+A store is a folder: `contexts.f16` (sentences, D), `states.f16` (words, D) where word states are kept, `words.i32` (the
+words of all sentences, rows of the vocabulary, -1 for one it does not have), `lengths.i32` (words of each sentence) and
+`store.json`. Numbers are halves times `scale`, a power of two, since some teachers' states are too large for halves. It
+is written under another name and renamed when whole, so that a store that is there is a whole one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stillvec.errors import FormatError, StillvecError
+
+VERSION = 1
+_FILES = {
+    "contexts": ("contexts.f16", np.float16),
+    "states": ("states.f16", np.float16),
+    "words": ("words.i32", np.int32),
+    "lengths": ("lengths.i32", np.int32),
+}
+_LARGEST = 1024.0  # what the first batch is scaled to at most: far from a half's 65,504
+_SPARE = 64 << 20  # bytes of a disk that are left alone
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where stores lie, and the text they are of: all that decides what a store holds, but for teacher and layer."""
+
+    folder: Path
+    source: Mapping[str, object]
+    words: int = 0  # about as many will be read
+    sentences: int = 0
+
+    def place(self, facts: Mapping[str, object]) -> Path:
+        """The store of this text and these facts, by name."""
+        text = json.dumps({"version": VERSION, **self.source, **facts}, sort_keys=True, default=str)
+        return self.folder / hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """A store that is open; arrays are memory-mapped, or in memory where there was no folder for them."""
+
+    words: NDArray[np.int32]  # (T,)
+    lengths: NDArray[np.int32]  # (S,)
+    contexts: NDArray[np.float16]  # (S, D)
+    states: NDArray[np.float16] | None = None  # (T, D)
+    scale: float = 1.0
+    path: Path | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> Contexts:
+        try:
+            facts = json.loads((path / "store.json").read_bytes())
+        except (OSError, ValueError):
+            raise FormatError(f"{path} is not a store of contexts; remove it, and it is written anew.") from None
+        held: dict[str, Any] = {}
+        for name, shape in facts["shapes"].items():
+            file, kind = path / _FILES[name][0], _FILES[name][1]
+            there = file.stat().st_size if file.exists() else 0
+            wanted = int(np.prod(shape)) * np.dtype(kind).itemsize
+            if there != wanted:
+                raise FormatError(f"{file} has {there:,} of {wanted:,} bytes; remove {path}, and it is written anew.")
+            held[name] = np.memmap(file, kind, "r", shape=tuple(shape)) if wanted else np.zeros(shape, kind)
+        return cls(**held, scale=facts["scale"], path=path)
+
+
+class ContextWriter:
+    """Writes a store, batch by batch; `close` makes it appear, and whatever goes wrong before leaves nothing."""
+
+    def __init__(self, place: Path | None, dim: int, *, states: bool) -> None:
+        self.place = place
+        self.dim = dim
+        self.scale = 0.0
+        self._names = ["contexts", "words", "lengths", *(["states"] if states else [])]
+        self._kept: dict[str, list[NDArray[Any]]] = {name: [] for name in self._names}
+        self._part: Path | None = None
+        self._streams: dict[str, BinaryIO] = {}
+        if place is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _sweep(place)
+            self._part = Path(
+                tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part")
+            )
+            self._streams = {name: open(self._part / _FILES[name][0], "wb") for name in self._names}  # noqa: SIM115
+        self._rows = dict.fromkeys(self._names, 0)
+
+    def add(self, words: NDArray[Any], lengths: NDArray[Any], contexts: Tensor, states: Tensor | None = None) -> None:
+        """Sentences one after the other: their words, how many each has, their vectors, and the words' states."""
+        if not self.scale:
+            largest = max(float(each.abs().max()) for each in (contexts, states) if each is not None and len(each))
+            self.scale = 2.0 ** max(0, int(np.ceil(np.log2(max(largest, 1e-30) / _LARGEST))))
+        arrays = {"words": words.astype(np.int32), "lengths": lengths.astype(np.int32)}
+        for name, tensor in (("contexts", contexts), ("states", states)):
+            if name in self._kept:
+                assert tensor is not None
+                arrays[name] = (tensor / self.scale).clamp(-65504, 65504).half().cpu().numpy()
+        for name in self._names:
+            self._rows[name] += len(arrays[name])
+            if self._streams:
+                self._write(self._streams[name], arrays[name])
+            else:
+                self._kept[name].append(arrays[name])
+
+    def close(self) -> Contexts:
+        if self._part is None or self.place is None:
+            joined: dict[str, Any] = {
+                name: np.concatenate(kept) if kept else self._none(name) for name, kept in self._kept.items()
+            }
+            return Contexts(**joined, scale=self.scale or 1.0)
+        for stream in self._streams.values():
+            stream.flush()
+            os.fsync(stream.fileno())
+            stream.close()
+        shapes = {name: [self._rows[name], *self._none(name).shape[1:]] for name in self._names}
+        facts = {"version": VERSION, "shapes": shapes, "scale": self.scale or 1.0}
+        (self._part / "store.json").write_text(json.dumps(facts, indent=2) + "\n")
+        if self.place.exists():  # another run was quicker: its store is as good
+            shutil.rmtree(self._part, ignore_errors=True)
+        else:
+            self._part.rename(self.place)
+        self._part = None
+        return Contexts.open(self.place)
+
+    def abandon(self) -> None:
+        """Leave nothing."""
+        for stream in self._streams.values():
+            stream.close()
+        if self._part is not None:
+            shutil.rmtree(self._part, ignore_errors=True)
+            self._part = None
+
+    def _write(self, stream: BinaryIO, array: NDArray[Any]) -> None:
+        try:
+            array.tofile(stream)
+        except OSError as error:
+            self.abandon()
+            assert self.place is not None
+            raise StillvecError(
+                f"The contexts could not be kept in {self.place.parent}: {error.strerror or error}; "
+                "nothing half-written was left. Give another folder with --store."
+            ) from None
+
+    def _none(self, name: str) -> NDArray[Any]:
+        return np.zeros((0, self.dim) if name in ("contexts", "states") else 0, _FILES[name][1])
+
+
+def bytes_needed(words: int, sentences: int, dim: int, *, states: bool) -> int:
+    """The size of a store."""
+    return 4 * (words + sentences) + 2 * dim * (sentences + (words if states else 0))
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Refuse before the work what would fill the disk."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    if needed + _SPARE > free:
+        raise StillvecError(
+            f"The contexts need about {needed / 1e9:,.1f} GB in {folder}, and {free / 1e9:,.1f} GB are free; give "
+            "another folder with --store, fewer --contexts, or train in the stream (stream=true)."
+        )
+
+
+def _sweep(place: Path) -> None:
+    """Remove what runs that were killed left of this store."""
+    for part in place.parent.glob(f".{place.name}.*.part"):
+        owner = part.name.split(".")[2]
+        if part.is_dir() and not (owner.isdigit() and _lives(int(owner))):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is someone else's
+        return True
+    return True

@@ -1,0 +1,77 @@
+"""Context-to-Vec (Zheng et al. 2022): the centre is the teacher's state of a word and of the words around it.
+
+    u_i = (1 - a) W1 o_i + a W2 phi(mean of o_k around i)
+    e1 l(u_i . sum of v_j around i) + e2 l(u_i . u_i) + e3 sum over negatives of l(-v' . u_i)
+
+The table of the v is the result; W2 is shared by all places ("tied contextualised attention"). The middle term, as
+printed, only rewards a long u_i: it has no row of the table in it, and where W is not trained no effect at all, so its
+weight `reward` is 0 by default. The paper's settings are `settings=zheng-2022`; what the defaults change, and what each
+change gave, stands in docs/results.md. The paper's graph retrofitting is a step of `refine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from stillvec.learners.kept import KeptContexts
+from stillvec.learners.training import Sample, TrainedLearner
+from stillvec.learners.windows import Form, WindowTable
+
+
+@dataclass(frozen=True)
+class ContextToVec(TrainedLearner):
+    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        "zheng-2022": {
+            "pool": "sum",
+            "reward": 1.0,
+            "rate": 1e-3,
+            "batch": 16,
+            "own": False,
+            "shared": 0,
+            "projection_rate": 1.0,
+            "whiten": False,
+            "bias": False,
+            "start": "random",
+            "directions": 0,
+        }
+    }
+    dim: int = 300
+    window: int = 5
+    around: float = 0.5  # a, the share of the words around in the centre
+    squash: str = "none"  # phi: none or tanh
+    pool: str = "mean"  # of the rows around: the paper's sum, mean, each, or attention
+    attention: float = 0.1  # scale of the products, where pool is attention
+    reward: float = 0.0  # e2, where e1 and e3 are 1
+    own: bool = False  # whether a word stands in its own window
+    batch: int = 256  # sentences
+    negatives: int = 5
+    shared: int = 1024
+    power: float = 0.75
+    subsample: float = 0.0
+    shortest: int = 2
+    longest: int = 1_000_000
+    optimizer: str = "adam"
+    clip: float = 5.0
+    projection_rate: float = 0.0
+    whiten: bool = True
+    ridge: float = 0.1
+    bias: bool = True
+    start: str = "closed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.form()
+
+    def form(self) -> Form:
+        return Form.of(self)
+
+    def contexts(self) -> KeptContexts:
+        return KeptContexts(self.layer, states=True)
+
+    def model(self, counts: Tensor, sample: Sample, width: int, device: torch.device) -> WindowTable:
+        return WindowTable(self.form(), counts, sample, width, device)

@@ -1,0 +1,164 @@
+"""Contexts that are trained on: listened for once, kept on disk or in memory, read again in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stillvec.encoding import Contexts, ContextWriter, Desk, Encoded, Marked, bytes_needed, check_room
+from stillvec.errors import CallError
+from stillvec.learners.listening import layers_of
+from stillvec.statistics.statistics import Array
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
+
+SHARD = 16_384  # sentences that are shuffled together, and after which a checkpoint may be written
+
+
+class Shard(NamedTuple):
+    """Some sentences on the device that trains."""
+
+    words: Tensor  # (T,) rows of the vocabulary, -1 for an unknown word
+    lengths: Tensor  # (S,)
+    contexts: Tensor  # (S, D)
+    states: Tensor | None  # (T, D)
+
+
+@dataclass(frozen=True)
+class KeptContexts:
+    """Listens for the vector of every sentence, alone or inside its paragraph; for the states of its words if asked.
+
+    What was heard goes to a store, if there is a desk with a folder for it, and else stays in memory.
+    """
+
+    layer: str = "last"
+    reads: str = "sentence"  # or "paragraph", where a context is the mean of a sentence's words
+    states: bool = False
+    least: int = 1  # sentences that a paragraph must have
+    label: ClassVar[str] = "the corpus"
+
+    def __post_init__(self) -> None:
+        if self.reads not in ("sentence", "paragraph"):
+            raise CallError(f"A context is a sentence or a paragraph, and {self.reads!r} came.")
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
+        return None
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> ContextKeeper:
+        return ContextKeeper(self, teacher, vocabulary)
+
+
+class ContextKeeper:
+    """Writes down the contexts of a pass; with a store that is there already, it need not listen."""
+
+    def __init__(self, part: KeptContexts, teacher: Teacher, vocabulary: Vocabulary) -> None:
+        self.part = part
+        self.layers = layers_of(part.layer, teacher.depth)
+        self.kept: Contexts | None = None
+        self._dim = teacher.dim
+        self._facts = {
+            "teacher": teacher.digest,
+            "precision": teacher.precision,
+            "layers": self.layers,
+            "reads": part.reads,
+            "states": part.states,
+            "least": part.least,
+            "vocabulary": vocabulary.digest,
+        }
+        self._writer: ContextWriter | None = None
+        self._desk: Desk | None = None
+
+    def open(self, desk: Desk) -> None:
+        """Take the store that this desk has, or get ready to write it."""
+        self._desk = desk
+        place = desk.place(self._facts)
+        if place.exists():
+            self.kept = Contexts.open(place)
+            return
+        check_room(desk.folder, self.bytes_needed())
+
+    def bytes_needed(self) -> int:
+        """About what will be written."""
+        if self.kept is not None or self._desk is None:
+            return 0
+        return bytes_needed(self._desk.words, self._desk.sentences, self._dim, states=self.part.states)
+
+    def update(self, encoded: Encoded) -> None:
+        if self._writer is None:
+            place = None if self._desk is None else self._desk.place(self._facts)
+            self._writer = ContextWriter(place, self._dim, states=self.part.states)
+        shard = heard_shard(encoded, self.layers, self.part)
+        self._writer.add(*shard)
+
+    def close(self) -> None:
+        """The pass is over."""
+        if self._writer is not None:
+            self.kept, self._writer = self._writer.close(), None
+        elif self.kept is None:
+            self.kept = ContextWriter(None, self._dim, states=self.part.states).close()
+
+    def abandon(self) -> None:
+        if self._writer is not None:
+            self._writer.abandon()
+
+    def arrays(self) -> dict[str, Array]:
+        """As they lie; a name with `kept:` is not written beside the vectors, and does not merge."""
+        if self.kept is None:
+            self.close()
+        kept = self.kept
+        assert kept is not None
+        found: dict[str, Array] = {
+            "kept:words": kept.words,
+            "kept:lengths": kept.lengths,
+            "kept:contexts": kept.contexts,
+            "kept:scale": np.array(kept.scale),
+        }
+        if kept.states is not None:
+            found["kept:states"] = kept.states
+        return found
+
+
+class Heard(NamedTuple):
+    """The sentences of a batch."""
+
+    words: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    contexts: Tensor
+    states: Tensor | None
+
+
+def heard_shard(encoded: Encoded, layers: tuple[int, ...], part: KeptContexts) -> Heard:
+    """The sentences of a batch that have words, with their vectors."""
+    batch = encoded.batch
+    states = None
+    if part.states or part.reads == "paragraph":
+        states = torch.stack([encoded.words(layer) for layer in layers]).mean(0)  # (W, D)
+    if part.reads == "sentence":
+        lengths = np.bincount(batch.word_sentence, minlength=len(batch.sentence_pieces))
+        filled = torch.from_numpy(np.flatnonzero(lengths))
+        vectors = torch.stack([encoded.sentences(layer) for layer in layers]).mean(0)
+        contexts, lengths = vectors[filled.to(vectors.device)], lengths[lengths > 0]
+    else:
+        assert states is not None
+        begins = np.flatnonzero(
+            np.diff(batch.word_sentence, prepend=-1) | np.diff(batch.word_part, prepend=-1)
+        )  # words come in order, so a sentence is a run
+        lengths = np.diff(np.append(begins, len(batch.word_id)))
+        group = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
+        size = torch.from_numpy(np.maximum(lengths, 1)).to(states.device)[:, None]
+        contexts = torch.zeros(len(lengths), states.shape[1], device=states.device).index_add_(0, group, states) / size
+        if part.least > 1:
+            paragraph = batch.word_sentence[begins]
+            stay = np.bincount(paragraph)[paragraph] >= part.least
+            here = np.repeat(stay, lengths)
+            kept = torch.from_numpy(stay).to(states.device), torch.from_numpy(here).to(states.device)
+            return Heard(
+                batch.word_id[here], lengths[stay], contexts[kept[0]], states[kept[1]] if part.states else None
+            )
+    return Heard(batch.word_id, lengths, contexts, states if part.states else None)

@@ -1,0 +1,284 @@
+"""Skip-gram with the teacher in the centre: what `attentive_skipgram` and `context_to_vec` share.
+
+The centre is the teacher's state of a word, projected; the words around it have rows of the table, which is the result.
+Windows are exact: `window` words to each side, none beyond the ends of the sentence; words that the vocabulary lacks
+keep their place and are read by the teacher, they only have no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from stillvec.errors import CallError
+from stillvec.learners.kept import Shard
+from stillvec.learners.training import Course, Noise, RowAdam, RowSgd, Sample, kept_share
+from stillvec.learners.whitening import Sums, Whitening
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the two methods, and their switches, differ in."""
+
+    dim: int
+    window: int
+    pool: str  # of the rows around a centre: attention, mean, sum, or each by itself
+    attention: float  # scale of the attention's products
+    own: bool  # whether the centre's own row stands in its window
+    around: float  # weight of the mean of the states around the centre, beside the centre's own
+    squash: str  # what is done to that mean: none or tanh
+    reward: float  # weight of a long centre (eta 2)
+    negatives: int
+    shared: int
+    power: float
+    subsample: float
+    batch: int
+    shortest: int
+    longest: int
+    optimizer: str
+    clip: float
+    projection_rate: float  # of the projection, in rates of the table; 0: it stays
+    whiten: bool
+    ridge: float
+    bias: bool
+    start: str
+    seed: int
+
+    @classmethod
+    def of(cls, learner: object, **given: object) -> Form:
+        """From a learner's settings of the same names, and those it has not."""
+        taken = {field.name: getattr(learner, field.name) for field in fields(cls) if field.name not in given}
+        return cls(**taken, **given)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        choices = {
+            "pool": ("attention", "mean", "sum", "each"),
+            "squash": ("none", "tanh"),
+            "optimizer": ("adam", "sgd"),
+            "start": ("closed", "random"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise CallError(f"The setting {name} is {', '.join(known)}, and {getattr(self, name)!r} came.")
+        for name in ("dim", "window", "negatives", "batch"):
+            if getattr(self, name) < 1:
+                raise CallError(f"The setting {name} is at least 1, and {getattr(self, name)} came.")
+
+
+class Window(NamedTuple):
+    """The places around each word of some sentences."""
+
+    place: Tensor  # (T, 2w) or with the own place (T, 2w + 1)
+    there: Tensor  # (T, ...) whether it is inside the sentence
+
+
+def windows(sentence: Tensor, reach: int, *, own: bool = False) -> Window:
+    """`reach` places to each side of every word, as far as they lie in its sentence (T,)."""
+    offsets = [offset for offset in range(-reach, reach + 1) if offset or own]
+    at = torch.arange(len(sentence), device=sentence.device)
+    place = at[:, None] + torch.tensor(offsets, device=sentence.device)
+    there = (place >= 0) & (place < len(sentence))
+    place = place.clamp(0, max(len(sentence) - 1, 0))
+    return Window(place, there & (sentence[place] == sentence[:, None]))
+
+
+def attention_weights(centres: Tensor, rows: Tensor, there: Tensor, scale: float) -> Tensor:
+    """softmax over the window of scale * (centre . row): (T, d), (T, n, d), (T, n) -> (T, n); 0 where nobody is."""
+    scores = torch.einsum("td,tnd->tn", centres, rows) * scale
+    scores = scores.masked_fill(~there, -torch.inf)
+    scores = scores.masked_fill(~there.any(1, keepdim=True), 0.0)
+    return torch.softmax(scores, 1) * there
+
+
+class WindowTable:
+    """The table (V, dim), with a bias as last column where there is one, and the projections of the states."""
+
+    def __init__(self, form: Form, counts: Tensor, sample: Sample, width: int, device: torch.device) -> None:
+        form = replace(form, dim=min(form.dim, width))
+        self.form = form
+        self.noise = Noise(counts, form.power)
+        self.keep = kept_share(counts, form.subsample) if form.subsample else torch.ones(len(counts), device=device)
+        generator = torch.Generator().manual_seed(form.seed)
+        self.mean = torch.zeros(width, device=device)
+        if form.whiten:
+            whitening = _whitening(form, sample, width, device)
+            self.mean, first = whitening.mean, whitening.matrix
+        else:
+            first = ((torch.rand(width, form.dim, generator=generator) - 0.5) * 2 * (3 / width) ** 0.5).to(device)
+        self.projections = [first, first.clone()] if form.around else [first]
+        table = torch.zeros(len(counts), form.dim + form.bias, device=device)
+        if form.start == "random":
+            noise = (torch.rand(len(counts), form.dim, generator=generator) - 0.5) / form.dim
+            table[:, : form.dim] = noise.to(device)
+        else:
+            table[:, : form.dim] = self._closed(sample, len(counts), device)
+        if form.bias:
+            shares = (counts * self.keep) / (counts * self.keep).sum().clamp_min(1)
+            odds = shares / (form.negatives * self.noise.shares).clamp_min(1e-30)
+            table[:, form.dim] = odds.clamp(1e-6, 1e6).log()
+        self.table = _optimizer(form, table)
+        self.turning = [_optimizer(form, each) for each in self.projections]
+
+    def tensors(self) -> dict[str, Tensor]:
+        found = dict(self.table.tensors())
+        for number, each in enumerate(self.turning):
+            found |= {f"projection-{number}-{name}": tensor for name, tensor in each.tensors().items()}
+        return found
+
+    def result(self) -> dict[str, Tensor]:
+        found = {f"projection-{number}": each for number, each in enumerate(self.projections)}
+        return {"vectors": self.table.table[:, : self.form.dim], "table": self.table.table, "mean": self.mean, **found}
+
+    def centres(self, states: Tensor, sentence: Tensor, projections: list[Tensor]) -> Tensor:
+        """u (T, dim): the projected state, and with `around` the projected mean of the states around it."""
+        centred = states.float() - self.mean
+        own = centred @ projections[0]
+        if not self.form.around:
+            return own
+        near = windows(sentence, self.form.window)
+        mean = F.embedding_bag(near.place, centred, mode="sum", per_sample_weights=near.there.float()) / near.there.sum(
+            1, keepdim=True
+        ).clamp_min(1)
+        if self.form.squash == "tanh":
+            mean = torch.tanh(mean)
+        return (1 - self.form.around) * own + self.form.around * (mean @ projections[1])
+
+    def learn(
+        self, shard: Shard, generator: torch.Generator, course: Course, begun: float, ended: float
+    ) -> Iterator[tuple[Tensor, int, float]]:
+        assert shard.states is not None
+        lengths = shard.lengths.tolist()
+        first = 0
+        for begin in range(0, len(lengths), self.form.batch):
+            some = lengths[begin : begin + self.form.batch]
+            last = first + sum(some)
+            words, states = shard.words[first:last], shard.states[first:last].float()
+            first = last
+            sizes = torch.tensor(some, device=words.device)
+            sentence = torch.repeat_interleave(torch.arange(len(some), device=words.device), sizes)
+            usable = (sizes >= self.form.shortest) & (sizes <= self.form.longest)
+            rate = course.rate_at(begun + (ended - begun) * begin / len(lengths))
+            loss, count = self.step(words, states, sentence, usable[sentence], generator, rate)
+            if count:
+                yield loss, count, begin / len(lengths)
+
+    def step(
+        self, words: Tensor, states: Tensor, sentence: Tensor, usable: Tensor, generator: torch.Generator, rate: float
+    ) -> tuple[Tensor, int]:
+        """One batch; gives its loss and the number of centres."""
+        form = self.form
+        near = windows(sentence, form.window, own=form.own)
+        around = words[near.place]
+        there = near.there & (around >= 0) & usable[:, None]
+        if form.subsample:
+            chance = torch.rand(len(words), device=words.device, generator=generator)
+            there &= (chance < self.keep[words.clamp_min(0)])[near.place]
+        drawn = self.noise.draw((form.shared,) if form.shared else (len(words), form.negatives), generator)
+        rows, place = torch.unique(torch.cat([around.clamp_min(0).reshape(-1), drawn.reshape(-1)]), return_inverse=True)
+        ours = place[: around.numel()].reshape(around.shape)
+        theirs = place[around.numel() :].reshape(drawn.shape)
+        leaf = self.table.table[rows].requires_grad_()
+        turning = form.projection_rate > 0
+        projections = [each.detach().requires_grad_(turning) for each in self.projections]
+        loss, count = self.loss(leaf, projections, states, sentence, ours, there, theirs)
+        wanted = [leaf, *(projections if turning else [])]
+        gradients = torch.autograd.grad(loss, wanted, allow_unused=True)
+        self.table.update(rows, gradients[0], rate)
+        for each, gradient in zip(self.turning, gradients[1:], strict=False):
+            every = torch.arange(len(each.table), device=words.device)
+            each.update(every, gradient, rate * form.projection_rate)
+        return loss.detach(), count
+
+    def loss(
+        self,
+        rows: Tensor,  # (R, dim)
+        projections: list[Tensor],
+        states: Tensor,  # (T, D)
+        sentence: Tensor,  # (T,)
+        ours: Tensor,  # (T, n) places of the window's words in `rows`
+        there: Tensor,  # (T, n)
+        theirs: Tensor,  # (K,) shared, or (T, k) negatives, places in `rows`
+    ) -> tuple[Tensor, int]:
+        """Summed over the centres that have a word around them."""
+        form = self.form
+        centres = self.centres(states, sentence, projections)
+        full = F.pad(centres, (0, 1), value=1.0) if form.bias else centres
+        live = there.any(1)
+        count = int(live.sum())
+        if form.pool in ("mean", "sum"):
+            weight = there.float()
+            if form.pool == "mean":
+                weight = weight / weight.sum(1, keepdim=True).clamp_min(1)
+            pooled = F.embedding_bag(ours, rows, mode="sum", per_sample_weights=weight)
+            right = F.softplus(-(pooled * full).sum(1))[live].sum()
+        else:
+            near = rows[ours]  # (T, n, dim)
+            if form.pool == "attention":
+                weight = attention_weights(centres, near[..., : form.dim], there, form.attention)
+                pooled = torch.einsum("tn,tnd->td", weight, near)
+                right = F.softplus(-(pooled * full).sum(1))[live].sum()
+            else:
+                logits = torch.einsum("tnd,td->tn", near, full)
+                each = F.softplus(-logits) * there
+                right = (each.sum(1) / there.sum(1).clamp_min(1)).sum()
+        if form.shared:
+            wrong = F.softplus(full[live] @ rows[theirs].T).sum() * (form.negatives / len(theirs))
+        else:
+            wrong = F.softplus(torch.einsum("tkd,td->tk", rows[theirs], full))[live].sum()
+        loss = right + wrong
+        if form.reward:
+            loss = loss + form.reward * F.softplus(-centres[live].square().sum(1)).sum()
+        return loss, count
+
+    def _closed(self, sample: Sample, words: int, device: torch.device) -> Tensor:
+        """Each word's mean of the centres in whose windows it stands; of a word that stands alone, its own."""
+        sums = torch.zeros(words, self.form.dim, device=device)
+        heard = torch.zeros(words, device=device)
+        for shard in sample():
+            for ids, states, sentence in _pieces(shard):
+                centres = self.centres(states, sentence, self.projections)
+                near = windows(sentence, self.form.window, own=self.form.own)
+                weight = near.there.float()
+                total = F.embedding_bag(near.place, centres, mode="sum", per_sample_weights=weight)
+                held = weight.sum(1)
+                alone = held == 0
+                total[alone], held[alone] = centres[alone], 1.0
+                known = ids >= 0
+                sums.index_add_(0, ids[known], total[known])
+                heard.index_add_(0, ids[known], held[known])
+        return sums / (heard[:, None] + _PRIOR)
+
+
+_PRIOR = 8.0  # centres at the mean of all, beside a word's own
+_AT_ONCE = 512  # sentences
+
+
+def _pieces(shard: Shard) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    assert shard.states is not None
+    lengths = shard.lengths.tolist()
+    first = 0
+    for begin in range(0, len(lengths), _AT_ONCE):
+        some = lengths[begin : begin + _AT_ONCE]
+        last = first + sum(some)
+        sizes = torch.tensor(some, device=shard.words.device)
+        sentence = torch.repeat_interleave(torch.arange(len(some), device=shard.words.device), sizes)
+        yield shard.words[first:last], shard.states[first:last].float(), sentence
+        first = last
+
+
+def _whitening(form: Form, sample: Sample, width: int, device: torch.device) -> Whitening:
+    """Of the states of all words, in `dim` directions."""
+    sums = Sums(device)
+    for shard in sample():
+        for _, states, _ in _pieces(shard):
+            sums.add(states)
+    return sums.whitening(form.ridge, form.dim) if sums.count else Whitening.identity(width, device)
+
+
+def _optimizer(form: Form, table: Tensor) -> RowAdam | RowSgd:
+    return RowAdam(table) if form.optimizer == "adam" else RowSgd(table, form.clip)

@@ -100,7 +100,9 @@ def run(options: argparse.Namespace) -> int:
 def summary(work: Run) -> None:
     """One line on what was read."""
     read, corpus = work.facts["read"], work.facts["corpus"]
-    if corpus["words"]:
+    if corpus["words"] and not read["pieces"]:
+        note("The teacher was not asked: its contexts were kept by an earlier run.")
+    elif corpus["words"]:
         note(
             f"The teacher read {read['sentences']:,} sentences, {read['words']:,} of {corpus['words']:,} words, "
             f"in {read['seconds']:,.0f} s ({read['pieces_a_second']:,} pieces a second)."

@@ -13,7 +13,7 @@ from stillvec.encoding import Batch, Desk, Encoded, Listener, Load, Marked, Prep
 from stillvec.learners.kept import ContextKeeper
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import ALONE, READ
+from stillvec.statistics.statistics import ALONE, KEPT, READ
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Found, Vocabulary, WordFinder
 
@@ -138,9 +138,8 @@ class Lesson:
         return {label: self._statistics(part) for label, part in self.learners[name].parts().items()}
 
     def _statistics(self, part: Part) -> Statistics:
-        listener = self._listeners[part]
-        arrays = listener.arrays() | self._totals.get(part, {})
-        if part.texts(self.vocabulary) is None and not isinstance(listener, ContextKeeper):
+        arrays = self._listeners[part].arrays() | self._totals.get(part, {})
+        if part.texts(self.vocabulary) is None and not any(name.startswith(KEPT) for name in arrays):
             arrays |= {READ: self.contexts, ALONE: self._alone}
         return Statistics(self.vocabulary, arrays)
 

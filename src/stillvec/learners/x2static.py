@@ -84,19 +84,24 @@ class Regression:
         self.whitening = Whitening.identity(width, device)
         self.width = width
         table = torch.zeros(len(counts), width + settings.bias, device=device)
+        usual = torch.zeros(len(counts), device=device)  # the logit of each word in a usual context
         if settings.whiten or settings.start == "closed":
             whitening, sums, heard = Whitening.of(sample(), len(counts), settings.ridge, device)
             if settings.start == "closed":
-                table[:, :width] = sums / (heard[:, None] + _PRIOR)
+                closed = sums / (heard[:, None] + _PRIOR)
+                table[:, :width] = closed if settings.whiten else closed @ whitening.matrix.T
+                usual = closed.square().sum(1) / 2
             if settings.whiten:
                 self.whitening = whitening
+            else:
+                usual = usual + table[:, :width] @ whitening.mean
         if settings.start == "random":
             generator = torch.Generator().manual_seed(settings.seed)
             table[:, :width] = ((torch.rand(len(counts), width, generator=generator) - 0.5) / width).to(device)
         if settings.bias:
             targets = counts * self.keep
             odds = targets / (settings.negatives * targets.sum() * self.noise.shares).clamp_min(1e-30)
-            table[:, width] = odds.clamp(1e-6, 1e6).log() - table[:, :width].square().sum(1) / 2
+            table[:, width] = odds.clamp(1e-6, 1e6).log() - usual
         self.adam = RowAdam(table)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -159,11 +164,11 @@ def shared_gradient(table: Tensor, batch: Batch, drawn: Tensor, negatives: int) 
     logits = _products(table, words, batch.contexts, sentence)
     own, held = torch.unique_consecutive(words, return_counts=True)
     right = _gathered(batch.contexts, sentence, held, -torch.sigmoid(-logits))
-    weight = torch.bincount(batch.sentence, minlength=len(batch.contexts)).float() * (negatives / len(drawn))
+    weight = torch.bincount(batch.sentence, minlength=len(batch.contexts)).to(table) * (negatives / len(drawn))
     against = batch.contexts @ table[drawn].T  # (B, K)
     wrong = (torch.sigmoid(against) * weight[:, None]).T @ batch.contexts  # (K, D)
     rows, place = torch.unique(torch.cat([own, drawn]), return_inverse=True)
-    gradient = torch.zeros(len(rows), table.shape[1], device=table.device)
+    gradient = table.new_zeros(len(rows), table.shape[1])
     gradient.index_add_(0, place[: len(own)], right).index_add_(0, place[len(own) :], wrong)
     return rows, gradient, F.softplus(-logits).sum() + weight @ F.softplus(against).sum(1)
 

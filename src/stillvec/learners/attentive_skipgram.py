@@ -45,7 +45,7 @@ class AttentiveSkipgram(TrainedLearner):
     window: int = 5
     pool: str = "attention"  # or mean, sum, each
     attention: float = 0.1  # scale of the products
-    own: bool = False  # whether a word stands in its own window
+    own: bool = True  # whether a word stands in its own window
     batch: int = 256  # sentences
     negatives: int = 5  # a centre
     shared: int = 1024  # drawn for a whole batch, weighed to be `negatives` a centre; 0: drawn for each centre
@@ -57,7 +57,7 @@ class AttentiveSkipgram(TrainedLearner):
     clip: float = 5.0  # norm of the gradient, for sgd
     projection_rate: float = 0.0
     whiten: bool = True
-    ridge: float = 0.1
+    ridge: float = 1.0
     bias: bool = True
     start: str = "closed"  # or random
 

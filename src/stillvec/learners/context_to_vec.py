@@ -30,7 +30,7 @@ class ContextToVec(TrainedLearner):
             "pool": "sum",
             "reward": 1.0,
             "rate": 1e-3,
-            "batch": 16,
+            "batch": 128,
             "own": False,
             "shared": 0,
             "projection_rate": 1.0,
@@ -47,7 +47,7 @@ class ContextToVec(TrainedLearner):
     pool: str = "mean"  # of the rows around: the paper's sum, mean, each, or attention
     attention: float = 0.1  # scale of the products, where pool is attention
     reward: float = 0.0  # e2, where e1 and e3 are 1
-    own: bool = False  # whether a word stands in its own window
+    own: bool = True  # whether a word stands in its own window
     batch: int = 256  # sentences
     negatives: int = 5
     shared: int = 1024
@@ -59,7 +59,7 @@ class ContextToVec(TrainedLearner):
     clip: float = 5.0
     projection_rate: float = 0.0
     whiten: bool = True
-    ridge: float = 0.1
+    ridge: float = 1.0
     bias: bool = True
     start: str = "closed"
 

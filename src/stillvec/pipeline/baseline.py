@@ -22,7 +22,7 @@ def train_skipgram(
 ) -> WordVectors:
     """Vectors of the vocabulary's words, in its order; the sentences are held in memory."""
     word2vec = require("gensim.models.word2vec", "packaged", "Skip-gram")
-    texts = [*_as_words([*sentences], vocabulary)]
+    texts = [*as_words([*sentences], vocabulary)]
     model = word2vec.Word2Vec(sg=1, min_count=1, **settings)
     model.build_vocab_from_freq(dict(zip(vocabulary.words, vocabulary.counts.tolist(), strict=True)))
     model.train(texts, total_examples=len(texts), epochs=model.epochs)
@@ -40,7 +40,7 @@ def describe_skipgram(settings: Mapping[str, Any] = SKIPGRAM) -> dict[str, Any]:
     }
 
 
-def _as_words(sentences: Sequence[str], vocabulary: Vocabulary) -> Iterator[list[str]]:
+def as_words(sentences: Sequence[str], vocabulary: Vocabulary) -> Iterator[list[str]]:
     """The known words of each sentence; those that are not known would be left out by gensim too."""
     rows, text = WordFinder(vocabulary).rows(sentences)
     known = rows >= 0

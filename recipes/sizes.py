@@ -1,0 +1,62 @@
+"""Figure 1 of Gupta & Jaggi 2021 in our setting: the score against the size of the corpus, 1/64 to all: out/sizes.json
+
+    STILLVEC_DATA=... STILLVEC_MINILM=... python recipes/sizes.py [--texts]
+
+Every 64th paragraph, every 32nd, ... : out/sizes/every-64.txt. `recipes/skipgram.py --corpus out/sizes/every-64.txt --out
+out/sizes/every-64` puts skip-gram beside them, if it is run before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import stillvec
+from stillvec.corpus import Corpus
+
+METHODS = "aggregate,whitened_context,x2static,x2static:settings=gupta-jaggi-2021,attentive_skipgram,context_to_vec"
+EVERY = (64, 32, 16, 8, 4, 2, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", action="store_true", help="only write the texts")
+    parser.add_argument("--every", type=int, nargs="+", default=EVERY)
+    options = parser.parse_args()
+    data, folder = Path(os.environ["STILLVEC_DATA"]), Path("out/sizes")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not all((folder / f"every-{each}.txt").exists() for each in options.every):
+        _write_texts(data, folder, options.every)
+    found = {}
+    for every in [] if options.texts else options.every:
+        vectors = stillvec.distill(
+            folder / f"every-{every}.txt",
+            teacher=os.environ["STILLVEC_MINILM"],
+            method=METHODS,
+            min_count=2,
+            store=folder / "contexts",
+        )
+        assert isinstance(vectors, dict)
+        for path in sorted((folder / f"every-{every}").glob("*.bin")):
+            vectors[path.stem] = stillvec.load(path)
+        words = int(next(iter(vectors.values())).vocabulary.counts.sum())
+        found[every] = {"words": words, "report": stillvec.evaluate(vectors, data, ["similarity"]).to_json()}
+        Path("out/sizes.json").write_text(json.dumps(found))
+        print(f"every {every}: {words:,} words", flush=True)
+
+
+def _write_texts(data: Path, folder: Path, sizes: tuple[int, ...]) -> None:
+    streams = {each: (folder / f"every-{each}.txt").open("w", encoding="utf-8") for each in sizes}
+    files = sorted(map(str, (data / "corpora").glob("*.txt.xz")))
+    for number, paragraph in enumerate(Corpus(*files).paragraphs()):
+        for each, stream in streams.items():
+            if number % each == 0:
+                stream.write(" ".join(paragraph.split()) + "\n")
+    for stream in streams.values():
+        stream.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ keep their place and are read by the teacher, they only have no row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -95,6 +95,19 @@ def attention_weights(centres: Tensor, rows: Tensor, there: Tensor, scale: float
     return torch.softmax(scores, 1) * there
 
 
+def centres_of(form: Form, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
+    """u (T, dim): the projected state, and with `around` the projected mean of the states around it."""
+    own = states @ projections[0]
+    if not form.around:
+        return own
+    near = windows(sentence, form.window)
+    total = F.embedding_bag(near.place, states, mode="sum", per_sample_weights=near.there.float())
+    mean = total / near.there.sum(1, keepdim=True).clamp_min(1)
+    if form.squash == "tanh":
+        mean = torch.tanh(mean)
+    return (1 - form.around) * own + form.around * (mean @ projections[1])
+
+
 class WindowTable:
     """The table (V, dim), with a bias as last column where there is one, and the projections of the states."""
 
@@ -135,18 +148,7 @@ class WindowTable:
         return {"vectors": self.table.table[:, : self.form.dim], "table": self.table.table, "mean": self.mean, **found}
 
     def centres(self, states: Tensor, sentence: Tensor, projections: list[Tensor]) -> Tensor:
-        """u (T, dim): the projected state, and with `around` the projected mean of the states around it."""
-        centred = states.float() - self.mean
-        own = centred @ projections[0]
-        if not self.form.around:
-            return own
-        near = windows(sentence, self.form.window)
-        mean = F.embedding_bag(near.place, centred, mode="sum", per_sample_weights=near.there.float()) / near.there.sum(
-            1, keepdim=True
-        ).clamp_min(1)
-        if self.form.squash == "tanh":
-            mean = torch.tanh(mean)
-        return (1 - self.form.around) * own + self.form.around * (mean @ projections[1])
+        return centres_of(self.form, states.float() - self.mean, sentence, projections)
 
     def learn(
         self, shard: Shard, generator: torch.Generator, course: Course, begun: float, ended: float
@@ -173,19 +175,22 @@ class WindowTable:
         """One batch; gives its loss and the number of centres."""
         form = self.form
         near = windows(sentence, form.window, own=form.own)
-        around = words[near.place]
-        there = near.there & (around >= 0) & usable[:, None]
+        there = near.there & (words[near.place] >= 0) & usable[:, None]
         if form.subsample:
             chance = torch.rand(len(words), device=words.device, generator=generator)
             there &= (chance < self.keep[words.clamp_min(0)])[near.place]
-        drawn = self.noise.draw((form.shared,) if form.shared else (len(words), form.negatives), generator)
-        rows, place = torch.unique(torch.cat([around.clamp_min(0).reshape(-1), drawn.reshape(-1)]), return_inverse=True)
+        count = int(there.any(1).sum())
+        if not count:
+            return torch.zeros((), device=words.device), 0
+        drawn = self.noise.draw((form.shared,) if form.shared else (count, form.negatives), generator)
+        around = torch.where(there, words[near.place], drawn.reshape(-1)[0])  # who is not there touches no row
+        rows, place = torch.unique(torch.cat([around.reshape(-1), drawn.reshape(-1)]), return_inverse=True)
         ours = place[: around.numel()].reshape(around.shape)
         theirs = place[around.numel() :].reshape(drawn.shape)
         leaf = self.table.table[rows].requires_grad_()
         turning = form.projection_rate > 0
         projections = [each.detach().requires_grad_(turning) for each in self.projections]
-        loss, count = self.loss(leaf, projections, states, sentence, ours, there, theirs)
+        loss = self.loss(leaf, projections, states, sentence, ours, there, theirs)
         wanted = [leaf, *(projections if turning else [])]
         gradients = torch.autograd.grad(loss, wanted, allow_unused=True)
         self.table.update(rows, gradients[0], rate)
@@ -202,14 +207,13 @@ class WindowTable:
         sentence: Tensor,  # (T,)
         ours: Tensor,  # (T, n) places of the window's words in `rows`
         there: Tensor,  # (T, n)
-        theirs: Tensor,  # (K,) shared, or (T, k) negatives, places in `rows`
-    ) -> tuple[Tensor, int]:
+        theirs: Tensor,  # (K,) shared, or (L, k) negatives of the centres with a word around them, places in `rows`
+    ) -> Tensor:
         """Summed over the centres that have a word around them."""
         form = self.form
         centres = self.centres(states, sentence, projections)
         full = F.pad(centres, (0, 1), value=1.0) if form.bias else centres
         live = there.any(1)
-        count = int(live.sum())
         if form.pool in ("mean", "sum"):
             weight = there.float()
             if form.pool == "mean":
@@ -229,11 +233,11 @@ class WindowTable:
         if form.shared:
             wrong = F.softplus(full[live] @ rows[theirs].T).sum() * (form.negatives / len(theirs))
         else:
-            wrong = F.softplus(torch.einsum("tkd,td->tk", rows[theirs], full))[live].sum()
+            wrong = F.softplus(torch.einsum("tkd,td->tk", rows[theirs], full[live])).sum()
         loss = right + wrong
         if form.reward:
             loss = loss + form.reward * F.softplus(-centres[live].square().sum(1)).sum()
-        return loss, count
+        return loss
 
     def _closed(self, sample: Sample, words: int, device: torch.device) -> Tensor:
         """Each word's mean of the centres in whose windows it stands; of a word that stands alone, its own."""

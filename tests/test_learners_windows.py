@@ -1,0 +1,297 @@
+"""Attentive skip-gram and Context-to-Vec against slow loops over centres, written from the papers' equations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from stillvec.learners.attentive_skipgram import AttentiveSkipgram
+from stillvec.learners.context_to_vec import ContextToVec
+from stillvec.learners.kept import Shard
+from stillvec.learners.training import Course, RowSgd
+from stillvec.learners.windows import Form, WindowTable, attention_weights, windows
+from stillvec.registry import settings_from
+
+CPU = torch.device("cpu")
+WORDS, WIDTH, DIM = 12, 6, 4
+LENGTHS = [5, 1, 9, 3, 2, 4]  # longest is 8 here, so the third is not used
+TEXT = [3, -1, 4, 4, 5,  6,  7, 8, 7, 8, 7, 8, 7, 8, 7,  -1, 9, -1,  -1, -1,  5, 10, 3, -1]  # fmt: skip
+NEVER = {0, 1, 2, 11}  # words that the text has not
+PLAIN = {"dim": DIM, "window": 2, "optimizer": "sgd", "clip": 0.0, "whiten": False, "start": "random", "longest": 8}
+
+
+def random(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def form_of(**settings: Any) -> Form:
+    return ContextToVec(**{**PLAIN, **settings}).form()
+
+
+def a_shard() -> Shard:
+    states = torch.randn(len(TEXT), WIDTH, generator=random(1))
+    return Shard(torch.tensor(TEXT), torch.tensor(LENGTHS), torch.zeros(len(LENGTHS), WIDTH), states)
+
+
+class Drawn:
+    """Negatives that are remembered; in turn words that the text has and one that it has not."""
+
+    def __init__(self) -> None:
+        self.last = torch.zeros(0)
+
+    def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+        self.last = (torch.arange(int(np.prod(shape))) * 7 % 9 + 2).reshape(shape)
+        return self.last
+
+
+def a_model(form: Form) -> WindowTable:
+    """Large numbers, so that no term is nearly linear."""
+    model = WindowTable(form, torch.arange(1, WORDS + 1), lambda: [a_shard()], WIDTH, CPU)
+    model.table.table.copy_(torch.randn(model.table.table.shape, generator=random(2)))
+    for number, each in enumerate(model.projections):
+        each.copy_(0.6 * torch.randn(each.shape, generator=random(3 + number)))
+    model.mean.copy_(0.3 * torch.randn(WIDTH, generator=random(9)))
+    model.noise = Drawn()  # type: ignore[assignment]
+    return model
+
+
+def soft(x: float) -> float:
+    return float(np.logaddexp(0, -x))
+
+
+def slow_centre(form: Form, states: np.ndarray, at: int, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """u at one place of one sentence."""
+    own = (states[at] - arrays["mean"]) @ arrays["first"]
+    if not form.around:
+        return np.asarray(own)
+    near = [at + k for k in range(-form.window, form.window + 1) if k and 0 <= at + k < len(states)]
+    mean = np.mean([states[k] - arrays["mean"] for k in near], axis=0) if near else np.zeros(WIDTH)
+    mean = np.tanh(mean) if form.squash == "tanh" else mean
+    return np.asarray((1 - form.around) * own + form.around * (mean @ arrays["second"]))
+
+
+def slow_window(form: Form, words: list[int], at: int) -> list[int]:
+    """The places of the known words around one place of one sentence."""
+    reach = range(-form.window, form.window + 1)
+    return [at + k for k in reach if (k or form.own) and 0 <= at + k < len(words) and words[at + k] >= 0]
+
+
+def slow_right(form: Form, u: np.ndarray, rows: np.ndarray) -> float:
+    """What a centre (dim,) pays for the rows (n, dim or dim + 1) around it."""
+    full = np.append(u, 1.0) if form.bias else u
+    if form.pool == "each":
+        return float(np.mean([soft(float(row @ full)) for row in rows]))
+    weight = np.ones(len(rows))
+    if form.pool == "mean":
+        weight = weight / len(rows)
+    if form.pool == "attention":
+        weight = np.exp([form.attention * float(row[:DIM] @ u) for row in rows])
+        weight = weight / weight.sum()
+    return soft(float((weight[:, None] * rows).sum(0) @ full))
+
+
+def slow_loss(form: Form, arrays: dict[str, np.ndarray], negatives: np.ndarray) -> tuple[float, int]:
+    states, table = a_shard().states.double().numpy(), arrays["table"]  # type: ignore[union-attr]
+    total, count, first = 0.0, 0, 0
+    for length in LENGTHS:
+        words, here = TEXT[first : first + length], states[first : first + length]
+        first += length
+        for at in range(length if form.shortest <= length <= form.longest else 0):
+            near = slow_window(form, words, at)
+            if not near:
+                continue
+            u = slow_centre(form, here, at, arrays)
+            total += slow_right(form, u, table[[words[k] for k in near]]) + form.reward * soft(float(u @ u))
+            full = np.append(u, 1.0) if form.bias else u
+            drawn, weight = (negatives, form.negatives / len(negatives)) if form.shared else (negatives[count], 1.0)
+            total += weight * sum(soft(-float(table[row] @ full)) for row in drawn)
+            count += 1
+    return total, count
+
+
+FORMS = {
+    "wang": {"pool": "attention", "around": 0.0, "attention": 1.0, "shared": 0, "bias": False},
+    "wang, with a bias": {"pool": "attention", "around": 0.0, "attention": 0.7, "shared": 0, "bias": True},
+    "wang, shared": {"pool": "attention", "around": 0.0, "attention": 0.1, "shared": 5, "bias": True, "own": True},
+    "wang, figure 5": {"pool": "sum", "around": 0.0, "shared": 0, "bias": False},
+    "zheng": {"pool": "sum", "around": 0.5, "reward": 1.0, "shared": 0, "bias": False},
+    "zheng, squashed": {"pool": "sum", "around": 0.3, "squash": "tanh", "reward": 0.2, "shared": 0, "bias": True},
+    "zheng, shared": {"pool": "mean", "around": 0.5, "shared": 7, "bias": True, "own": True},
+    "zheng, attending": {"pool": "attention", "around": 0.8, "attention": 1.0, "shared": 3, "bias": True},
+    "each": {"pool": "each", "around": 0.5, "shared": 0, "bias": True, "own": True, "reward": 0.5},
+    "each, shared": {"pool": "each", "around": 0.0, "shared": 5, "bias": False, "window": 3},
+    "only neighbours": {"pool": "mean", "around": 1.0, "window": 1, "shared": 0, "bias": True, "shortest": 3},
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_loss_and_gradient_are_those_of_a_slow_loop(name: str) -> None:
+    """The step of plain descent gives the gradient; the loop's is taken by finite differences."""
+    form = form_of(**{"own": False, "projection_rate": 0.5, **FORMS[name]})
+    model = a_model(form)
+    arrays = {"table": model.table.table, "mean": model.mean, "first": model.projections[0]}
+    arrays |= {"second": model.projections[1]} if form.around else {}
+    before = {key: each.double().numpy().copy() for key, each in arrays.items()}
+    (seen,) = model.learn(a_shard(), random(), Course(rate=1.0), 0.0, 0.0)
+    wanted, count = slow_loss(form, before, model.noise.last.numpy())
+    assert count == seen[1] > 5
+    assert float(seen[0]) == pytest.approx(wanted, rel=1e-5)
+    for key in before.keys() - {"mean"}:
+        moved = (before[key] - arrays[key].double().numpy()) / (1.0 if key == "table" else 0.5)
+        assert np.abs(moved - differences(form, before, key, model.noise.last.numpy())).max() < 2e-4, key
+
+
+def differences(form: Form, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
+    """The loop's gradient in one of its arrays."""
+    found = np.zeros_like(arrays[key])
+    for place in np.ndindex(*found.shape):
+        values = []
+        for step in (1e-5, -1e-5):
+            changed = arrays[key].copy()
+            changed[place] += step
+            values.append(slow_loss(form, {**arrays, key: changed}, negatives)[0])
+        found[place] = (values[0] - values[1]) / 2e-5
+    return found
+
+
+def test_the_table_feels_the_attention() -> None:
+    """With weights held still the gradient would be another."""
+    form = form_of(own=False, projection_rate=0.5, **FORMS["wang"])
+    still, free = a_model(form), a_model(form)
+    for _ in free.learn(a_shard(), random(), Course(rate=1.0), 0.0, 0.0):
+        pass
+    flat = a_model(replace(form, attention=0.0))
+    for _ in flat.learn(a_shard(), random(), Course(rate=1.0), 0.0, 0.0):
+        pass
+    moves = [each.table.table - still.table.table for each in (free, flat)]
+    assert float((moves[0] - moves[1]).abs().max()) > 0.1
+
+
+@pytest.mark.parametrize("reach", [1, 2, 5])
+@pytest.mark.parametrize("own", [False, True])
+def test_windows_have_the_stated_size_and_end_with_the_sentence(reach: int, own: bool) -> None:
+    lengths = [1, 4, 13, 2]
+    sentence = torch.repeat_interleave(torch.arange(4), torch.tensor(lengths))
+    place, there = windows(sentence, reach, own=own)
+    first = 0
+    for length in lengths:
+        for at in range(first, first + length):
+            wanted = [k for k in range(at - reach, at + reach + 1) if first <= k < first + length and (own or k != at)]
+            assert place[at][there[at]].tolist() == wanted
+        first += length
+    assert place.shape[1] == 2 * reach + own
+
+
+def test_no_words_have_no_windows() -> None:
+    assert windows(torch.zeros(0, dtype=torch.int64), 3).place.shape == (0, 6)
+
+
+def test_attention_is_a_softmax_over_the_words_that_are_there() -> None:
+    centres, rows = torch.randn(50, 4, generator=random(1)), torch.randn(50, 6, 4, generator=random(2))
+    there = torch.rand(50, 6, generator=random(3)) < 0.5
+    there[0], there[1] = False, True
+    found = attention_weights(centres, rows, there, 1.7).double().numpy()
+    for at in range(50):
+        here = np.flatnonzero(there[at].numpy())
+        assert (np.delete(found[at], here) == 0).all()
+        if len(here):
+            raised = np.exp([1.7 * float(rows[at, k].double() @ centres[at].double()) for k in here])
+            assert found[at][here] == pytest.approx(raised / raised.sum(), rel=1e-4)
+            assert found[at].sum() == pytest.approx(1.0)
+    assert found[0].tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("shared", [0, 4])
+@pytest.mark.parametrize("pool", ["attention", "mean", "each"])
+def test_rows_that_no_window_and_no_negative_has_stay_where_they_are(shared: int, pool: str) -> None:
+    """Adam moves a row that a batch touches, though its gradient be zero: the batch must not touch it."""
+    model = a_model(form_of(optimizer="adam", shared=shared, pool=pool))
+    model.table.update(torch.arange(WORDS), torch.ones_like(model.table.table), 0.1)  # type: ignore[union-attr]
+    before = model.table.table.clone()
+    drawn = torch.tensor([3, 4])
+    model.noise.draw = lambda shape, generator: drawn[torch.arange(int(np.prod(shape))) % 2].reshape(shape)  # type: ignore[method-assign]
+    for _ in model.learn(a_shard(), random(), Course(rate=0.1), 0.0, 0.0):
+        pass
+    moved = {int(row) for row in torch.nonzero((model.table.table != before).any(1))}
+    assert moved == {3, 4, 5, 9, 10}, "6 stands alone, 7 and 8 in a sentence that is too long"
+
+
+def test_a_batch_without_a_centre_changes_nothing_and_is_not_told() -> None:
+    model = a_model(form_of(optimizer="adam", shortest=10))
+    before = model.table.table.clone()
+    assert [*model.learn(a_shard(), random(), Course(rate=0.1), 0.0, 0.0)] == []
+    assert torch.equal(model.table.table, before)
+
+
+def test_words_around_a_centre_are_left_out_by_their_share() -> None:
+    """Word 0 is nearly all of the text; with t small, few centres have a word around them."""
+    words = torch.zeros(4000, dtype=torch.int64)
+    shard = Shard(words, torch.full((2000,), 2), torch.zeros(2000, WIDTH), torch.zeros(4000, WIDTH))
+    model = WindowTable(form_of(own=False, subsample=0.01, batch=500), torch.tensor([4000, 1]), list, WIDTH, CPU)
+    centres = sum(count for _, count, _ in model.learn(shard, random(), Course(), 0.0, 1.0))
+    assert centres == pytest.approx(4000 * (0.1 + 0.01), rel=0.1)
+
+
+@pytest.mark.parametrize(("size", "step"), [(50.0, 5.0), (3.0, 3.0)])
+def test_plain_descent_clips_the_gradient_at_its_norm(size: float, step: float) -> None:
+    gradient = torch.tensor([[3.0, 0.0], [0.0, 4.0]]) * size / 5
+    table = torch.zeros(4, 2)
+    RowSgd(table, 5.0).update(torch.tensor([1, 3]), gradient, 0.1)
+    assert float(table.norm()) == pytest.approx(0.1 * step)
+    assert torch.allclose(table[[1, 3]] / table.norm(), -gradient / gradient.norm())
+    assert table[[0, 2]].abs().sum() == 0
+
+
+@pytest.mark.parametrize("around", [0.0, 0.5])
+@pytest.mark.parametrize("own", [False, True])
+def test_the_closed_start_is_the_mean_of_the_centres_around_a_word(around: float, own: bool) -> None:
+    form = form_of(start="closed", around=around, own=own)
+    model = WindowTable(form, torch.arange(1, WORDS + 1), lambda: [a_shard(), a_shard()], WIDTH, CPU)
+    arrays = {"mean": np.zeros(WIDTH), "first": model.projections[0].double().numpy()}
+    arrays["second"] = arrays["first"]
+    states, first = a_shard().states.double().numpy(), 0  # type: ignore[union-attr]
+    met: dict[int, list[np.ndarray]] = {}
+    for length in LENGTHS:
+        here = states[first : first + length]
+        for at, word in enumerate(TEXT[first : first + length]):
+            near = [k for k in range(length) if abs(k - at) <= form.window and (own or k != at)] or [at]
+            met.setdefault(word, []).extend(2 * [slow_centre(form, here, k, arrays) for k in near])
+        first += length
+    for word in range(WORDS):
+        wanted = np.sum(met[word], axis=0) / (len(met[word]) + 8) if word in met else np.zeros(DIM)
+        assert model.table.table[word, :DIM].tolist() == pytest.approx(wanted, abs=1e-5)
+
+
+def test_states_are_whitened_into_the_directions_of_most_variance() -> None:
+    shard = a_shard()._replace(states=torch.randn(len(TEXT), WIDTH, generator=random(5)) * torch.arange(1, 7) + 3)
+    model = WindowTable(form_of(whiten=True, ridge=0.2), torch.ones(WORDS), lambda: [shard], WIDTH, CPU)
+    states = shard.states.double().numpy()  # type: ignore[union-attr]
+    values, axes = np.linalg.eigh(np.cov(states.T, bias=True))
+    wanted = (states - states.mean(0)) @ axes[:, -DIM:] / np.sqrt(values[-DIM:] + 0.2 * values.mean())
+    got = ((shard.states - model.mean) @ model.projections[0]).double().numpy()  # type: ignore[operator]
+    assert np.abs(got @ got.T - wanted @ wanted.T).max() < 1e-3
+
+
+def test_wangs_settings_are_the_papers() -> None:
+    paper = settings_from(AttentiveSkipgram, {"settings": "wang-2020"})
+    assert (paper.dim, paper.window, paper.negatives, paper.power) == (300, 5, 5, 0.75)
+    assert (paper.optimizer, paper.rate, paper.clip, paper.decay) == ("sgd", 0.025, 5.0, "linear")
+    assert (paper.shortest, paper.longest, paper.subsample, paper.layer) == (10, 40, 0.0, "last")
+    assert (paper.pool, paper.attention, paper.own, paper.shared) == ("attention", 1.0, False, 0)
+    assert (paper.whiten, paper.bias, paper.start, paper.directions) == (False, False, "random", 0)
+    assert paper.projection_rate > 0, "W is trained"
+    form = paper.form()
+    assert (form.around, form.reward) == (0.0, 0.0)
+
+
+def test_zhengs_settings_are_the_papers() -> None:
+    paper = settings_from(ContextToVec, {"settings": "zheng-2022"})
+    assert (paper.dim, paper.window, paper.negatives, paper.power) == (300, 5, 5, 0.75)
+    assert (paper.pool, paper.around, paper.reward, paper.squash) == ("sum", 0.5, 1.0, "none")
+    assert (paper.own, paper.shared, paper.subsample, paper.layer) == (False, 0, 0.0, "last")
+    assert (paper.whiten, paper.bias, paper.start, paper.directions) == (False, False, "random", 0)
+    assert paper.projection_rate > 0, "W1 and W2 are trained"

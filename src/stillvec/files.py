@@ -46,7 +46,7 @@ def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
     part = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
     try:
         yield part
-        part.chmod(0o777 & ~_umask())
+        open_to_all(part)
         if target.exists():
             old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
             target.rename(old / "folder")
@@ -61,6 +61,11 @@ def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
             part.rename(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def open_to_all(folder: Path) -> None:
+    """As a folder is that was made by name: a temporary one is its owner's only."""
+    folder.chmod(0o777 & ~_umask())
 
 
 def check_replaceable(path: str | os.PathLike[str], marker: str) -> None:

@@ -39,7 +39,7 @@ class Prepared:
     link_piece: Ints  # (K,) pairs piece - word, ordered by word
     word_links: Ints  # (W,) pairs of each word
     word_id: NDArray[np.int32]  # (W,) row in the vocabulary, -1 unknown
-    word_part: Ints  # (W,) the sentence inside a paragraph read whole; 0 elsewhere
+    word_part: Ints  # (W,) the sentence inside a paragraph read whole; -1 elsewhere
     first_word: Ints  # (S + 1,) where each sentence's words begin
     first_link: Ints  # (S + 1,)
 
@@ -150,9 +150,9 @@ def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int) -
 
 
 def _parts(found: Found, ends: Sequence[Sequence[int]]) -> Ints:
-    """The number of the sentence, inside its text, that each word begins in."""
+    """The number of the sentence, inside its text, that each word begins in; -1 in texts that are not parted."""
     if not ends:
-        return np.zeros(len(found.ids), np.int64)
+        return np.full(len(found.ids), -1, np.int64)
     longest = max(1, *(each[-1] + 1 for each in ends if each), int(found.ends.max(initial=0)))
     last = np.cumsum([len(each) for each in ends])
     flat = np.array([text * longest + end for text, each in enumerate(ends) for end in each], np.int64)

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.errors import FormatError, StillvecError
+from stillvec.errors import FormatError, StillvecError, TeacherError
+from stillvec.files import open_to_all
 
 VERSION = 1
 _FILES = {
@@ -64,18 +68,9 @@ class Contexts:
     @classmethod
     def open(cls, path: Path) -> Contexts:
         try:
-            facts = json.loads((path / "store.json").read_bytes())
-        except (OSError, ValueError):
+            return cls(**_held(path), path=path)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise FormatError(f"{path} is not a store of contexts; remove it, and it is written anew.") from None
-        held: dict[str, Any] = {}
-        for name, shape in facts["shapes"].items():
-            file, kind = path / _FILES[name][0], _FILES[name][1]
-            there = file.stat().st_size if file.exists() else 0
-            wanted = int(np.prod(shape)) * np.dtype(kind).itemsize
-            if there != wanted:
-                raise FormatError(f"{file} has {there:,} of {wanted:,} bytes; remove {path}, and it is written anew.")
-            held[name] = np.memmap(file, kind, "r", shape=tuple(shape)) if wanted else np.zeros(shape, kind)
-        return cls(**held, scale=facts["scale"], path=path)
 
 
 class ContextWriter:
@@ -91,18 +86,18 @@ class ContextWriter:
         self._streams: dict[str, BinaryIO] = {}
         if place is not None:
             place.parent.mkdir(parents=True, exist_ok=True)
-            _sweep(place)
-            self._part = Path(
-                tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part")
-            )
+            _sweep(place.parent)
+            prefix = f".{place.name}.{_here()}.{os.getpid()}."
+            self._part = Path(tempfile.mkdtemp(dir=place.parent, prefix=prefix, suffix=".part"))
             self._streams = {name: open(self._part / _FILES[name][0], "wb") for name in self._names}  # noqa: SIM115
         self._rows = dict.fromkeys(self._names, 0)
 
     def add(self, words: NDArray[Any], lengths: NDArray[Any], contexts: Tensor, states: Tensor | None = None) -> None:
         """Sentences one after the other: their words, how many each has, their vectors, and the words' states."""
+        if not len(lengths):
+            return
         if not self.scale:
-            largest = max(float(each.abs().max()) for each in (contexts, states) if each is not None and len(each))
-            self.scale = 2.0 ** max(0, int(np.ceil(np.log2(max(largest, 1e-30) / _LARGEST))))
+            self.scale = _scale(max(float(each.abs().max()) for each in (contexts, states) if each is not None))
         arrays = {"words": words.astype(np.int32), "lengths": lengths.astype(np.int32)}
         for name, tensor in (("contexts", contexts), ("states", states)):
             if name in self._kept:
@@ -115,6 +110,10 @@ class ContextWriter:
             else:
                 self._kept[name].append(arrays[name])
 
+    @property
+    def sentences(self) -> int:
+        return self._rows["lengths"]
+
     def close(self) -> Contexts:
         if self._part is None or self.place is None:
             joined: dict[str, Any] = {
@@ -122,37 +121,50 @@ class ContextWriter:
             }
             return Contexts(**joined, scale=self.scale or 1.0)
         for stream in self._streams.values():
-            stream.flush()
-            os.fsync(stream.fileno())
-            stream.close()
+            self._settle(stream)
         shapes = {name: [self._rows[name], *self._none(name).shape[1:]] for name in self._names}
         facts = {"version": VERSION, "shapes": shapes, "scale": self.scale or 1.0}
         (self._part / "store.json").write_text(json.dumps(facts, indent=2) + "\n")
-        if self.place.exists():  # another run was quicker: its store is as good
-            shutil.rmtree(self._part, ignore_errors=True)
-        else:
+        open_to_all(self._part)
+        try:
             self._part.rename(self.place)
+        except OSError:
+            if not self.place.is_dir():
+                raise
+            shutil.rmtree(self._part, ignore_errors=True)  # another run was quicker: its store is as good
         self._part = None
         return Contexts.open(self.place)
 
     def abandon(self) -> None:
         """Leave nothing."""
         for stream in self._streams.values():
-            stream.close()
+            with suppress(OSError):  # what it still holds has no room
+                stream.close()
         if self._part is not None:
             shutil.rmtree(self._part, ignore_errors=True)
             self._part = None
 
     def _write(self, stream: BinaryIO, array: NDArray[Any]) -> None:
         try:
-            array.tofile(stream)
+            stream.write(np.ascontiguousarray(array).data)
         except OSError as error:
-            self.abandon()
-            assert self.place is not None
-            raise StillvecError(
-                f"The contexts could not be kept in {self.place.parent}: {error.strerror or error}; "
-                "nothing half-written was left. Give another folder with --store."
-            ) from None
+            raise self._failed(error) from None
+
+    def _settle(self, stream: BinaryIO) -> None:
+        try:
+            stream.flush()
+            os.fsync(stream.fileno())
+            stream.close()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> StillvecError:
+        self.abandon()
+        assert self.place is not None
+        return StillvecError(
+            f"The contexts could not be kept in {self.place.parent}: {error.strerror or error}; "
+            "nothing half-written was left. Give another folder with --store."
+        )
 
     def _none(self, name: str) -> NDArray[Any]:
         return np.zeros((0, self.dim) if name in ("contexts", "states") else 0, _FILES[name][1])
@@ -166,6 +178,10 @@ def bytes_needed(words: int, sentences: int, dim: int, *, states: bool) -> int:
 def check_room(folder: Path, needed: int) -> None:
     """Refuse before the work what would fill the disk."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise StillvecError(
+            f"No contexts can be kept in {folder}, since {there} is {_lacks(there)}; give another --store."
+        )
     free = shutil.disk_usage(there).free
     if needed + _SPARE > free:
         raise StillvecError(
@@ -174,10 +190,41 @@ def check_room(folder: Path, needed: int) -> None:
         )
 
 
-def _sweep(place: Path) -> None:
-    """Remove what runs that were killed left of this store."""
-    for part in place.parent.glob(f".{place.name}.*.part"):
-        owner = part.name.split(".")[2]
+def _lacks(place: Path) -> str:
+    return "read-only" if place.is_dir() else "a file"
+
+
+def _held(path: Path) -> dict[str, Any]:
+    """The arrays of a store and their scale; all kinds of errors where it is none."""
+    facts = json.loads((path / "store.json").read_bytes())
+    arrays = {name: _mapped(path, name, tuple(map(int, shape))) for name, shape in facts["shapes"].items()}
+    return {**arrays, "scale": float(facts["scale"])}
+
+
+def _mapped(path: Path, name: str, shape: tuple[int, ...]) -> Any:
+    file, kind = path / _FILES[name][0], _FILES[name][1]
+    there = file.stat().st_size if file.exists() else 0
+    wanted = math.prod(shape) * np.dtype(kind).itemsize
+    if there != wanted:
+        raise FormatError(f"{file} has {there:,} of {wanted:,} bytes; remove {path}, and it is written anew.")
+    return np.memmap(file, kind, "r", shape=shape) if wanted else np.zeros(shape, kind)
+
+
+def _scale(largest: float) -> float:
+    if not math.isfinite(largest):
+        raise TeacherError("The teacher's states are too large for its numbers, or none; try another --precision.")
+    return 2.0 ** max(0, math.ceil(math.log2(max(largest, 1e-30) / _LARGEST)))
+
+
+def _here() -> str:
+    """This machine: a folder of stores may be shared by several, whose processes have the same numbers."""
+    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what runs of this machine left there when they were killed."""
+    for part in folder.glob(f".*.{_here()}.*.part"):
+        owner = part.name.split(".")[3]
         if part.is_dir() and not (owner.isdigit() and _lives(int(owner))):
             shutil.rmtree(part, ignore_errors=True)
 

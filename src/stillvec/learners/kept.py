@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Contexts, ContextWriter, Desk, Encoded, Marked, bytes_needed, check_room
+from stillvec.encoding import Contexts, ContextWriter, Desk, Encoded, Marked, bytes_needed
 from stillvec.errors import CallError
 from stillvec.learners.listening import layers_of
 from stillvec.statistics.statistics import Array
@@ -40,7 +40,7 @@ class KeptContexts:
     layer: str = "last"
     reads: str = "sentence"  # or "paragraph", where a context is the mean of a sentence's words
     states: bool = False
-    least: int = 1  # sentences that a paragraph must have
+    least: int = 1  # sentences with words that a paragraph must have; a word that is read alone has none
     label: ClassVar[str] = "the corpus"
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class ContextKeeper:
             "reads": part.reads,
             "states": part.states,
             "least": part.least,
-            "vocabulary": vocabulary.digest,
+            "vocabulary": vocabulary.digest if vocabulary.lowercase else f"{vocabulary.digest}, cased",
         }
         self._writer: ContextWriter | None = None
         self._desk: Desk | None = None
@@ -80,8 +80,6 @@ class ContextKeeper:
         place = desk.place(self._facts)
         if place.exists():
             self.kept = Contexts.open(place)
-            return
-        check_room(desk.folder, self.bytes_needed())
 
     def bytes_needed(self) -> int:
         """About what will be written."""
@@ -99,6 +97,7 @@ class ContextKeeper:
     def close(self) -> None:
         """The pass is over."""
         if self._writer is not None:
+            check_heard(self.part, self._writer.sentences)
             self.kept, self._writer = self._writer.close(), None
         elif self.kept is None:
             self.kept = ContextWriter(None, self._dim, states=self.part.states).close()
@@ -122,6 +121,14 @@ class ContextKeeper:
         if kept.states is not None:
             found["kept:states"] = kept.states
         return found
+
+
+def check_heard(part: KeptContexts, sentences: int) -> None:
+    if part.least > 1 and not sentences:
+        raise CallError(
+            f"No paragraph of the corpus has {part.least} sentences or more, and least={part.least} asks for them; "
+            "give a lower one, or context=sentence."
+        )
 
 
 class Heard(NamedTuple):
@@ -153,9 +160,9 @@ def heard_shard(encoded: Encoded, layers: tuple[int, ...], part: KeptContexts) -
         group = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
         size = torch.from_numpy(np.maximum(lengths, 1)).to(states.device)[:, None]
         contexts = torch.zeros(len(lengths), states.shape[1], device=states.device).index_add_(0, group, states) / size
-        if part.least > 1:
+        if part.least > 1 and len(begins):
             paragraph = batch.word_sentence[begins]
-            stay = np.bincount(paragraph)[paragraph] >= part.least
+            stay = (np.bincount(paragraph)[paragraph] >= part.least) | (batch.word_part[begins] < 0)
             here = np.repeat(stay, lengths)
             kept = torch.from_numpy(stay).to(states.device), torch.from_numpy(here).to(states.device)
             return Heard(

@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.encoding import Batch, Desk, Encoded, Listener, Load, Marked, Preparation, Preparer, Progress, encode
+from stillvec.encoding import (
+    Batch,
+    Desk,
+    Encoded,
+    Listener,
+    Load,
+    Marked,
+    Preparation,
+    Preparer,
+    Progress,
+    check_room,
+    encode,
+)
 from stillvec.learners.kept import ContextKeeper
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.statistics import Statistics
@@ -40,9 +52,11 @@ class Lesson:
         self.contexts = np.zeros(len(vocabulary), np.int64)  # how often each word was read in the corpus
         parts: dict[Part, None] = {part: None for learner in learners.values() for part in learner.parts().values()}
         self._listeners: dict[Part, PartListener] = {part: part.listen(teacher, vocabulary) for part in parts}
-        for listener in self._keepers:
-            if desk is not None:
+        if desk is not None:
+            for listener in self._keepers:
                 listener.open(desk)
+            if self.bytes_needed:
+                check_room(desk.folder, self.bytes_needed)
         self._alone = np.zeros(len(vocabulary), np.int64)  # which words were read alone
         self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
 
@@ -87,12 +101,12 @@ class Lesson:
         """The corpus for those who listen to it, then each part's own texts; (what is being read, how far)."""
         try:
             yield from self._read(corpus, load, paragraphs)
+            for keeper in self._keepers:
+                keeper.close()
         except BaseException:
             for keeper in self._keepers:
                 keeper.abandon()
             raise
-        for keeper in self._keepers:
-            keeper.close()
 
     def _read(
         self, corpus: Iterable[Marked], load: Load | None, paragraphs: Iterable[Marked]

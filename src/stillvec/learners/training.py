@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,9 +22,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from stillvec.encoding import Encoded, Marked
-from stillvec.errors import CallError, TrainingError
+from stillvec.errors import CallError, StillvecWarning, TrainingError
 from stillvec.files import atomic_file
-from stillvec.learners.kept import SHARD, KeptContexts, Shard, heard_shard
+from stillvec.learners.kept import SHARD, KeptContexts, Shard, check_heard, heard_shard
 from stillvec.learners.listening import Finished, Part, layers_of, to_numpy
 from stillvec.learners.whitening import tidied
 from stillvec.statistics import Statistics
@@ -57,8 +58,10 @@ class Course:
     def __post_init__(self) -> None:
         if self.decay not in ("linear", "constant"):
             raise CallError(f"The rate decays 'linear' or stays 'constant', and {self.decay!r} came.")
-        if self.epochs < 0 or self.rate <= 0:
+        if self.epochs < 0 or not 0 < self.rate < math.inf:
             raise CallError(f"Training takes 0 epochs or more at a rate above 0, not {self.epochs} at {self.rate}.")
+        if self.seed < 0:
+            raise CallError(f"The setting seed is at least 0, and {self.seed} came.")
 
     def rate_at(self, share: float) -> float:
         """The rate when this share of the way is gone."""
@@ -150,9 +153,12 @@ class TrainedLearner:
         return made
 
     def _finished(self, result: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Finished:
+        if not torch.isfinite(result["vectors"]).all():  # its last steps no loss has seen
+            raise diverged(self.rate)
         vectors = tidied(result["vectors"], vocabulary, self.directions)
         extra = {name: to_numpy(tensor.detach()) for name, tensor in result.items() if name != "vectors"}
-        return Finished(WordVectors(vocabulary, vectors), {"loss": loss}, extra)
+        notes = {"loss": loss} if math.isfinite(loss) else {}  # without an epoch there is none
+        return Finished(WordVectors(vocabulary, vectors), notes, extra)
 
 
 @dataclass(frozen=True)
@@ -185,10 +191,12 @@ class _StreamTrainer:
         self._model: Trained | None = None
         self._held: list[Shard] = []
         self._learnt = 0  # shards
-        self._words = 0
+        self._words = 0  # that the vocabulary has
 
     def update(self, encoded: Encoded) -> None:
         words, lengths, contexts, states = heard_shard(encoded, self.layers, self.part)
+        if not len(lengths):
+            return
         self._held.append(
             Shard(
                 torch.from_numpy(words).long().to(self._device),
@@ -202,6 +210,7 @@ class _StreamTrainer:
 
     def arrays(self) -> dict[str, Array]:
         self._learn()
+        check_heard(self.part, self._learnt)
         model = self._model or self._begun([])
         found = {f"kept:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
         return found | {"kept:loss": np.array(self.watch.loss)}
@@ -218,11 +227,12 @@ class _StreamTrainer:
             self._held = []
             if self._model is None:
                 self._model = self._begun([shard])
-            whole = max(int(self._vocabulary.counts.sum()), self._words + len(shard.words))
-            begun, ended = self._words / whole, (self._words + len(shard.words)) / whole
+            known = int((shard.words >= 0).sum())
+            whole = max(int(self._vocabulary.counts.sum()), self._words + known, 1)
+            begun, ended = self._words / whole, (self._words + known) / whole
             for _ in learn_shard(self._model, shard, self.course, self._learnt, begun, ended, self.watch):
                 pass
-            self._words += len(shard.words)
+            self._words += known
             self._learnt += 1
 
 
@@ -243,19 +253,25 @@ class Checkpoint:
             kept = load_file(self.path)
         except (SafetensorError, OSError):
             raise TrainingError(f"The checkpoint {self.path} cannot be read; remove it to begin anew.") from None
-        if {name: each.shape for name, each in mine.items()} != {n: e.shape for n, e in kept.items() if n != "done"}:
+        wanted = {"done": torch.Size([])} | {name: each.shape for name, each in mine.items()}
+        if {name: each.shape for name, each in kept.items()} != wanted:
             raise TrainingError(f"The checkpoint {self.path} is of other settings; remove it to begin anew.")
         for name, tensor in mine.items():
             tensor.copy_(kept[name])
         return int(kept["done"])
 
-    def write(self, model: Trained, done: int, *, now: bool = False) -> None:
-        if not now and time.perf_counter() - self._written < _EVERY:
+    def write(self, model: Trained, done: int) -> None:
+        if time.perf_counter() - self._written < _EVERY:
             return
         kept = {name: tensor.detach().cpu().contiguous() for name, tensor in model.tensors().items()}
-        with atomic_file(self.path) as part:
-            save_file({**kept, "done": torch.tensor(done)}, part)
         self._written = time.perf_counter()
+        try:
+            with atomic_file(self.path) as part:
+                save_file({**kept, "done": torch.tensor(done)}, part)
+        except (SafetensorError, OSError) as error:  # what was learnt so far is worth more than where it could go on
+            self._written = math.inf
+            told = f"No checkpoint could be written beside {self.path.parent}, so none is: {error}."
+            warnings.warn(told, StillvecWarning, stacklevel=2)
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -265,8 +281,19 @@ def train(
     model: Trained, kept: Statistics, course: Course, device: torch.device, checkpoint: Checkpoint | None = None
 ) -> Iterator[TrainingStep]:
     """All shards, epoch by epoch; TrainingError as soon as the loss shows that it leads nowhere."""
-    count = math.ceil(len(kept["kept:lengths"]) / SHARD)
     begun = checkpoint.restore(model) if checkpoint is not None else 0
+    try:
+        yield from _train(model, kept, course, device, checkpoint, begun)
+    except TrainingError:
+        if checkpoint is not None:  # nothing good comes of going on from there
+            checkpoint.remove()
+        raise
+
+
+def _train(
+    model: Trained, kept: Statistics, course: Course, device: torch.device, checkpoint: Checkpoint | None, begun: int
+) -> Iterator[TrainingStep]:
+    count = math.ceil(len(kept["kept:lengths"]) / SHARD)
     watch = Watch(course)
     total = course.epochs * len(kept["kept:lengths"])
     done = 0
@@ -294,7 +321,9 @@ def learn_shard(
     generator.manual_seed(_seed(course.seed, number))
     for batch, (loss, targets, share) in enumerate(model.learn(shard, generator, course, begun, ended)):
         watch.add(loss, targets)
-        if batch % _LOOK == _LOOK - 1:
+        if watch.fresh:  # the one loss that no step has spoilt
+            watch.look()
+        elif batch % _LOOK == _LOOK - 1:
             watch.look()
             yield share
     watch.look()
@@ -302,7 +331,7 @@ def learn_shard(
 
 
 class Watch:
-    """The mean loss of the last batches, against that of the first."""
+    """The mean loss of the last batches, against that of the first one."""
 
     def __init__(self, course: Course) -> None:
         self.course = course
@@ -310,6 +339,10 @@ class Watch:
         self._first = math.nan
         self._sums: list[Tensor] = []
         self._targets = 0
+
+    @property
+    def fresh(self) -> bool:
+        return math.isnan(self._first)
 
     def add(self, loss: Tensor, targets: int) -> None:
         self._sums.append(loss)
@@ -320,12 +353,13 @@ class Watch:
             return
         self.loss = float(torch.stack(self._sums).sum()) / self._targets
         self._sums, self._targets = [], 0
-        self._first = self.loss if math.isnan(self._first) else self._first
+        self._first = self.loss if self.fresh else self._first
         if not math.isfinite(self.loss) or self.loss > _WORSE * self._first + 1:
-            raise TrainingError(
-                f"Training diverged: the loss of a target went from {self._first:.3g} to {self.loss:.3g} at a rate of "
-                f"{self.course.rate:g}; give a lower one (rate={self.course.rate / 10:g})."
-            )
+            raise diverged(self.course.rate, f"the loss of a target went from {self._first:.3g} to {self.loss:.3g}")
+
+
+def diverged(rate: float, what: str = "its last step led to numbers without end") -> TrainingError:
+    return TrainingError(f"Training diverged: {what} at a rate of {rate:g}; give a lower one (rate={rate / 10:g}).")
 
 
 class RowAdam:

@@ -194,7 +194,8 @@ class Run:
         if self.corpus is None:
             return None
         facts, chosen = self.facts["corpus"], self.settings
-        source = {"corpus": facts["digest"], "contexts": chosen.contexts, "seed": chosen.seed}
+        seed = 0 if chosen.contexts is None else chosen.seed  # where everything is read, nothing is left to chance
+        source = {"corpus": facts["digest"], "contexts": chosen.contexts, "seed": seed}
         words = facts["words"]
         if chosen.contexts is not None:  # a context of one word is one of its neighbours too
             words = min(words, _NEIGHBOURS * int(vocabulary.counts.clip(max=chosen.contexts).sum()))

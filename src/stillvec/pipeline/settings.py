@@ -35,7 +35,7 @@ class Distillation:
     remote_code: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("min_count", 1), ("max_words", 1), ("contexts", 1), ("dim", 1)):
+        for name, least in (("min_count", 1), ("max_words", 1), ("contexts", 1), ("dim", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"The setting {name} is at least {least}, and {value} came.")

@@ -31,3 +31,9 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"There is no evaluation data at {folder}; set STILLVEC_DATA.")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts that a method trains on are kept in the test's own folder, never in the user's."""
+    monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -97,7 +98,7 @@ class ContextWriter:
         if not len(lengths):
             return
         if not self.scale:
-            self.scale = _scale(max(float(each.abs().max()) for each in (contexts, states) if each is not None))
+            self.scale = _scale([contexts] if states is None else [contexts, states])
         arrays = {"words": words.astype(np.int32), "lengths": lengths.astype(np.int32)}
         for name, tensor in (("contexts", contexts), ("states", states)):
             if name in self._kept:
@@ -210,7 +211,8 @@ def _mapped(path: Path, name: str, shape: tuple[int, ...]) -> Any:
     return np.memmap(file, kind, "r", shape=shape) if wanted else np.zeros(shape, kind)
 
 
-def _scale(largest: float) -> float:
+def _scale(tensors: list[Tensor]) -> float:
+    largest = float(torch.stack([each.abs().max() for each in tensors]).max())  # NaN, where one is
     if not math.isfinite(largest):
         raise TeacherError("The teacher's states are too large for its numbers, or none; try another --precision.")
     return 2.0 ** max(0, math.ceil(math.log2(max(largest, 1e-30) / _LARGEST)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+import weakref
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -441,11 +442,11 @@ def read_shard(kept: Statistics, number: int, device: torch.device, order: np.ra
     first = int(np.asarray(kept["kept:lengths"][:begin], np.int64).sum())
     last = first + int(lengths.sum())
     scale = float(kept["kept:scale"])
-    words = torch.from_numpy(np.array(kept["kept:words"][first:last], np.int64)).to(device)
-    contexts = torch.from_numpy(np.array(kept["kept:contexts"][begin:end])).to(device).float() * scale
+    words = _rows(kept["kept:words"], first, last, device).long()
+    contexts = _rows(kept["kept:contexts"], begin, end, device).float() * scale
     states = None
     if "kept:states" in kept.arrays:
-        states = torch.from_numpy(np.array(kept["kept:states"][first:last])).to(device)
+        states = _rows(kept["kept:states"], first, last, device)
         states = states if scale == 1 else states.float() * scale
     sizes = torch.from_numpy(lengths).to(device)
     if order is None:
@@ -456,6 +457,25 @@ def read_shard(kept: Statistics, number: int, device: torch.device, order: np.ra
     places = np.arange(len(words)) + np.repeat(starts[chosen] - (ends - lengths[chosen]), lengths[chosen])
     sentence, word = torch.from_numpy(chosen).to(device), torch.from_numpy(places).to(device)
     return Shard(words[word], sizes[sentence], contexts[sentence], None if states is None else states[word])
+
+
+def _rows(array: Array, begin: int, end: int, device: torch.device) -> Tensor:
+    """Rows of a kept array on the device: from disk, or, on a GPU with room for all of it, from what lies there."""
+    for number, (alive, _) in [*_on_gpu.items()]:
+        if alive() is None:
+            del _on_gpu[number]
+    if device.type == "cuda" and id(array) not in _on_gpu and array.nbytes < _ROOM * torch.cuda.mem_get_info(device)[0]:
+        whole = torch.empty(array.shape, dtype=torch.from_numpy(np.zeros(0, array.dtype)).dtype, device=device)
+        for at in range(0, len(array), 1 << 18):
+            whole[at : at + (1 << 18)] = torch.from_numpy(np.array(array[at : at + (1 << 18)])).to(device)
+        _on_gpu[id(array)] = weakref.ref(array), whole
+    if id(array) in _on_gpu and device.type == "cuda":
+        return _on_gpu[id(array)][1][begin:end]
+    return torch.from_numpy(np.array(array[begin:end])).to(device)
+
+
+_ROOM = 0.3  # of a GPU's free memory, for one array of contexts
+_on_gpu: dict[int, tuple[weakref.ref[Array], Tensor]] = {}  # as long as the array itself is there
 
 
 def _joined(parts: list[Shard]) -> Shard:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-import weakref
 import warnings
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -65,9 +65,11 @@ class Form:
         for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise CallError(f"The setting {name} is {', '.join(known)}, and {getattr(self, name)!r} came.")
-        for name in ("dim", "window", "negatives", "batch"):
-            if getattr(self, name) < 1:
-                raise CallError(f"The setting {name} is at least 1, and {getattr(self, name)} came.")
+        least = dict.fromkeys(("dim", "window", "negatives", "batch"), 1)
+        least |= dict.fromkeys(("shared", "subsample", "clip", "projection_rate", "ridge"), 0)
+        for name, value in least.items():
+            if not getattr(self, name) >= value:
+                raise CallError(f"The setting {name} is at least {value}, and {getattr(self, name)} came.")
 
 
 class Window(NamedTuple):

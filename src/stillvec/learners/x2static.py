@@ -58,8 +58,10 @@ class X2Static(TrainedLearner):
         super().__post_init__()
         if self.start not in ("closed", "zero", "random"):
             raise CallError(f"X2Static starts from closed, zero or random, and {self.start!r} came.")
-        if min(self.batch, self.negatives, self.subsample) <= 0 or self.shared < 0:
-            raise CallError("X2Static takes a batch, negatives and a subsampling above 0, and shared of 0 or more.")
+        if min(self.batch, self.negatives, self.subsample) <= 0 or min(self.shared, self.ridge) < 0:
+            raise CallError(
+                "X2Static takes a batch, negatives and a subsampling above 0, shared and ridge of 0 or more."
+            )
 
     def contexts(self) -> KeptContexts:
         return KeptContexts(self.layer, self.context, least=self.least if self.context == "paragraph" else 1)
@@ -165,7 +167,7 @@ def shared_gradient(table: Tensor, batch: Batch, drawn: Tensor, negatives: int) 
     own, held = torch.unique_consecutive(words, return_counts=True)
     right = _gathered(batch.contexts, sentence, held, -torch.sigmoid(-logits))
     weight = torch.bincount(batch.sentence, minlength=len(batch.contexts)).to(table) * (negatives / len(drawn))
-    against = batch.contexts @ table[drawn].T  # (B, K)
+    against = batch.contexts @ table.index_select(0, drawn).T  # (B, K)
     wrong = (torch.sigmoid(against) * weight[:, None]).T @ batch.contexts  # (K, D)
     rows, place = torch.unique(torch.cat([own, drawn]), return_inverse=True)
     gradient = table.new_zeros(len(rows), table.shape[1])
@@ -175,12 +177,12 @@ def shared_gradient(table: Tensor, batch: Batch, drawn: Tensor, negatives: int) 
 
 def _products(table: Tensor, rows: Tensor, contexts: Tensor, sentence: Tensor) -> Tensor:
     """The product of each row with its context (P,), a piece at a time: what a cache holds."""
-    step = len(rows) if table.is_cuda else 2048
+    step = max(1, len(rows)) if table.is_cuda else 1024
     found = [
-        torch.linalg.vecdot(table[rows[at : at + step]], contexts[sentence[at : at + step]])
-        for at in range(0, len(rows), max(step, 1))
+        torch.linalg.vecdot(table.index_select(0, some), contexts.index_select(0, here))
+        for some, here in zip(rows.split(step), sentence.split(step), strict=True)
     ]
-    return torch.cat(found) if found else torch.zeros(0, device=table.device)
+    return torch.cat(found)
 
 
 def _gathered(contexts: Tensor, sentence: Tensor, held: Tensor, weights: Tensor) -> Tensor:

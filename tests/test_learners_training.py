@@ -1,0 +1,511 @@
+"""Training on kept contexts: the same seed gives the same bytes, stopped or not; rates fall, losses are watched."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
+
+from stillvec.errors import CallError, StillvecWarning, TrainingError
+from stillvec.learners import LEARNERS, Finished
+from stillvec.learners import training as module
+from stillvec.learners.training import (
+    Checkpoint,
+    Course,
+    RowAdam,
+    TrainedLearner,
+    TrainingStep,
+    Watch,
+    checkpoint_for,
+    kept_counts,
+    read_shard,
+    shards,
+)
+from stillvec.registry import settings_from
+from stillvec.statistics import Statistics
+from stillvec.teachers.fake import tiny_teacher
+from stillvec.vocabulary import Vocabulary
+
+TEXTS = sentences(96)
+SETTINGS: dict[str, dict[str, object]] = {
+    "x2static": {"batch": 4, "shared": 16},
+    "x2static, as in the paper": {"settings": "gupta-jaggi-2021", "batch": 4, "subsample": 0.01},
+    "attentive_skipgram": {"batch": 4, "shared": 16, "dim": 8},
+    "attentive_skipgram, as in the paper": {"settings": "wang-2020", "shortest": 2, "batch": 4, "dim": 8},
+    "context_to_vec": {"batch": 4, "shared": 16, "dim": 8},
+    "context_to_vec, as in the paper": {"settings": "zheng-2022", "batch": 4, "dim": 8},
+}
+Heard = dict[str, Statistics]
+
+
+@pytest.fixture(scope="module")
+def heard() -> Heard:
+    """Contexts with states of words, which serve every method."""
+    teacher = tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
+    vocabulary = counted(TEXTS, keep=["zebra"])
+    return heard_by({"it": LEARNERS["attentive_skipgram"]()}, teacher, vocabulary, TEXTS)["it"]
+
+
+@pytest.fixture(params=[*SETTINGS])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def shards_of_20(monkeypatch: pytest.MonkeyPatch) -> None:
+    """97 sentences are 5 shards, and a checkpoint is written after each."""
+    monkeypatch.setattr(module, "SHARD", 20)
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+
+
+def made(name: str, **settings: object) -> TrainedLearner:
+    kind: Any = LEARNERS[name.partition(",")[0]]
+    learner = settings_from(kind, {**SETTINGS[name], **settings})
+    assert isinstance(learner, TrainedLearner)
+    return learner
+
+
+def trained(
+    learner: TrainedLearner, heard: Heard, place: Path | None = None, *, resume: bool = False
+) -> tuple[Finished, list[TrainingStep]]:
+    steps = learner.steps(heard, place, resume=resume)
+    seen = []
+    while True:
+        try:
+            seen.append(next(steps))
+        except StopIteration as end:
+            return end.value, seen
+
+
+def matrix(learner: TrainedLearner, heard: Heard, *arguments: Any, **named: Any) -> np.ndarray:
+    return np.array(trained(learner, heard, *arguments, **named)[0].vectors.matrix)
+
+
+class Killed(BaseException):
+    """As by a signal: nobody catches it."""
+
+
+def stop_after(checkpoints: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on, a run dies when it has written so many checkpoints."""
+    written = [0]
+    write = Checkpoint.write
+
+    def once_more(self: Checkpoint, *arguments: Any) -> None:
+        write(self, *arguments)
+        written[0] += 1
+        if written[0] == checkpoints:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoint, "write", once_more)
+
+
+def killed(learner: TrainedLearner, heard: Heard, place: Path, after: int, *, resume: bool = False) -> Path:
+    """A run that dies after some shards; gives its checkpoint."""
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(after, patch)
+        with pytest.raises(Killed):
+            trained(learner, heard, place, resume=resume)
+    (checkpoint,) = place.glob("training-*.safetensors")
+    return checkpoint
+
+
+# ---- the same from the same
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name: str, heard: Heard) -> None:
+    one, two, other = (matrix(made(name, seed=seed), heard) for seed in (3, 3, 4))
+    assert one.tobytes() == two.tobytes()
+    assert not np.allclose(one, other, atol=1e-6)
+
+
+def test_training_changes_the_start(name: str, heard: Heard) -> None:
+    assert not np.allclose(matrix(made(name, rate=0.01), heard), matrix(made(name, epochs=0), heard), atol=1e-4)
+
+
+@pytest.mark.usefixtures("shards_of_20")
+@pytest.mark.parametrize("after", [1, 4, 7])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
+    name: str, after: int, heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = made(name, epochs=2, rate=0.01)
+    whole, steps = trained(learner, heard)
+    killed(learner, heard, tmp_path, after)
+    learnt: list[int] = []
+    once = module.learn_shard
+    monkeypatch.setattr(module, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    rest, later = trained(learner, heard, tmp_path, resume=True)
+    assert learnt == [*range(after, 10)], "what was learnt is not learnt again"
+    assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
+    assert rest.notes == whole.notes
+    for key, array in whole.model.items():
+        assert rest.model[key].tobytes() == array.tobytes(), key
+    assert later[-1] == steps[-1]
+    assert later[0].done > steps[0].done
+    assert [*tmp_path.iterdir()] == [], "a checkpoint that has served is removed"
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_a_run_can_be_stopped_twice(heard: Heard, tmp_path: Path) -> None:
+    learner = made("x2static", epochs=2, rate=0.01)
+    killed(learner, heard, tmp_path, 3)
+    killed(learner, heard, tmp_path, 3, resume=True)
+    assert int(load_file(next(tmp_path.iterdir()))["done"]) == 6
+    assert matrix(learner, heard, tmp_path, resume=True).tobytes() == matrix(learner, heard).tobytes()
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_a_run_that_was_stopped_after_the_last_shard_only_finishes(heard: Heard, tmp_path: Path) -> None:
+    learner = made("x2static", rate=0.01)
+    killed(learner, heard, tmp_path, 5)
+    finished, steps = trained(learner, heard, tmp_path, resume=True)
+    assert steps == []
+    assert finished.vectors.matrix.tobytes() == matrix(learner, heard).tobytes()
+    assert "NaN" not in json.dumps(dict(finished.notes))
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_without_resume_a_run_begins_anew(heard: Heard, tmp_path: Path) -> None:
+    learner = made("x2static", rate=0.01)
+    wanted = matrix(learner, heard)
+    checkpoint = killed(learner, heard, tmp_path, 2)
+    held = load_file(checkpoint)
+    save_file({**held, "table": held["table"] + 1}, checkpoint)
+    kept = checkpoint.read_bytes()
+    assert not np.allclose(matrix(learner, heard, tmp_path, resume=True), wanted), "it is what is gone on from"
+    checkpoint.write_bytes(kept)
+    assert matrix(learner, heard, tmp_path).tobytes() == wanted.tobytes()
+    assert not checkpoint.exists()
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_a_checkpoint_of_other_settings_is_left_alone(heard: Heard, tmp_path: Path) -> None:
+    learner = made("x2static", rate=0.01)
+    checkpoint = killed(learner, heard, tmp_path, 2)
+    for other in (made("x2static", rate=0.02), made("x2static", epochs=3), made("attentive_skipgram")):
+        assert matrix(other, heard, tmp_path, resume=True).tobytes() == matrix(other, heard).tobytes()
+    assert [*tmp_path.iterdir()] == [checkpoint]
+
+
+def test_every_setting_has_a_checkpoint_of_its_own(tmp_path: Path) -> None:
+    places = set()
+    settings = {"a": 1, "b": 0.5}
+    for given in (settings, {"a": 2, "b": 0.5}, {"a": 1, "b": 0.25}, {"a": 1, "c": 0.5}, {"b": 0.5, "a": 1}):
+        checkpoint = checkpoint_for(tmp_path, given, resume=True)
+        assert checkpoint is not None
+        places.add(checkpoint.path)
+    assert len(places) == 4
+    assert checkpoint_for(None, settings, resume=True) is None
+
+
+BROKEN: dict[str, tuple[Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], str]] = {
+    "fewer words": (lambda held: {**held, "table": held["table"][1:].contiguous()}, "other settings"),
+    "fewer dimensions": (lambda held: {**held, "mean": held["mean"][:, 1:].contiguous()}, "other settings"),
+    "more": (lambda held: {**held, "more": held["mean"].clone()}, "other settings"),
+    "less": (lambda held: {key: held[key] for key in held if key != "square"}, "other settings"),
+    "how far it was": (lambda held: {key: held[key] for key in held if key != "done"}, "other settings"),
+}
+
+
+@pytest.mark.usefixtures("shards_of_20")
+@pytest.mark.parametrize("case", [*BROKEN, "cut short", "no such format", "nothing"])
+def test_a_checkpoint_that_does_not_fit_is_refused_in_one_sentence(case: str, heard: Heard, tmp_path: Path) -> None:
+    learner = made("x2static")
+    checkpoint = killed(learner, heard, tmp_path, 2)
+    content = checkpoint.read_bytes()
+    broken = {"cut short": content[: len(content) // 2], "no such format": b"mine" * 99, "nothing": b""}
+    if case in BROKEN:
+        save_file(BROKEN[case][0](load_file(checkpoint)), checkpoint)
+    else:
+        checkpoint.write_bytes(broken[case])
+    changed = checkpoint.read_bytes()
+    with pytest.raises(TrainingError, match=BROKEN[case][1] if case in BROKEN else "cannot be read") as told:
+        trained(learner, heard, tmp_path, resume=True)
+    assert str(checkpoint) in str(told.value)
+    assert "remove it to begin anew." in str(told.value)
+    assert checkpoint.read_bytes() == changed
+    assert matrix(learner, heard, tmp_path).tobytes() == matrix(learner, heard).tobytes()
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
+    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def full(*_: object) -> None:
+        tried.append(1)
+        raise module.SafetensorError("Error while serializing: No space left on device")
+
+    learner = made("x2static", rate=0.01)
+    wanted = matrix(learner, heard)
+    monkeypatch.setattr(module, "save_file", full)
+    with pytest.warns(StillvecWarning, match="No checkpoint could be written .*No space left") as told:
+        got = matrix(learner, heard, tmp_path)
+    assert got.tobytes() == wanted.tobytes()
+    assert len(told) == len(tried) == 1
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_checkpoints_are_no_more_frequent_than_is_said(
+    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_EVERY", 3600.0)
+    written: list[object] = []
+    monkeypatch.setattr(module, "save_file", lambda *given: written.append(given))
+    trained(made("x2static", epochs=2), heard, tmp_path)
+    assert written == []
+
+
+# ---- shards
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_every_epoch_has_all_shards_in_an_order_of_its_own(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, list[int]]] = []
+
+    def watched(kept: Statistics, number: int, device: torch.device, order: Any = None) -> Any:
+        shard = read_shard(kept, number, device, order)
+        if order is not None:
+            seen.append((number, shard.words.tolist()))
+        return shard
+
+    monkeypatch.setattr(module, "read_shard", watched)
+    orders = []
+    for seed in (0, 1):
+        seen.clear()
+        trained(made("x2static", epochs=3, seed=seed), heard)
+        orders.append([number for number, _ in seen])
+        assert [sorted(orders[-1][at : at + 5]) for at in (0, 5, 10)] == [[0, 1, 2, 3, 4]] * 3
+        for number in range(5):
+            inside = [words for each, words in seen if each == number]
+            assert len({tuple(words) for words in inside}) > 1, "the sentences of a shard are shuffled anew"
+            assert len({tuple(sorted(words)) for words in inside}) == 1
+    assert orders[0] != orders[1]
+    assert orders[0][:5] != orders[0][5:10] or orders[0][5:10] != orders[0][10:]
+
+
+def laid(lengths: list[int], scale: float = 1.0) -> Statistics:
+    """Sentence s has the context s, and its words are 100 s, 100 s + 1, …, with states alike."""
+    words = np.array([100 * s + n for s, length in enumerate(lengths) for n in range(length)], np.int32)
+    arrays = {
+        "kept:words": words,
+        "kept:lengths": np.array(lengths, np.int32),
+        "kept:contexts": np.repeat(np.arange(len(lengths), dtype=np.float16)[:, None], 3, 1),
+        "kept:states": np.repeat(words.astype(np.float16)[:, None] / 128, 3, 1),
+        "kept:scale": np.array(scale),
+    }
+    return Statistics(Vocabulary([str(n) for n in range(2000)]), arrays)
+
+
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHARD", 4)
+    lengths = [2, 5, 1, 3, 7, 1, 4, 2, 6]
+    kept = laid(lengths, scale)
+    device = torch.device("cpu")
+    seen = []
+    for number in range(3):
+        shard = read_shard(kept, number, device, np.random.default_rng(number) if shuffled else None)
+        assert shard.states is not None
+        first = 0
+        for length, context in zip(shard.lengths.tolist(), shard.contexts, strict=True):
+            sentence = int(context[0] / scale)
+            seen.append(sentence)
+            assert length == lengths[sentence]
+            assert shard.words[first : first + length].tolist() == [100 * sentence + n for n in range(length)]
+            wanted = shard.words[first : first + length, None].half() / 128 * scale
+            assert torch.equal(shard.states[first : first + length].float(), wanted.float().expand(-1, 3))
+            first += length
+        assert first == len(shard.words)
+    assert sorted(seen) == [*range(9)]
+    assert (seen == sorted(seen)) is not shuffled
+    assert [len(shard.lengths) for shard in shards(kept, device)] == [4, 4, 1]
+
+
+def test_counts_are_those_of_the_contexts(heard: Heard) -> None:
+    kept = heard["contexts"]
+    wanted = [sum(row == word for word in kept["kept:words"]) for row in range(len(kept.vocabulary))]
+    assert kept_counts(kept).tolist() == wanted
+    assert wanted[kept.vocabulary.index["zebra"]] == 1, "read alone"
+
+
+# ---- the rate
+
+
+def test_the_rate_falls_in_a_line_to_a_hundredth_or_stays() -> None:
+    falls, stays = Course(rate=0.5), Course(rate=0.5, decay="constant")
+    assert [falls.rate_at(share) for share in (0.0, 0.25, 0.5, 0.98)] == pytest.approx([0.5, 0.375, 0.25, 0.01])
+    assert [falls.rate_at(share) for share in (0.99, 0.995, 1.0)] == pytest.approx([0.005] * 3)
+    assert [stays.rate_at(share) for share in (0.0, 0.5, 1.0)] == [0.5] * 3
+
+
+@pytest.mark.usefixtures("shards_of_20")
+@pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
+def test_the_rates_of_a_run_are_those_of_its_course(method: str, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[float] = []
+    step = RowAdam.update
+
+    def watched(self: RowAdam, rows: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        used.append(rate)
+        step(self, rows, gradient, rate)
+
+    monkeypatch.setattr(RowAdam, "update", watched)
+    trained(made(method, epochs=2, rate=0.01, subsample=1.0), heard)
+    # each epoch has 97 sentences in 5 shards: four of 20 in 5 batches, and one of 17 in 5, which may come anywhere
+    assert len(used) == 50
+    assert used[0] == pytest.approx(0.01)
+    assert used == sorted(used, reverse=True)
+    assert used[::5] == pytest.approx([0.01 * (1 - n / 10) for n in range(10)])
+    used.clear()
+    trained(made(method, epochs=2, rate=0.01, decay="constant"), heard)
+    assert set(used) == {0.01}
+
+
+# ---- the loss
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_the_loss_falls_and_progress_is_told(name: str, heard: Heard) -> None:
+    rate = 0.5 if "wang" in str(SETTINGS[name].get("settings")) else 0.02
+    shared = 0 if "paper" in name else 64
+    learner = made(name, epochs=12, rate=rate, start="random", subsample=1.0, shared=shared)
+    finished, steps = trained(learner, heard)
+    first, last = (np.mean([step.loss for step in some]) for some in (steps[:5], steps[-5:]))
+    assert last < 0.97 * first
+    assert finished.notes["loss"] == steps[-1].loss
+    assert {step.total for step in steps} == {12 * 97}
+    done = [step.done for step in steps]
+    assert done == sorted(done)
+    assert done[-1] == 12 * 97
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_divergence_is_told_at_once_and_leaves_no_checkpoint(name: str, heard: Heard, tmp_path: Path) -> None:
+    learner = made(name, epochs=50, rate=1e4)
+    learnt: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        once = module.learn_shard
+        patch.setattr(module, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+        with pytest.raises(
+            TrainingError, match=r"diverged: .* at a rate of 10000; give a lower one \(rate=1000\)"
+        ) as told:
+            trained(learner, heard, tmp_path)
+    assert "\n" not in str(told.value)
+    assert len(learnt) <= 2, "of 250 shards"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_divergence_in_the_first_shard_is_seen(name: str, heard: Heard) -> None:
+    """Its first loss must not be one that is spoilt already."""
+    with pytest.raises(TrainingError, match="diverged"):
+        trained(made(name, rate=1e4), heard)
+
+
+def test_vectors_that_are_no_numbers_are_not_given(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A last step that leads beyond all numbers: no loss has seen it."""
+    learner = made("x2static", batch=1000)
+    assert len(trained(learner, heard)[1]) == 1
+    monkeypatch.setattr(RowAdam, "update", lambda self, rows, gradient, rate: self.table.fill_(math.inf))
+    with pytest.raises(TrainingError, match="diverged"):
+        trained(learner, heard)
+
+
+def losses(*values: float) -> Iterator[float]:
+    watch = Watch(Course(rate=0.1))
+    for value in values:
+        watch.add(torch.tensor(value * 5), 5)
+        watch.look()
+        yield watch.loss
+
+
+def test_a_loss_that_wavers_is_no_divergence() -> None:
+    assert [*losses(2.0, 1.0, 4.0, 6.9, 0.5)] == pytest.approx([2.0, 1.0, 4.0, 6.9, 0.5])
+    for last in (7.1, math.nan, math.inf):
+        with pytest.raises(TrainingError, match=r"from 2 to (7\.1|nan|inf) at a rate of 0\.1; .*rate=0\.01"):
+            [*losses(2.0, last)]
+
+
+def test_a_look_is_the_mean_since_the_last(heard: Heard) -> None:
+    watch = Watch(Course())
+    watch.look()
+    assert math.isnan(watch.loss)
+    watch.add(torch.tensor(6.0), 2)
+    watch.add(torch.tensor(2.0), 2)
+    watch.look()
+    assert watch.loss == 2.0
+    watch.add(torch.tensor(3.0), 3)
+    watch.look()
+    assert watch.loss == 1.0
+
+
+# ---- edges
+
+
+def test_without_an_epoch_the_start_is_the_result(name: str, heard: Heard, tmp_path: Path) -> None:
+    finished, steps = trained(made(name, epochs=0), heard, tmp_path)
+    assert steps == []
+    assert np.isfinite(finished.vectors.matrix).all()
+    assert "NaN" not in json.dumps(dict(finished.notes))
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_contexts_of_unknown_words_only_can_be_trained_on(name: str) -> None:
+    kept = laid([3, 2])
+    kept = replace(kept, arrays={**kept.arrays, "kept:words": np.full(5, -1, np.int32)})
+    assert np.isfinite(matrix(made(name), {"contexts": kept})).all()
+
+
+WRONG: dict[str, tuple[str, dict[str, object], str]] = {
+    "context": ("x2static", {"context": "page"}, "'page'"),
+    "start": ("x2static", {"start": "foo"}, "'foo'"),
+    "start of windows": ("attentive_skipgram", {"start": "zero"}, "'zero'"),
+    "pool": ("context_to_vec", {"pool": "foo"}, "'foo'"),
+    "squash": ("context_to_vec", {"squash": "relu"}, "'relu'"),
+    "optimizer": ("attentive_skipgram", {"optimizer": "rmsprop"}, "'rmsprop'"),
+    "decay": ("x2static", {"decay": "cosine"}, "'cosine'"),
+    "settings": ("x2static", {"settings": "nobody"}, "gupta-jaggi-2021"),
+    "settings of another": ("context_to_vec", {"settings": "wang-2020"}, "zheng-2022"),
+    "rate": ("x2static", {"rate": "0"}, "rate"),
+    "rate that is none": ("x2static", {"rate": "nan"}, "rate"),
+    "rate without end": ("attentive_skipgram", {"rate": "inf"}, "rate"),
+    "epochs": ("x2static", {"epochs": "-1"}, "epochs"),
+    "seed": ("x2static", {"seed": "-1"}, "seed"),
+    "batch": ("x2static", {"batch": "0"}, "batch"),
+    "negatives": ("x2static", {"negatives": "0"}, "negatives"),
+    "negatives of windows": ("attentive_skipgram", {"negatives": "0"}, "negatives"),
+    "window": ("attentive_skipgram", {"window": "0"}, "window"),
+    "shared": ("attentive_skipgram", {"shared": "-1"}, "shared"),
+    "subsampling": ("context_to_vec", {"subsample": "-1"}, "subsample"),
+    "clip": ("attentive_skipgram", {"clip": "-1"}, "clip"),
+    "ridge": ("x2static", {"ridge": "-1"}, "ridge"),
+    "ridge of windows": ("context_to_vec", {"ridge": "-0.1"}, "ridge"),
+    "epochs in the stream": ("attentive_skipgram", {"stream": "true", "epochs": "2"}, "stream"),
+    "no epoch in the stream": ("x2static", {"stream": "true", "epochs": "0"}, "stream"),
+}
+
+
+@pytest.mark.parametrize("case", [*WRONG])
+def test_a_setting_that_makes_no_sense_is_refused_in_one_sentence(case: str) -> None:
+    method, given, named = WRONG[case]
+    kind: Any = LEARNERS[method]
+    with pytest.raises(CallError) as told:
+        settings_from(kind, given).parts()
+    assert named in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_a_papers_settings_give_way_to_what_is_given() -> None:
+    kind: Any = LEARNERS["x2static"]
+    learner = settings_from(kind, {"settings": "gupta-jaggi-2021", "batch": "64"})
+    assert (learner.batch, learner.shared, learner.whiten, learner.start) == (64, 0, False, "random")

@@ -1,0 +1,569 @@
+"""Methods that train, from the command line: stores that are used again, stops that can be gone on from, the stream."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_corpus import likeness, sentences
+
+from stillvec.cli import main
+from stillvec.encoding import Contexts
+from stillvec.errors import StillvecError
+from stillvec.formats import load, read_manifest
+from stillvec.learners import training
+from stillvec.pipeline import distill
+from stillvec.pipeline.distilling import default_store
+from stillvec.teachers import Teacher
+from stillvec.teachers.fake import write_tiny_model
+
+TEXTS = sentences(96)
+METHODS = ["x2static", "attentive_skipgram", "context_to_vec"]
+Distil = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("training")
+    write_tiny_model(folder / "teacher", "bert")
+    write_tiny_model(folder / "other-teacher", "bert", seed=1)
+    texts = {"lines": TEXTS, "other": [*TEXTS[1:], TEXTS[0]]}
+    texts["paragraphs"] = [" ".join(TEXTS[at : at + 4]) for at in range(0, 96, 4)]
+    for name, lines in texts.items():
+        (folder / f"{name}.txt").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """Where $STILLVEC_CACHE points to in every test."""
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def arguments(room: Path, out: Path, method: str, *more: object, corpus: str = "lines") -> list[str]:
+    given = ["distill", room / f"{corpus}.txt", "--teacher", room / "teacher", "--out", out, "--min-count", "1"]
+    return [*map(str, given), "--method", method, *map(str, more)]
+
+
+@pytest.fixture
+def distil(room: Path, out: Path) -> Distil:
+    def call(method: str, *more: object, to: Path = out, corpus: str = "lines") -> int:
+        return main(arguments(room, to, method, "--quiet", *more, corpus=corpus))
+
+    return call
+
+
+def stores(folder: Path) -> list[str]:
+    """Whole ones; what is not whole begins with a dot."""
+    return sorted(path.name for path in folder.iterdir() if path.name[0] != ".") if folder.exists() else []
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.rglob(".*")) if folder.exists() else []
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
+    told = capsys.readouterr().err
+    assert code == 1, told
+    assert told.startswith("stillvec: "), told
+    assert told.count("\n") == 1, told
+    assert told.endswith((".\n", "?\n", ")\n")), told
+    return told
+
+
+@pytest.fixture
+def nobody_reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def fail(*_: object) -> None:
+        raise AssertionError("the teacher was asked")
+
+    return lambda: monkeypatch.setattr(Teacher, "states", fail)
+
+
+# ---- the store is used again
+
+
+@pytest.mark.parametrize("method", [*METHODS, "x2static:context=paragraph"])
+def test_a_second_run_with_other_settings_does_not_ask_the_teacher(
+    method: str, distil: Distil, cache: Path, out: Path, nobody_reads: Callable[[], None], capsys: Any
+) -> None:
+    assert distil(method, corpus="paragraphs") == 0
+    assert "The teacher read " in capsys.readouterr().out
+    assert read_manifest(out)["read"]["pieces"] > 0
+    first = load(out)
+    (name,) = stores(cache)
+    nobody_reads()
+    comma = "," if ":" in method else ":"
+    assert distil(f"{method}{comma}rate=0.05,epochs=3", corpus="paragraphs") == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[-1] == "The teacher was not asked: its contexts were kept by an earlier run."
+    assert read_manifest(out)["read"]["pieces"] == 0
+    assert not np.allclose(load(out).matrix, first.matrix, atol=1e-3)
+    assert distil(method, corpus="paragraphs") == 0
+    assert load(out).matrix.tobytes() == first.matrix.tobytes(), "from the store it is the same"
+    assert stores(cache) == [name]
+    assert leftovers(cache) == []
+
+
+def test_methods_share_what_they_can(
+    distil: Distil, cache: Path, out: Path, nobody_reads: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    states = Teacher.states
+    with monkeypatch.context() as patch:
+        patch.setattr(Teacher, "states", lambda self, ids, *rest: (asked.append(len(ids)), states(self, ids, *rest))[1])
+        assert distil("x2static,x2static:epochs=2,attentive_skipgram,context_to_vec,aggregate") == 0
+    assert sum(asked) == 96, "every sentence once"
+    assert len(stores(cache)) == 2, "without the states of words, and with them"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "aggregate", "attentive_skipgram", "context_to_vec", "x2static", "x2static-2",
+    ]  # fmt: skip
+    nobody_reads()
+    for method in METHODS:
+        assert distil(method, to=out.with_name("alone")) == 0
+        alone, together = load(out.with_name("alone")), load(out / method)
+        assert alone.matrix.tobytes() == together.matrix.tobytes(), method
+
+
+def test_who_has_no_store_still_hears(distil: Distil, out: Path) -> None:
+    """The pass goes on for others where the contexts of one are kept already."""
+    assert distil("x2static") == 0
+    first = load(out).matrix.tobytes()
+    shutil.rmtree(out)
+    assert distil("x2static,aggregate") == 0
+    assert read_manifest(out / "aggregate")["read"]["sentences"] == 96
+    assert load(out / "x2static").matrix.tobytes() == first
+    assert distil("aggregate", to=out.with_name("plain")) == 0
+    assert load(out / "aggregate").matrix.tobytes() == load(out.with_name("plain")).matrix.tobytes()
+
+
+OTHER: dict[str, list[str]] = {
+    "a layer": ["--layer", "1"],
+    "a vocabulary": ["--max-words", "40"],
+    "capitals": ["--cased"],
+    "a seed": ["--seed", "1"],
+    "contexts": ["--contexts", "4"],
+    "all contexts": ["--contexts", "all"],
+    "a precision": ["--precision", "bf16"],
+}
+
+
+def test_what_the_contexts_depend_on_has_a_store_of_its_own(
+    distil: Distil, cache: Path, room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert distil("x2static") == 0
+    count = 1
+    calls = [(["x2static", *given], "lines") for given in OTHER.values()]
+    calls += [(["x2static"], "other"), (["x2static", "--teacher", str(room / "other-teacher")], "lines")]
+    for call, corpus in calls:
+        capsys.readouterr()
+        assert distil(*call, corpus=corpus) == 0
+        count += 1
+        assert "The teacher read" in capsys.readouterr().out, call
+        assert len(stores(cache)) == count, call
+    assert distil("x2static", "--contexts", "all", "--seed", "5") == 0
+    assert len(stores(cache)) == count, "where all is read, there is nothing to choose by a seed"
+
+
+def test_where_everything_is_read_a_seed_only_trains_otherwise(distil: Distil, out: Path) -> None:
+    made = []
+    for seed in (0, 1):
+        assert distil("x2static", "--contexts", "all", "--seed", seed) == 0
+        made.append(load(out).matrix)
+    assert not np.array_equal(*made)
+
+
+def test_the_same_text_elsewhere_is_the_same_corpus(
+    distil: Distil, room: Path, cache: Path, tmp_path: Path, nobody_reads: Callable[[], None]
+) -> None:
+    assert distil("x2static") == 0
+    shutil.copy(room / "lines.txt", tmp_path / "copy.txt")
+    nobody_reads()
+    again = arguments(room, tmp_path / "copied", "x2static", "--quiet")
+    again[1] = str(tmp_path / "copy.txt")
+    assert main(again) == 0
+    assert len(stores(cache)) == 1
+
+
+# ---- where it lies
+
+
+def test_the_store_lies_where_it_is_told(distil: Distil, cache: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    assert distil("x2static", "--store", tmp_path / "deep" / "mine") == 0
+    assert len(stores(tmp_path / "deep" / "mine")) == 1
+    assert not cache.exists()
+    monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "another"))
+    assert distil("x2static") == 0
+    assert stores(tmp_path / "another") == stores(tmp_path / "deep" / "mine")
+
+
+def test_without_a_word_it_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("STILLVEC_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_store() == tmp_path / "xdg" / "stillvec"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert default_store() == tmp_path / "home" / ".cache" / "stillvec"
+
+
+def test_in_python_too(room: Path, tmp_path: Path, nobody_reads: Callable[[], None]) -> None:
+    given = {"teacher": str(room / "teacher"), "method": "x2static", "min_count": 1, "store": tmp_path / "mine"}
+    seen: list[str] = []
+    first = distill(room / "lines.txt", progress=lambda step: seen.append(step.stage), **given)
+    assert any(stage.startswith("contexts will take about 0.00 GB in ") for stage in seen)
+    assert len(stores(tmp_path / "mine")) == 1
+    nobody_reads()
+    again = distill(room / "lines.txt", resume=True, **given)
+    assert not isinstance(first, dict)
+    assert not isinstance(again, dict)
+    assert first.matrix.tobytes() == again.matrix.tobytes()
+
+
+def test_methods_that_do_not_train_keep_no_contexts(distil: Distil, cache: Path) -> None:
+    assert distil("auto,aggregate,token_table") == 0
+    assert not cache.exists()
+
+
+def test_a_store_that_is_damaged_is_refused_in_one_line(distil: Distil, cache: Path, capsys: Any) -> None:
+    assert distil("x2static") == 0
+    (name,) = stores(cache)
+    file = cache / name / "contexts.f16"
+    file.write_bytes(file.read_bytes()[:-100])
+    assert f"remove {cache / name}" in refused(capsys, distil("x2static"))
+    (cache / name / "store.json").write_text("[]", "utf-8")
+    assert "not a store of contexts; remove it" in refused(capsys, distil("x2static"))
+    shutil.rmtree(cache / name)
+    assert distil("x2static") == 0
+    assert Contexts.open(cache / name).contexts.shape == (96, 16)
+
+
+def test_too_small_a_disk_is_refused_before_the_teacher_reads(
+    distil: Distil,
+    cache: Path,
+    out: Path,
+    nobody_reads: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, used=0, free=5 * 10**7))
+    nobody_reads()
+    told = refused(capsys, distil("attentive_skipgram"))
+    assert "need about 0.0 GB" in told
+    assert "0.1 GB are free" in told
+    assert "--store" in told
+    assert not cache.exists()
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("where", ["the pass", "the training"])
+def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
+    where: str, distil: Distil, cache: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if where == "the pass":
+            patch.setattr(Teacher, "states", stop)
+        else:
+            patch.setattr(training, "learn_shard", stop)
+        assert "stopped" in refused(capsys, distil("x2static"))
+    assert len(stores(cache)) == (where == "the training"), "what was kept serves the next run"
+    assert leftovers(cache) == []
+    assert not out.exists()
+    assert distil("x2static") == 0
+
+
+# ---- a run that is killed
+
+KILLED = """
+import sys, time
+from stillvec.learners import training
+from stillvec.learners.training import Checkpoint
+from stillvec.teachers import Teacher
+from stillvec.encoding import preparing
+from stillvec.cli import main
+
+def here():
+    print("here", flush=True)
+    time.sleep(600)
+
+def patch(owner, name, after):
+    seen, done = [], getattr(owner, name)
+    def watched(*given):
+        found = done(*given)
+        seen.append(1)
+        if len(seen) == after:
+            here()
+        return found
+    setattr(owner, name, watched)
+
+training.SHARD, training._EVERY = 20, 0.0
+preparing.Load.for_device = classmethod(lambda cls, device: cls(128, 16))
+if sys.argv[1] == "pass":
+    patch(Teacher, "states", 5)
+elif sys.argv[1] == "training":
+    patch(Checkpoint, "write", 3)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def kill_in(where: str, call: list[str]) -> None:
+    """Run in a process of its own, and end it with kill -9 when it is in the midst of it."""
+    script = [sys.executable, "-c", textwrap.dedent(KILLED), where, *call]
+    running = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    try:
+        line = running.stdout.readline()
+        running.send_signal(signal.SIGKILL)
+    finally:
+        running.kill()
+        _, told = running.communicate()
+    assert line == "here\n", told
+    assert running.returncode == -signal.SIGKILL
+
+
+def test_a_run_killed_in_the_pass_leaves_no_store_and_the_next_one_sweeps(
+    distil: Distil, room: Path, cache: Path, out: Path
+) -> None:
+    kill_in("pass", arguments(room, out, "attentive_skipgram", "--quiet"))
+    assert stores(cache) == []
+    parts = [path for path in cache.iterdir() if path.is_dir()]
+    assert len(parts) == 1
+    assert not (parts[0] / "store.json").exists()
+    assert not out.exists()
+    assert distil("x2static") == 0, "another store sweeps as well"
+    assert leftovers(cache) == []
+    assert distil("attentive_skipgram") == 0
+    assert len(stores(cache)) == 2
+    assert read_manifest(out)["read"]["sentences"] == 96
+
+
+def test_a_run_killed_in_training_is_gone_on_with(
+    distil: Distil, room: Path, cache: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = "context_to_vec:epochs=2,batch=4,dim=8"
+    kill_in("training", arguments(room, out, method, "--quiet"))
+    (name,) = stores(cache)
+    (checkpoint,) = (cache / name).glob("training-*.safetensors")
+    kept = checkpoint.read_bytes()
+    monkeypatch.setattr(training, "SHARD", 20)
+    learnt: list[int] = []
+    once = training.learn_shard
+    monkeypatch.setattr(training, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    assert distil(method, "--resume", to=out.with_name("resumed")) == 0
+    assert learnt == [*range(3, 10)]
+    assert read_manifest(out.with_name("resumed"))["read"]["pieces"] == 0
+    assert not checkpoint.exists()
+    learnt.clear()
+    checkpoint.write_bytes(kept)
+    assert distil(method) == 0
+    assert learnt == [*range(10)], "without --resume, from the beginning"
+    assert not checkpoint.exists()
+    for file in ("vectors.safetensors", "model.safetensors"):
+        assert (out / file).read_bytes() == (out.with_name("resumed") / file).read_bytes(), file
+    assert read_manifest(out)["notes"] == read_manifest(out.with_name("resumed"))["notes"]
+    checkpoint.write_bytes(kept[:-10])
+    with pytest.raises(StillvecError, match="cannot be read; remove it to begin anew"):
+        distill(
+            room / "lines.txt", teacher=str(room / "teacher"), method=method, min_count=1, resume=True,
+        )  # fmt: skip
+
+
+# ---- in the stream
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_in_the_stream_no_store_is_written_and_the_result_is_alike(
+    method: str, distil: Distil, cache: Path, out: Path, tmp_path: Path
+) -> None:
+    settings = "batch=8,directions=0"
+    assert distil(f"{method}:{settings},stream=true") == 0
+    assert not cache.exists()
+    assert distil(f"{method}:{settings},stream=true", to=tmp_path / "again") == 0
+    assert distil(f"{method}:{settings}", to=tmp_path / "kept") == 0
+    assert distil(f"{method}:{settings},epochs=0", to=tmp_path / "start") == 0
+    stream, again, kept, start = (
+        load(folder) for folder in (out, tmp_path / "again", tmp_path / "kept", tmp_path / "start")
+    )
+    assert stream.words == kept.words
+    assert stream.matrix.tobytes() == again.matrix.tobytes()
+    assert not np.allclose(stream.matrix, start.matrix, atol=1e-4), "it has learnt"
+    ours, theirs = (likeness(np.array(each.matrix)).ravel() for each in (stream, kept))
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.98
+    assert read_manifest(out)["notes"].keys() == read_manifest(tmp_path / "kept")["notes"].keys() == {"loss"}
+    one, two = (read_manifest(folder)["notes"]["loss"] for folder in (out, tmp_path / "kept"))
+    assert one == pytest.approx(two, rel=0.2)
+    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in (tmp_path / "kept").iterdir())
+
+
+def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways: list[tuple[float, float]] = []
+    once = training.learn_shard
+
+    def watched(model: Any, shard: Any, course: Any, number: int, begun: float, ended: float, watch: Any) -> Any:
+        assert number == len(ways)
+        ways.append((begun, ended))
+        return once(model, shard, course, number, begun, ended, watch)
+
+    monkeypatch.setattr(training, "learn_shard", watched)
+    monkeypatch.setattr(training, "SHARD", 20)
+    monkeypatch.setattr("stillvec.encoding.preparing.Load.for_device", classmethod(lambda cls, device: cls(128, 16)))
+    assert distil("x2static:stream=true", "--max-words", "40", "--contexts", "all") == 0
+    assert len(ways) >= 4
+    assert ways[0][0] == 0.0
+    assert [begun for begun, _ in ways[1:]] == [ended for _, ended in ways[:-1]]
+    assert ways[-1][1] == pytest.approx(1.0), "unknown words do not make the way shorter"
+
+
+def test_the_stream_serves_many_in_one_pass(distil: Distil, cache: Path, out: Path) -> None:
+    assert distil("x2static:stream=true,attentive_skipgram:stream=true,x2static,aggregate") == 0
+    assert len(stores(cache)) == 1
+    for method in ("x2static:stream=true", "attentive_skipgram:stream=true", "aggregate"):
+        assert distil(method, to=out.with_name("alone")) == 0
+        alone = load(out.with_name("alone")).matrix
+        assert load(out / method.partition(":")[0]).matrix.tobytes() == alone.tobytes(), method
+    assert read_manifest(out / "x2static-3")["settings"]["stream"] is False
+
+
+def test_paragraphs_can_be_streamed(distil: Distil, cache: Path, out: Path, tmp_path: Path) -> None:
+    settings = "x2static:context=paragraph,directions=0,batch=8"
+    assert distil(f"{settings},stream=true", corpus="paragraphs") == 0
+    assert not cache.exists()
+    assert distil(settings, corpus="paragraphs", to=tmp_path / "kept") == 0
+    ours, theirs = (likeness(np.array(load(each).matrix)).ravel() for each in (out, tmp_path / "kept"))
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.98
+    assert distil("x2static:directions=0,batch=8", corpus="paragraphs", to=tmp_path / "sentences") == 0
+    assert not np.allclose(load(tmp_path / "sentences").matrix, load(tmp_path / "kept").matrix, atol=1e-2)
+
+
+def test_divergence_in_the_stream_is_one_line(distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "diverged" in refused(capsys, distil("x2static:stream=true,batch=4,rate=1e4"))
+    assert not out.exists()
+
+
+# ---- what is told, and what is refused
+
+
+def test_progress_shows_the_loss(room: Path, out: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(room, out, "x2static:epochs=3")) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (room_line,) = [line for line in lines if line.startswith("contexts will take")]
+    assert room_line == f"contexts will take about 0.00 GB in {cache}"
+    (told,) = [line for line in lines if line.startswith("training x2static")]
+    loss = float(told.rpartition("loss ")[2].partition(",")[0])
+    assert told.startswith("training x2static: 96 of 288 sentences")
+    assert 0 < loss < 20
+    assert read_manifest(out)["notes"]["loss"] == pytest.approx(loss, rel=0.5)
+
+
+def test_divergence_ends_with_1_and_one_line(distil: Distil, cache: Path, out: Path, capsys: Any) -> None:
+    told = refused(capsys, distil("attentive_skipgram:rate=1e4,batch=4,epochs=9"))
+    assert "diverged" in told
+    assert "rate=1000" in told
+    assert not out.exists()
+    assert leftovers(cache) == []
+    assert distil("attentive_skipgram:batch=4") == 0
+
+
+def test_without_an_epoch_the_manifest_is_json(distil: Distil, out: Path) -> None:
+    assert distil("x2static:epochs=0") == 0
+    text = (out / "manifest.json").read_text("utf-8")
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert json.loads(text, parse_constant=refuse)["notes"] == {}
+
+
+@pytest.mark.parametrize("method", ["x2static", "x2static:stream=true", "attentive_skipgram"])
+def test_what_was_trained_does_not_merge_and_says_so(
+    method: str, distil: Distil, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert distil(method) == 0
+    assert distil(method, corpus="other", to=tmp_path / "two") == 0
+    capsys.readouterr()
+    code = main(["merge", str(out), str(tmp_path / "two"), "--out", str(tmp_path / "merged")])
+    assert "its method keeps no sums" in refused(capsys, code)
+    for other in (method, "aggregate"):
+        told = refused(capsys, distil(other, "--add-to", out, to=tmp_path / "added", corpus="other"))
+        assert "cannot be merged or added to" in told
+    assert not (tmp_path / "merged").exists()
+    assert not (tmp_path / "added").exists()
+
+
+WRONG = {
+    "x2static:context=page": "'page'",
+    "x2static:start=foo": "closed, zero or random",
+    "attentive_skipgram:pool=foo": "attention, mean, sum, each",
+    "context_to_vec:decay=foo": "'linear'",
+    "x2static:settings=nobody": "known are gupta-jaggi-2021",
+    "attentive_skipgram:settings=wang2020": "did you mean 'wang-2020'",
+    "x2static:stream=true,epochs=2": "leave stream out",
+    "x2static:rate=fast": "a number",
+    "x2static:epochs=1.5": "a whole number",
+    "x2static:stream=perhaps": "true or false",
+    "x2static:layer=9": "0 (input) to 2 (last)",
+    "x2static:seed=-1": "seed",
+    "x2static:settings=gupta-jaggi-2021,context=paragraph": "No paragraph of the corpus has 3 sentences",
+    "x2static:settings=gupta-jaggi-2021,context=paragraph,stream=true": "No paragraph of the corpus has 3 sentences",
+}
+
+
+@pytest.mark.parametrize("method", [*WRONG])
+def test_a_setting_that_makes_no_sense_is_one_line(
+    method: str, distil: Distil, cache: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert WRONG[method] in refused(capsys, distil(method))
+    assert not out.exists()
+    assert stores(cache) == []
+    assert leftovers(cache) == []
+
+
+def test_a_negative_seed_is_one_line(distil: Distil, capsys: pytest.CaptureFixture[str]) -> None:
+    for method in ("x2static", "aggregate"):
+        assert "seed" in refused(capsys, distil(method, "--seed", "-1"))
+
+
+def test_a_store_that_is_a_file_is_one_line(distil: Distil, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").write_text("mine", "utf-8")
+    assert "is a file" in refused(capsys, distil("x2static", "--store", tmp_path / "mine"))
+    assert "is a file" in refused(capsys, distil("x2static", "--store", tmp_path / "mine" / "deep"))
+    assert (tmp_path / "mine").read_text("utf-8") == "mine"
+
+
+def test_without_a_corpus_nothing_is_kept_on_disk(room: Path, cache: Path, out: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("house\nsea\ndog\n", "utf-8")
+    call = ["distill", "--keep", tmp_path / "words.txt", "--teacher", room / "teacher", "--out", out, "--quiet"]
+    for method in ("x2static", "x2static:settings=gupta-jaggi-2021,context=paragraph", "context_to_vec"):
+        assert main([*map(str, call), "--method", method]) == 0
+        assert np.isfinite(load(out).matrix).all()
+    assert not cache.exists()
+
+
+def test_the_papers_settings_are_in_the_manifest(distil: Distil, out: Path) -> None:
+    assert distil("x2static:settings=gupta-jaggi-2021,batch=16", "--layer", "1", "--seed", "4") == 0
+    told = read_manifest(out)["settings"]
+    wanted = {"settings": "gupta-jaggi-2021", "batch": 16, "shared": 0, "whiten": False, "layer": "1", "seed": 4}
+    assert told | wanted == told
+
+
+def test_dimensions_are_as_asked(distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for method in METHODS:
+        assert distil(method, "--dim", "5") == 0
+        assert load(out).dim == 5
+    assert "16 dimensions" in refused(capsys, distil("x2static", "--dim", "17"))

@@ -222,18 +222,19 @@ def test_rows_that_no_window_and_no_negative_has_stay_where_they_are(shared: int
 
 def test_a_batch_without_a_centre_changes_nothing_and_is_not_told() -> None:
     model = a_model(form_of(optimizer="adam", shortest=10))
+    model.table.update(torch.arange(WORDS), torch.ones_like(model.table.table), 0.1)
     before = model.table.table.clone()
     assert [*model.learn(a_shard(), random(), Course(rate=0.1), 0.0, 0.0)] == []
     assert torch.equal(model.table.table, before)
 
 
 def test_words_around_a_centre_are_left_out_by_their_share() -> None:
-    """Word 0 is nearly all of the text; with t small, few centres have a word around them."""
-    words = torch.zeros(4000, dtype=torch.int64)
-    shard = Shard(words, torch.full((2000,), 2), torch.zeros(2000, WIDTH), torch.zeros(4000, WIDTH))
-    model = WindowTable(form_of(own=False, subsample=0.01, batch=500), torch.tensor([4000, 1]), list, WIDTH, CPU)
+    """Word 0 is nearly always left out, word 1 never: a centre lives by its neighbours, not by itself."""
+    words = torch.tensor([0, 1, 1, 0, 0] * 2000)
+    shard = Shard(words, torch.tensor([3, 2] * 2000), torch.zeros(4000, WIDTH), torch.zeros(len(words), WIDTH))
+    model = WindowTable(form_of(own=False, subsample=0.01, batch=500), torch.tensor([9999, 1]), list, WIDTH, CPU)
     centres = sum(count for _, count, _ in model.learn(shard, random(), Course(), 0.0, 1.0))
-    assert centres == pytest.approx(4000 * (0.1 + 0.01), rel=0.1)
+    assert centres == pytest.approx(2000 * 3 + 4000 * (0.1 + 0.01), rel=0.01)
 
 
 @pytest.mark.parametrize(("size", "step"), [(50.0, 5.0), (3.0, 3.0)])

@@ -377,12 +377,14 @@ class RowAdam:
         """One step on `rows`, which differ."""
         self.steps += 1
         count, (first, second) = int(self.steps), self.betas
-        mean = self.mean[rows].lerp_(gradient, 1 - first)
-        square = self.square[rows].mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        self.mean[rows] = mean
-        self.square[rows] = square
         size = rate * math.sqrt(1 - second**count) / (1 - first**count)
-        self.table.index_add_(0, rows, mean.div_(square.sqrt_().add_(1e-8)), alpha=-size)
+        step = max(1, len(rows)) if rows.is_cuda else 1024  # what a cache holds
+        for some, slope in zip(torch.split(rows, step), torch.split(gradient, step), strict=True):
+            mean = self.mean.index_select(0, some).lerp_(slope, 1 - first)
+            square = self.square.index_select(0, some).mul_(second).addcmul_(slope, slope, value=1 - second)
+            self.mean.index_copy_(0, some, mean)
+            self.square.index_copy_(0, some, square)
+            self.table.index_add_(0, some, mean.div_(square.sqrt_().add_(1e-8)), alpha=-size)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"table": self.table, "mean": self.mean, "square": self.square, "steps": self.steps}

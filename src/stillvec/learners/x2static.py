@@ -180,7 +180,7 @@ def _products(table: Tensor, rows: Tensor, contexts: Tensor, sentence: Tensor) -
     step = max(1, len(rows)) if table.is_cuda else 1024
     found = [
         torch.linalg.vecdot(table.index_select(0, some), contexts.index_select(0, here))
-        for some, here in zip(rows.split(step), sentence.split(step), strict=True)
+        for some, here in zip(torch.split(rows, step), torch.split(sentence, step), strict=True)
     ]
     return torch.cat(found)
 

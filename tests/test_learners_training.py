@@ -131,6 +131,34 @@ def test_training_changes_the_start(name: str, heard: Heard) -> None:
     assert not np.allclose(matrix(made(name, rate=0.01), heard), matrix(made(name, epochs=0), heard), atol=1e-4)
 
 
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("four_threads")
+@pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
+@pytest.mark.parametrize("shared", [512, 0])
+def test_threads_do_not_change_the_bytes(method: str, shared: int) -> None:
+    """Sums that several threads add to in any order would."""
+    random = np.random.default_rng(0)
+    lengths = random.integers(2, 30, 400)
+    arrays = {
+        "kept:words": np.minimum(random.zipf(1.3, lengths.sum()) - 1, 299).astype(np.int32),
+        "kept:lengths": lengths.astype(np.int32),
+        "kept:contexts": random.normal(size=(400, 48)).astype(np.float16),
+        "kept:states": random.normal(size=(lengths.sum(), 48)).astype(np.float16),
+        "kept:scale": np.array(1.0),
+    }
+    kept = {"contexts": Statistics(Vocabulary([f"w{n}" for n in range(300)]), arrays)}
+    settings = {} if method == "x2static" else {"projection_rate": 0.1}
+    learner = settings_from(LEARNERS[method], {"batch": 200, "shared": shared, "rate": 0.01, **settings})
+    assert len({learner.finish(kept).vectors.matrix.tobytes() for _ in range(3)}) == 1
+
+
 @pytest.mark.usefixtures("shards_of_20")
 @pytest.mark.parametrize("after", [1, 4, 7])
 def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(

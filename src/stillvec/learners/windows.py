@@ -211,7 +211,10 @@ class WindowTable:
         there: Tensor,  # (T, n)
         theirs: Tensor,  # (K,) shared, or (L, k) negatives of the centres with a word around them, places in `rows`
     ) -> Tensor:
-        """Summed over the centres that have a word around them."""
+        """Summed over the centres that have a word around them.
+
+        Rows are taken by F.embedding: with several threads, the gradient of `rows[places]` is added up in any order.
+        """
         form = self.form
         centres = self.centres(states, sentence, projections)
         full = F.pad(centres, (0, 1), value=1.0) if form.bias else centres
@@ -223,7 +226,7 @@ class WindowTable:
             pooled = F.embedding_bag(ours, rows, mode="sum", per_sample_weights=weight)
             right = F.softplus(-(pooled * full).sum(1))[live].sum()
         else:
-            near = rows[ours]  # (T, n, dim)
+            near = F.embedding(ours, rows)  # (T, n, dim)
             if form.pool == "attention":
                 weight = attention_weights(centres, near[..., : form.dim], there, form.attention)
                 pooled = torch.einsum("tn,tnd->td", weight, near)
@@ -233,9 +236,9 @@ class WindowTable:
                 each = F.softplus(-logits) * there
                 right = (each.sum(1) / there.sum(1).clamp_min(1)).sum()
         if form.shared:
-            wrong = F.softplus(full[live] @ rows[theirs].T).sum() * (form.negatives / len(theirs))
+            wrong = F.softplus(full[live] @ F.embedding(theirs, rows).T).sum() * (form.negatives / len(theirs))
         else:
-            wrong = F.softplus(torch.einsum("tkd,td->tk", rows[theirs], full[live])).sum()
+            wrong = F.softplus(torch.einsum("tkd,td->tk", F.embedding(theirs, rows), full[live])).sum()
         loss = right + wrong
         if form.reward:
             loss = loss + form.reward * F.softplus(-centres[live].square().sum(1)).sum()

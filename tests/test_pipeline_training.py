@@ -471,6 +471,22 @@ def test_progress_shows_the_loss(room: Path, out: Path, cache: Path, capsys: pyt
     assert read_manifest(out)["notes"]["loss"] == pytest.approx(loss, rel=0.5)
 
 
+def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SHARD", 20)
+    monkeypatch.setattr("stillvec.encoding.preparing.Load.for_device", classmethod(lambda cls, device: cls(128, 16)))
+    seen: list[str] = []
+    distill(
+        room / "lines.txt", teacher=str(room / "teacher"), min_count=1, progress=lambda step: seen.append(step.remark),
+        method="x2static:stream=true,context_to_vec:stream=true,aggregate",
+    )  # fmt: skip
+    told = [remark for remark in seen if remark]
+    assert len(told) > 4
+    assert all(remark.count("loss ") == 2 for remark in told)
+    assert len(set(told)) > 2, "they change as shards are learnt"
+
+
 def test_divergence_ends_with_1_and_one_line(distil: Distil, cache: Path, out: Path, capsys: Any) -> None:
     told = refused(capsys, distil("attentive_skipgram:rate=1e4,batch=4,epochs=9"))
     assert "diverged" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,12 @@ class Lesson:
     def bytes_needed(self) -> int:
         """What will be written to disk during the pass, about."""
         return sum(keeper.bytes_needed() for keeper in self._keepers)
+
+    @property
+    def losses(self) -> list[float]:
+        """Of those who train in the stream, lately."""
+        watches = (getattr(listener, "watch", None) for listener in self._listeners.values())
+        return [watch.loss for watch in watches if watch is not None and not math.isnan(watch.loss)]
 
     def kept_at(self, name: str) -> Path | None:
         """The folder of the contexts that the learner of that name trains on."""

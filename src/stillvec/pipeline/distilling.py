@@ -176,7 +176,8 @@ class Run:
             if stage == CORPUS and reading is not None:
                 done = reading.passed(progress.sentences, progress.words)
             total = self.facts["corpus"]["words"] if in_corpus else None
-            yield Step(f"reading {stage}", done, total, "words", progress.seconds)
+            remark = ", ".join(f"loss {loss:.4f}" for loss in lesson.losses)
+            yield Step(f"reading {stage}", done, total, "words", progress.seconds, remark)
         first = next(iter(stages.values()), None) if reading is not None or whole is not None else None
         pieces, seconds = sum(each.pieces for each in stages.values()), time.perf_counter() - begun
         self.facts["read"] = {

@@ -548,8 +548,10 @@ def test_paragraphs_of_fewer_sentences_are_left_out(least: int, teacher: Teacher
         with pytest.raises(CallError, match=r"No paragraph of the corpus has 5 sentences.*context=sentence"):
             kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=least)
         return
+    lacking = set(range(len(vocabulary))) - {row for words in wanted for row in words}
+    assert bool(lacking) is (least > 1)
     kept = kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=least)
-    assert by_words(kept).keys() == wanted
+    assert by_words(kept).keys() == wanted | {(row,) for row in lacking}, "words of short ones only are read alone"
     assert len(kept["states"]) == len(kept["words"]) == kept["lengths"].sum()
 
 
@@ -557,6 +559,16 @@ def test_a_word_without_a_context_is_no_short_paragraph(teacher: Teacher) -> Non
     vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
     kept = by_words(kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=3))
     assert (vocabulary.index["zebra"],) in kept
+
+
+def test_listeners_of_paragraphs_do_not_hear_each_others_words(teacher: Teacher) -> None:
+    vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
+    learners: dict[str, Any] = {str(least): LEARNERS["x2static"](context="paragraph", least=least) for least in (1, 3)}
+    together = listened(Lesson(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
+    for name, learner in learners.items():
+        alone = listened(Lesson({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).heard(name)["contexts"]
+        for label, array in alone.arrays.items():
+            assert np.array_equal(array, together.heard(name)["contexts"][label]), (name, label)
 
 
 def test_processes_keep_what_a_thread_keeps(teacher: Teacher) -> None:

@@ -111,10 +111,6 @@ class ContextWriter:
             else:
                 self._kept[name].append(arrays[name])
 
-    @property
-    def sentences(self) -> int:
-        return self._rows["lengths"]
-
     def close(self) -> Contexts:
         if self._part is None or self.place is None:
             joined: dict[str, Any] = {

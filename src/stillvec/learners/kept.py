@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from stillvec.encoding import Contexts, ContextWriter, Desk, Encoded, Marked, bytes_needed
 from stillvec.errors import CallError
-from stillvec.learners.listening import layers_of
+from stillvec.learners.listening import PartListener, layers_of
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -54,6 +54,13 @@ class KeptContexts:
         return ContextKeeper(self, teacher, vocabulary)
 
 
+class ContextListener(PartListener, Protocol):
+    """Who hears contexts, and may leave some out."""
+
+    part: KeptContexts
+    met: NDArray[np.int64]  # how often each word stood in one that was kept
+
+
 class ContextKeeper:
     """Writes down the contexts of a pass; with a store that is there already, it need not listen."""
 
@@ -61,6 +68,7 @@ class ContextKeeper:
         self.part = part
         self.layers = layers_of(part.layer, teacher.depth)
         self.kept: Contexts | None = None
+        self.met = np.zeros(len(vocabulary), np.int64)
         self._dim = teacher.dim
         self._facts = {
             "teacher": teacher.digest,
@@ -92,12 +100,12 @@ class ContextKeeper:
             place = None if self._desk is None else self._desk.place(self._facts)
             self._writer = ContextWriter(place, self._dim, states=self.part.states)
         shard = heard_shard(encoded, self.layers, self.part)
+        self.met += counted(shard.words, len(self.met))
         self._writer.add(*shard)
 
     def close(self) -> None:
         """The pass is over."""
         if self._writer is not None:
-            check_heard(self.part, self._writer.sentences)
             self.kept, self._writer = self._writer.close(), None
         elif self.kept is None:
             self.kept = ContextWriter(None, self._dim, states=self.part.states).close()
@@ -123,12 +131,19 @@ class ContextKeeper:
         return found
 
 
-def check_heard(part: KeptContexts, sentences: int) -> None:
-    if part.least > 1 and not sentences:
+def check_heard(listener: ContextListener) -> None:
+    """Whether the corpus had anything for it."""
+    least = listener.part.least
+    if least > 1 and not listener.met.any():
         raise CallError(
-            f"No paragraph of the corpus has {part.least} sentences or more, and least={part.least} asks for them; "
+            f"No paragraph of the corpus has {least} sentences or more, and least={least} asks for them; "
             "give a lower one, or context=sentence."
         )
+
+
+def counted(words: NDArray[np.int32], rows: int) -> NDArray[np.int64]:
+    """How often each word of the vocabulary is among them."""
+    return np.bincount(words[words >= 0], minlength=rows)
 
 
 class Heard(NamedTuple):

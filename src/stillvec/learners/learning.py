@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from stillvec.encoding import (
     check_room,
     encode,
 )
-from stillvec.learners.kept import ContextKeeper
+from stillvec.learners.kept import ContextKeeper, ContextListener, check_heard
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import ALONE, KEPT, READ
@@ -130,14 +130,24 @@ class Lesson:
                     self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
                 yield from self._drive(WITHOUT, ready.batches(self._by_themselves(self._alone)), hearing)
             if by_paragraph:
-                met = np.zeros_like(self.contexts)
-                yield from self._drive(PARAGRAPHS, ready.batches(paragraphs), [*by_paragraph, _Tally(met)])
-                alone = (met == 0) & new
-                yield from self._drive(WITHOUT, ready.batches(self._by_themselves(alone)), by_paragraph)
+                yield from self._read_paragraphs(ready, paragraphs, by_paragraph, new)
             for part, heard in self._listeners.items():
                 own = part.texts(self.vocabulary)
                 if own is not None:
                     yield from self._drive(part.label, ready.batches(_only(own, new)), [heard])
+
+    def _read_paragraphs(
+        self, ready: Preparer, paragraphs: Iterable[Marked], listeners: list[PartListener], new: NDArray[np.bool_]
+    ) -> Iterator[tuple[str, Progress]]:
+        """Short paragraphs may be nothing to a listener: each is read alone the words that it lacks."""
+        some = False
+        for step in self._drive(PARAGRAPHS, ready.batches(paragraphs), listeners):
+            some = True
+            yield step
+        for each in (cast(ContextListener, listener) for listener in listeners):
+            if some:
+                check_heard(each)
+            yield from self._drive(WITHOUT, ready.batches(self._by_themselves((each.met == 0) & new)), [each])
 
     def _by_themselves(self, wanted: NDArray[Any]) -> Iterator[Marked]:
         return in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(wanted).tolist())

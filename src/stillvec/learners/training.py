@@ -25,7 +25,7 @@ from torch import Tensor
 from stillvec.encoding import Encoded, Marked
 from stillvec.errors import CallError, StillvecWarning, TrainingError
 from stillvec.files import atomic_file
-from stillvec.learners.kept import SHARD, KeptContexts, Shard, check_heard, heard_shard
+from stillvec.learners.kept import SHARD, KeptContexts, Shard, counted, heard_shard
 from stillvec.learners.listening import Finished, Part, layers_of, to_numpy
 from stillvec.learners.whitening import tidied
 from stillvec.statistics import Statistics
@@ -189,6 +189,7 @@ class _StreamTrainer:
         self.layers = layers_of(self.part.layer, teacher.depth)
         self.course, self.watch = learner.course(), Watch(learner.course())
         self._vocabulary, self._width, self._device = vocabulary, teacher.dim, teacher.device
+        self.met = np.zeros(len(vocabulary), np.int64)
         self._model: Trained | None = None
         self._held: list[Shard] = []
         self._learnt = 0  # shards
@@ -198,6 +199,7 @@ class _StreamTrainer:
         words, lengths, contexts, states = heard_shard(encoded, self.layers, self.part)
         if not len(lengths):
             return
+        self.met += counted(words, len(self.met))
         self._held.append(
             Shard(
                 torch.from_numpy(words).long().to(self._device),
@@ -211,7 +213,6 @@ class _StreamTrainer:
 
     def arrays(self) -> dict[str, Array]:
         self._learn()
-        check_heard(self.part, self._learnt)
         model = self._model or self._begun([])
         found = {f"kept:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
         return found | {"kept:loss": np.array(self.watch.loss)}

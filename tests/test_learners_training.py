@@ -127,6 +127,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name: str, h
     assert not np.allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
+def test_another_seed_draws_other_negatives(method: str, heard: Heard) -> None:
+    """In one batch, from the same start, the order of sentences changes no more than the last digits."""
+    seen = [trained(made(method, batch=1000, subsample=1.0, seed=seed), heard)[0].notes["loss"] for seed in (0, 1, 2)]
+    assert np.std(np.array(seen, float)) > 1e-3
+
+
 def test_training_changes_the_start(name: str, heard: Heard) -> None:
     assert not np.allclose(matrix(made(name, rate=0.01), heard), matrix(made(name, epochs=0), heard), atol=1e-4)
 
@@ -431,6 +438,25 @@ def test_divergence_is_told_at_once_and_leaves_no_checkpoint(name: str, heard: H
             trained(learner, heard, tmp_path)
     assert "\n" not in str(told.value)
     assert len(learnt) <= 2, "of 250 shards"
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.usefixtures("shards_of_20")
+def test_a_run_that_diverges_late_leaves_no_checkpoint_to_go_on_from(
+    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = module.learn_shard
+
+    def diverging(*given: Any) -> Any:
+        if given[3] == 3:
+            raise module.diverged(0.01)
+        return once(*given)
+
+    learner = made("x2static", rate=0.01)
+    killed(learner, heard, tmp_path, 2)
+    monkeypatch.setattr(module, "learn_shard", diverging)
+    with pytest.raises(TrainingError, match="diverged"):
+        trained(learner, heard, tmp_path, resume=True)
     assert [*tmp_path.iterdir()] == []
 
 

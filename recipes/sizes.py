@@ -2,8 +2,8 @@
 
     STILLVEC_DATA=... STILLVEC_MINILM=... python recipes/sizes.py [--texts]
 
-Every 64th paragraph, every 32nd, ... : out/sizes/every-64.txt. `recipes/skipgram.py --corpus out/sizes/every-64.txt --out
-out/sizes/every-64` puts skip-gram beside them, if it is run before.
+Every 64th paragraph, every 32nd, ... : out/sizes/every-64.txt. If it is run before, `recipes/skipgram.py --corpus
+out/sizes/every-64.txt --out out/sizes/every-64` puts skip-gram beside them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     STILLVEC_DATA=... python recipes/skipgram.py [--corpus FILE...] [--out DIR] [--epochs 5 15] [--workers N]
 
-Words and sentences are those the teacher gets, all of them. Epochs are to be chosen on the development sets; the rest is
-what Levy & Goldberg (2015) found to be good.
+Words and sentences are those the teacher gets, all of them. Epochs are to be chosen on the development sets; the rest
+is what Levy & Goldberg (2015) found to be good.
 """
 
 from __future__ import annotations

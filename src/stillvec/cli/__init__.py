@@ -21,6 +21,7 @@ VERBS = {  # in the order a newcomer meets them
     "evaluate": "how good vectors are, side by side",
     "nearest": "the nearest words of a word",
     "analogy": "what is to C as B is to A",
+    "attention": "what the words of a sentence attend to",
     "merge": "one result from several distilled apart",
     "convert": "vectors from one file format to another",
     "info": "what vectors, a teacher or a corpus are",

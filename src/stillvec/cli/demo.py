@@ -116,12 +116,11 @@ def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors
     from stillvec.cli.progress import watch
     from stillvec.pipeline import Distillation, Run
     from stillvec.pipeline.baseline import describe_skipgram, train_skipgram
-    from stillvec.pipeline.distilling import save_results
+    from stillvec.pipeline.distilling import saved_steps
 
     settings = Distillation(method="auto,decontextualized", min_count=MIN_COUNT, contexts=CONTEXTS)
     work = Run(settings, corpus)
-    watch(work.steps(), quiet=quiet)
-    save_results(work, out)
+    watch(saved_steps(work, out), quiet=quiet)
     summary(work)
     note("Training skip-gram (gensim) on the same sentences and words ...")
     begun = time.perf_counter()

@@ -10,7 +10,7 @@ from stillvec.corpus import Corpus, read_words
 from stillvec.errors import CallError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.distilling import check_output, save_results
+from stillvec.pipeline.distilling import check_output, saved_steps
 from stillvec.pipeline.settings import CONTEXTS
 
 
@@ -88,11 +88,11 @@ def run(options: argparse.Namespace) -> int:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
     work = Run(settings, corpus, options.add_to, store=options.store, resume=options.resume)
     check_output(options.out, work)
-    watch(work.steps(), quiet=options.quiet)
-    for path, result in zip(
-        save_results(work, options.out, statistics=not options.no_statistics), work.results.values(), strict=True
-    ):
-        note(f"{path}: {len(result.vectors):,} words x {result.vectors.dim} by {result.manifest['method']}")
+    watch(saved_steps(work, options.out, statistics=not options.no_statistics), quiet=options.quiet)
+    for name, result in work.results.items():
+        note(
+            f"{work.written[name]}: {len(result.vectors):,} words x {result.vectors.dim} by {result.manifest['method']}"
+        )
     summary(work)
     return 0
 

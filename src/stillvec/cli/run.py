@@ -13,7 +13,7 @@ from stillvec.cli.show import note
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError
 from stillvec.pipeline import Run, read_recipe
-from stillvec.pipeline.distilling import check_output, save_results
+from stillvec.pipeline.distilling import check_output, saved_steps
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +29,13 @@ def run(options: argparse.Namespace) -> int:
     corpus = Corpus(*recipe.corpus, field=recipe.field) if recipe.corpus else None
     work = Run(recipe.settings, corpus, recipe.add_to, store=options.store, resume=options.resume)
     check_output(recipe.out, work)
-    watch(work.steps(), quiet=options.quiet)
-    written = save_results(work, recipe.out, statistics=recipe.statistics)
-    for path in written:
+    watch(saved_steps(work, recipe.out, statistics=recipe.statistics), quiet=options.quiet)
+    for path in work.written.values():
         note(f"Wrote {path}")
     summary(work)
     if judging is None:
         return 0
-    judging.vectors = [str(path) for path in written]
+    judging.vectors = [str(path) for path in work.written.values()]
     return evaluate.run(judging)
 
 

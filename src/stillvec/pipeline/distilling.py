@@ -78,7 +78,9 @@ class Run:
         self.resume = resume
         self.corpus = corpus
         self.earlier = None if add_to is None else Earlier(Path(add_to))
+        self.names: tuple[str, ...] = ()  # of the results, once the teacher is known
         self.results: dict[str, Distilled] = {}
+        self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
         settings.learners(depth=0)  # a wrong name or setting is told before the work
@@ -88,6 +90,7 @@ class Run:
         yield Step("loading the teacher", 0, None, "", 0.0)
         teacher = self._teacher()
         learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
+        self.names = tuple(learners)
         self._check(teacher, learners)
         if self.corpus is None:
             vocabulary = self._without_corpus(teacher)
@@ -305,11 +308,9 @@ def distill(
     run = Run(given, source, add_to, store=store, resume=resume)
     if out is not None:
         check_output(out, run)
-    for step in run.steps():
+    for step in run.steps() if out is None else saved_steps(run, out):
         if progress is not None:
             progress(step)
-    if out is not None:
-        save_results(run, out)
     found = {name: result.vectors for name, result in run.results.items()}
     return next(iter(found.values())) if len(found) == 1 else found
 
@@ -330,14 +331,21 @@ def check_output(out: str | os.PathLike[str], run: Run) -> None:
         raise CallError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
 
 
-def save_results(run: Run, out: str | os.PathLike[str], *, statistics: bool = True) -> list[Path]:
+def saved_steps(run: Run, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Step]:
+    """The steps of a run, each result written as soon as it is there: `run.written` has the folders."""
+    for step in run.steps():
+        _save_new(run, Path(out), statistics)
+        yield step
+    _save_new(run, Path(out), statistics)
+
+
+def _save_new(run: Run, out: Path, statistics: bool) -> None:
     """One folder, or one folder a method inside `out`."""
-    several = len(run.results) > 1
-    written = []
-    for name, result in run.results.items():
-        written.append(Path(out) / name if several else Path(out))
-        result.save(written[-1], statistics=statistics)
-    return written
+    several = len(run.names) > 1
+    for name in [name for name in run.results if name not in run.written]:
+        folder = out / name if several else out
+        run.results[name].save(folder, statistics=statistics)
+        run.written[name] = folder
 
 
 def _paths(given: Iterable[str | os.PathLike[str] | Corpus]) -> list[str | os.PathLike[str]]:

@@ -16,7 +16,7 @@ from stillvec import __version__
 from stillvec.errors import MissingExtra, StillvecError
 
 VERBS = {  # in the order a newcomer meets them
-    "demo": "the packaged teacher on the packaged corpus, scored, with a plot",
+    "demo": "the packaged teacher on the packaged corpus, scored and drawn",
     "distill": "a teacher and a corpus in, word vectors out",
     "evaluate": "how good vectors are, side by side",
     "nearest": "the nearest words of a word",
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="stillvec", description="Distil contextual language models into static word vectors, on your own text."
     )
-    parser.add_argument("--version", action="version", version=f"stillvec {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"stillvec {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     words = list(sys.argv[1:] if arguments is None else arguments)
     asked = next((word for word in words if not word.startswith("-")), None)

@@ -1,8 +1,19 @@
 """A whole run: settings, the run itself, its manifest; recipes in TOML; results merged."""
 
+from stillvec.pipeline.attending import Attention, attention
 from stillvec.pipeline.distilling import Distilled, Run, Step, distill
 from stillvec.pipeline.merging import merge_results
 from stillvec.pipeline.recipe import read_recipe
 from stillvec.pipeline.settings import Distillation
 
-__all__ = ["Distillation", "Distilled", "Run", "Step", "distill", "merge_results", "read_recipe"]
+__all__ = [
+    "Attention",
+    "Distillation",
+    "Distilled",
+    "Run",
+    "Step",
+    "attention",
+    "distill",
+    "merge_results",
+    "read_recipe",
+]

@@ -177,19 +177,20 @@ class WindowTable:
         """One batch; gives its loss and the number of centres."""
         form = self.form
         near = windows(sentence, form.window, own=form.own)
-        there = near.there & (words[near.place] >= 0) & usable[:, None]
+        heard = (words >= 0) & usable
         if form.subsample:
             chance = torch.rand(len(words), device=words.device, generator=generator)
-            there &= (chance < self.keep[words.clamp_min(0)])[near.place]
+            heard &= chance < self.keep[words.clamp_min(0)]
+        there = near.there & heard[near.place]
         count = int(there.any(1).sum())
         if not count:
             return torch.zeros((), device=words.device), 0
         drawn = self.noise.draw((form.shared,) if form.shared else (count, form.negatives), generator)
-        around = torch.where(there, words[near.place], drawn.reshape(-1)[0])  # who is not there touches no row
-        rows, place = torch.unique(torch.cat([around.reshape(-1), drawn.reshape(-1)]), return_inverse=True)
-        ours = place[: around.numel()].reshape(around.shape)
-        theirs = place[around.numel() :].reshape(drawn.shape)
-        leaf = self.table.table[rows].requires_grad_()
+        mine = torch.where(heard & near.there.any(1), words, drawn.reshape(-1)[0])  # who is not there touches no row
+        rows, place = torch.unique(torch.cat([mine, drawn.reshape(-1)]), return_inverse=True)
+        ours = place[: len(words)][near.place]
+        theirs = place[len(words) :].reshape(drawn.shape)
+        leaf = self.table.table.index_select(0, rows).requires_grad_()
         turning = form.projection_rate > 0
         projections = [each.detach().requires_grad_(turning) for each in self.projections]
         loss = self.loss(leaf, projections, states, sentence, ours, there, theirs)

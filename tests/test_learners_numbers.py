@@ -317,7 +317,7 @@ def test_auto_adds_glosses_where_there_is_a_dictionary(
     with_it = Auto(dictionary=str(path))
     finished = with_it.finish(heard_by({"it": with_it}, teacher, vocabulary, TEXTS)["it"])
     assert finished.notes["defined"] == 3
-    assert finished.notes["weights"] == {"templates": 0.8, "states": 1.0, "sentences": 0.5, "glosses": 0.7}
+    assert finished.notes["weights"] == {"templates": 0.8, "states": 1.0, "sentences": 0.5, "glosses": 1.0}
     assert finished.vectors.dim == 4 * teacher.dim
     assert not np.allclose(
         likeness(np.array(finished.vectors.matrix)), likeness(matrix_of(Auto(), teacher, vocabulary, TEXTS)), atol=1e-2

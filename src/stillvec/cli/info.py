@@ -35,7 +35,8 @@ def _facts(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     path = Path(options.thing)
     if (path / "manifest.json").is_file():
         return f"Vectors {path}", _folder(path)
-    if (path / "config.json").is_file() or not path.exists():
+    packed = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
+    if packed or (path / "config.json").is_file() or not path.exists():
         return f"Teacher {options.thing}", _teacher(options.thing)
     return _file(path, options.field)
 

@@ -133,14 +133,19 @@ class TrainedLearner:
                 return made
 
     def steps(
-        self, heard: Mapping[str, Statistics], place: Path | None = None, *, resume: bool = False
+        self,
+        heard: Mapping[str, Statistics],
+        place: Path | None = None,
+        *,
+        resume: bool = False,
+        device: torch.device | None = None,
     ) -> Generator[TrainingStep, None, Finished]:
-        """Train, with a sign of life now and then; `place` is a folder for checkpoints."""
+        """Train, with a sign of life now and then; `place` is a folder for checkpoints, `device` by default a GPU."""
         kept = heard["contexts"]
         if self.stream:
             arrays = {name[5:]: torch.from_numpy(array) for name, array in kept.arrays.items() if name != "kept:loss"}
             return self._finished(arrays, kept.vocabulary, float(kept["kept:loss"]))
-        device = training_device()
+        device = device or training_device()
         width = kept["kept:contexts"].shape[1]
         model = self.model(kept_counts(kept).to(device), lambda: shards(kept, device), width, device)
         checkpoint = checkpoint_for(place, asdict(self), resume=resume)

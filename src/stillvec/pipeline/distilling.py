@@ -211,17 +211,18 @@ class Run:
         if self.earlier is not None:
             heard = self.earlier.merged(name, heard)
         if isinstance(learner, TrainedLearner):
-            finished = yield from self._train(name, learner, heard, lesson.kept_at(name))
+            finished = yield from self._train(name, learner, heard, lesson)
         else:
             finished = learner.finish(heard)
         facts = {**self.facts, "seconds": time.perf_counter() - begun}
         self.results[name] = described(finished, learner, heard, self.settings, describe_teacher(teacher), facts)
 
     def _train(
-        self, name: str, learner: TrainedLearner, heard: Mapping[str, Statistics], place: Path | None
+        self, name: str, learner: TrainedLearner, heard: Mapping[str, Statistics], lesson: Lesson
     ) -> Generator[Step, None, Finished]:
+        """Where the teacher was, so that `--device cpu` is the CPU for all of it."""
         begun = time.perf_counter()
-        steps = learner.steps(heard, place, resume=self.resume)
+        steps = learner.steps(heard, lesson.kept_at(name), resume=self.resume, device=lesson.teacher.device)
         while True:
             try:
                 step = next(steps)

@@ -17,7 +17,7 @@ SHELVES = (  # from the top down, as in docs/design.md
     ("pipeline",),
     ("learners", "evaluate"),
     ("encoding", "refine", "combine", "formats"),
-    ("teachers", "statistics"),
+    ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
     ("vocabulary",),
     ("registry", "files"),

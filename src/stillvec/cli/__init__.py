@@ -22,6 +22,7 @@ VERBS = {  # in the order a newcomer meets them
     "nearest": "the nearest words of a word",
     "analogy": "what is to C as B is to A",
     "attention": "what the words of a sentence attend to",
+    "combine": "one space of several",
     "merge": "one result from several distilled apart",
     "convert": "vectors from one file format to another",
     "info": "what vectors, a teacher or a corpus are",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 WORDS = [f"word{number}" for number in range(60)]
-SMALL = {"pca": {"dim": 4}}  # settings for a space of 12 dimensions
+SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions
+    "pca": {"dim": 4},
+    "retrofit": {"lexicon": ""},
+    "graph_retrofit": {"lexicon": ""},
+}
 
 
 @pytest.fixture
@@ -36,9 +41,12 @@ def vectors() -> WordVectors:
 
 
 @pytest.fixture(params=[*STEPS])
-def step(request: pytest.FixtureRequest) -> Any:
+def step(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     name = str(request.param)
-    return settings_from(STEPS[name], SMALL.get(name, {}))
+    if "lexicon" in (needed := SMALL.get(name, {})):
+        (tmp_path / "lexicon.txt").write_text("word1 word2 word7\nword30 word2\na b\n")
+        needed = {"lexicon": str(tmp_path / "lexicon.txt")}
+    return settings_from(STEPS[name], needed)
 
 
 def test_a_step_never_changes_its_input(step: Any, vectors: WordVectors) -> None:

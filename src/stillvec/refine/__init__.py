@@ -10,7 +10,9 @@ STEPS: Registry[type[Callable[[WordVectors], WordVectors]]] = Registry(
     {
         "all_but_the_top": "stillvec.refine.all_but_the_top:AllButTheTop",
         "center": "stillvec.refine.center:Center",
+        "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
         "pca": "stillvec.refine.pca:Pca",
+        "retrofit": "stillvec.refine.retrofit:Retrofit",
         "unit": "stillvec.refine.unit:Unit",
     },
 )

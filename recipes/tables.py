@@ -89,8 +89,8 @@ def _named(folder: Path) -> str:
     given: dict[str, Any] = manifest["settings"]
     preset = given.get("settings", "stillvec")
     kind: Any = LEARNERS[manifest["method"]]
-    usual = asdict(settings_from(kind, {} if preset == "stillvec" else {"settings": preset}))
-    odd = [f"{key} {value}" for key, value in given.items() if value != usual.get(key) and key != "settings"]
+    usual = json.loads(json.dumps(asdict(settings_from(kind, {} if preset == "stillvec" else {"settings": preset}))))
+    odd = [f"{key} {value}" for key, value in given.items() if value != usual[key] and key != "settings"]
     return ", ".join([f"`{manifest['method']}`", *([] if preset == "stillvec" else [preset]), *odd])
 
 

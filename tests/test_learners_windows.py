@@ -12,7 +12,7 @@ import torch
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
 from stillvec.learners.kept import Shard
-from stillvec.learners.training import Course, RowSgd
+from stillvec.learners.training import Course, clipped
 from stillvec.learners.windows import Form, WindowTable, attention_weights, windows
 from stillvec.registry import settings_from
 
@@ -238,13 +238,22 @@ def test_words_around_a_centre_are_left_out_by_their_share() -> None:
 
 
 @pytest.mark.parametrize(("size", "step"), [(50.0, 5.0), (3.0, 3.0)])
-def test_plain_descent_clips_the_gradient_at_its_norm(size: float, step: float) -> None:
-    gradient = torch.tensor([[3.0, 0.0], [0.0, 4.0]]) * size / 5
-    table = torch.zeros(4, 2)
-    RowSgd(table, 5.0).update(torch.tensor([1, 3]), gradient, 0.1)
-    assert float(table.norm()) == pytest.approx(0.1 * step)
-    assert torch.allclose(table[[1, 3]] / table.norm(), -gradient / gradient.norm())
-    assert table[[0, 2]].abs().sum() == 0
+def test_gradients_are_clipped_at_the_norm_of_all_of_them(size: float, step: float) -> None:
+    given = [torch.tensor([[3.0, 0.0]]) * size / 5, torch.tensor([0.0, 4.0]) * size / 5]
+    found = clipped(given, 5.0)
+    assert float(torch.cat([each.flatten() for each in found]).norm()) == pytest.approx(step)
+    for one, other in zip(found, given, strict=True):
+        assert torch.allclose(one, other * step / size)
+
+
+def test_a_clipped_step_moves_table_and_projections_no_further_than_the_rate_times_the_norm() -> None:
+    model = WindowTable(
+        form_of(clip=0.01, projection_rate=1.0, batch=100), torch.arange(1, WORDS + 1), list, WIDTH, CPU
+    )
+    before = [each.clone() for each in (model.table.table, *model.projections)]
+    assert len([*model.learn(a_shard(), random(), Course(rate=0.1, decay="constant"), 0.0, 0.0)]) == 1
+    moved = [new - old for new, old in zip((model.table.table, *model.projections), before, strict=True)]
+    assert float(torch.cat([each.flatten() for each in moved]).norm()) == pytest.approx(0.1 * 0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("around", [0.0, 0.5])

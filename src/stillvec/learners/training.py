@@ -11,7 +11,7 @@ import math
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
@@ -397,19 +397,22 @@ class RowAdam:
 
 
 class RowSgd:
-    """Plain steps against the gradient, which is clipped as a whole."""
+    """Plain steps against the gradient."""
 
-    def __init__(self, table: Tensor, clip: float = 0.0) -> None:
+    def __init__(self, table: Tensor) -> None:
         self.table = table
-        self.clip = clip
 
     def update(self, rows: Tensor, gradient: Tensor, rate: float) -> None:
-        if self.clip:
-            gradient = gradient * (self.clip / gradient.norm().clamp_min(1e-12)).clamp_max(1)
         self.table.index_add_(0, rows, gradient, alpha=-rate)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"table": self.table}
+
+
+def clipped(gradients: Sequence[Tensor], norm: float) -> list[Tensor]:
+    """All of them scaled alike, so that their norm, taken together, is no more than that."""
+    whole = torch.stack([each.norm() for each in gradients]).norm()
+    return [each * (norm / whole.clamp_min(1e-12)).clamp_max(1) for each in gradients]
 
 
 class Noise:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from stillvec.errors import CallError
 from stillvec.learners.kept import Shard
-from stillvec.learners.training import Course, Noise, RowAdam, RowSgd, Sample, kept_share
+from stillvec.learners.training import Course, Noise, RowAdam, RowSgd, Sample, clipped, kept_share
 from stillvec.learners.whitening import Sums, Whitening
 
 
@@ -195,7 +195,9 @@ class WindowTable:
         projections = [each.detach().requires_grad_(turning) for each in self.projections]
         loss = self.loss(leaf, projections, states, sentence, ours, there, theirs)
         wanted = [leaf, *(projections if turning else [])]
-        gradients = torch.autograd.grad(loss, wanted, allow_unused=True)
+        gradients: Sequence[Tensor] = torch.autograd.grad(loss, wanted)
+        if form.clip and form.optimizer == "sgd":
+            gradients = clipped(gradients, form.clip)
         self.table.update(rows, gradients[0], rate)
         for each, gradient in zip(self.turning, gradients[1:], strict=False):
             every = torch.arange(len(each.table), device=words.device)
@@ -291,4 +293,4 @@ def _whitening(form: Form, sample: Sample, width: int, device: torch.device) -> 
 
 
 def _optimizer(form: Form, table: Tensor) -> RowAdam | RowSgd:
-    return RowAdam(table) if form.optimizer == "adam" else RowSgd(table, form.clip)
+    return RowAdam(table) if form.optimizer == "adam" else RowSgd(table)

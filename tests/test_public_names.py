@@ -11,7 +11,7 @@ import pytest
 
 import stillvec
 
-PUBLIC = ["Corpus", "StillvecError", "Vocabulary", "WordVectors", "distill", "evaluate", "load", "save"]
+PUBLIC = ["Corpus", "StillvecError", "Vocabulary", "WordVectors", "distill", "evaluate", "load", "refine", "save"]
 HEAVY = {
     "gensim",
     "huggingface_hub",
@@ -60,7 +60,7 @@ def test_a_public_name_can_be_imported_in_a_fresh_process(name: str) -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_can_be_called_after_all_rooms_were_imported(name: str) -> None:
     # importing a room sets it on the package, where it would hide a function of the same name
-    rooms = "import stillvec, stillvec.corpus, stillvec.evaluate, stillvec.formats, stillvec.pipeline"
+    rooms = "import stillvec, stillvec.corpus, stillvec.evaluate, stillvec.formats, stillvec.pipeline, stillvec.refine"
     done = _python("-c", f"{rooms}\nassert callable(stillvec.{name}), stillvec.{name}")
     assert done.returncode == 0, done.stderr
 

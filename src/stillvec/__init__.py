@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stillvec.evaluate import evaluate
     from stillvec.formats import load, save
     from stillvec.pipeline import distill
+    from stillvec.refine import refine
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ __all__ = [
     "distill",
     "evaluate",
     "load",
+    "refine",
     "save",
 ]
 
@@ -33,6 +35,7 @@ _LATER = {
     "distill": "stillvec.pipeline",
     "evaluate": "stillvec.evaluate",
     "load": "stillvec.formats",
+    "refine": "stillvec.refine",
     "save": "stillvec.formats",
 }
 

@@ -21,6 +21,7 @@ VERBS = {  # in the order a newcomer meets them
     "evaluate": "how good vectors are, side by side",
     "nearest": "the nearest words of a word",
     "analogy": "what is to C as B is to A",
+    "refine": "better vectors of the same words, step by step",
     "attention": "what the words of a sentence attend to",
     "combine": "one space of several",
     "merge": "one result from several distilled apart",

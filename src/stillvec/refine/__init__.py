@@ -1,20 +1,23 @@
 """One space in, one out: a step is a frozen set of settings, called with vectors, and never changes its input."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from stillvec.registry import Registry
+import sys
+from types import ModuleType
+from typing import Any
+
+from stillvec.refine.refining import read_step, refine, refine_steps
+from stillvec.refine.steps import STEPS, Step
 from stillvec.vectors import WordVectors
 
-STEPS: Registry[type[Callable[[WordVectors], WordVectors]]] = Registry(
-    "step",
-    {
-        "all_but_the_top": "stillvec.refine.all_but_the_top:AllButTheTop",
-        "center": "stillvec.refine.center:Center",
-        "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
-        "pca": "stillvec.refine.pca:Pca",
-        "retrofit": "stillvec.refine.retrofit:Retrofit",
-        "unit": "stillvec.refine.unit:Unit",
-    },
-)
+__all__ = ["STEPS", "Step", "read_step", "refine", "refine_steps"]
 
-__all__ = ["STEPS"]
+
+class _Callable(ModuleType):
+    """Importing this room puts it under the name `stillvec.refine`, where users look for the function."""
+
+    def __call__(self, *arguments: Any) -> WordVectors:
+        return refine(*arguments)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,56 @@
+"""stillvec refine VECTORS --step NAME...: better vectors of the same words, by one step after another."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from stillvec.cli import show
+from stillvec.cli.progress import warnings_told
+from stillvec.errors import CallError
+from stillvec.files import check_replaceable
+from stillvec.formats import load, read_manifest, write_folder
+from stillvec.refine import STEPS, Step, read_step, refine_steps
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
+    parser.add_argument(
+        "--step",
+        action="append",
+        default=[],
+        metavar="NAME[:key=value,...]",
+        help=f"in the order given; known are {', '.join(STEPS)}; a key may stand there twice (lexicon=A,lexicon=B)",
+    )
+    parser.add_argument("--like", metavar="DIR", help="first the steps by which these vectors were refined")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
+
+
+def run(options: argparse.Namespace) -> int:
+    check_replaceable(options.out, "manifest.json")
+    steps = [*_chain(options.like), *map(read_step, options.step)]
+    if not steps:
+        raise CallError("At least one step is wanted; say --step NAME or --like DIR.")
+    path = Path(options.vectors)
+    vectors = load(path)
+    manifest = read_manifest(path) if path.is_dir() else {"source": path.name}
+    made: list[dict[str, Any]] = [*manifest.get("refined", ())]
+    with warnings_told():
+        for did, after in refine_steps(vectors, steps):
+            vectors = after
+            made.append(did)
+            lost = "".join(f", {name} {value:.4g}" for name, value in did.get("loss", {}).items())
+            show.note(f"{did['step']}: {len(vectors):,} words x {vectors.dim}{lost}")
+    write_folder(vectors, options.out, manifest | {"refined": made})
+    show.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}")
+    return 0
+
+
+def _chain(folder: str | None) -> list[Step]:
+    if folder is None:
+        return []
+    refined = read_manifest(folder).get("refined")
+    if not refined:
+        raise CallError(f"The vectors {folder} were not refined, so they have no steps to repeat; say --step NAME.")
+    return [read_step(step) for step in refined]

@@ -1,0 +1,21 @@
+"""The steps by their names: each a frozen set of settings, called with vectors, that never changes its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stillvec.registry import Registry
+from stillvec.vectors import WordVectors
+
+Step = Callable[[WordVectors], WordVectors]
+STEPS: Registry[type[Step]] = Registry(
+    "step",
+    {
+        "all_but_the_top": "stillvec.refine.all_but_the_top:AllButTheTop",
+        "center": "stillvec.refine.center:Center",
+        "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
+        "pca": "stillvec.refine.pca:Pca",
+        "retrofit": "stillvec.refine.retrofit:Retrofit",
+        "unit": "stillvec.refine.unit:Unit",
+    },
+)

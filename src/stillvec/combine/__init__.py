@@ -18,6 +18,7 @@ COMBINERS: Registry[type[Combiner]] = Registry(
         "svd": "stillvec.combine.svd:Svd",
         "gcca": "stillvec.combine.gcca:Gcca",
         "geometric": "stillvec.combine.geometric:Geometric",
+        "align": "stillvec.combine.align:Align",
     },
 )
 

@@ -1,0 +1,188 @@
+"""Alignment: Procrustes, CSLS and orders of similarity by a second way, and what they are for on made-up languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import orthogonal_procrustes
+from scipy.stats import ortho_group
+
+from stillvec.combine.align import Align
+from stillvec.combine.rotating import mutual_nearest, neighbourhood, procrustes
+from stillvec.errors import CallError, LexiconError, VocabularyError
+from stillvec.vectors import WordVectors
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_the_rotation_is_that_of_scipy() -> None:
+    random = np.random.default_rng(0)
+    x, z = random.normal(size=(40, 6)), random.normal(size=(40, 6))
+    assert np.allclose(procrustes(x, z), orthogonal_procrustes(x, z)[0])
+    often = random.integers(0, 4, 40)
+    again = orthogonal_procrustes(np.repeat(x, often, 0), np.repeat(z, often, 0))[0]
+    assert np.allclose(procrustes(x, z, often.astype(float)), again)
+
+
+@pytest.mark.parametrize("cells", [1 << 23, 100])
+def test_mutual_nearest_words_are_those_of_a_slow_loop(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.combine.rotating._CELLS", cells)
+    random = np.random.default_rng(1)
+    x, z = _unit(random.normal(size=(30, 4))), _unit(random.normal(size=(37, 4)))
+    cosines = x @ z.T
+    of_x, of_z = (np.array([sorted(row)[-3:] for row in each]).mean(1) for each in (cosines, cosines.T))
+    assert np.allclose(neighbourhood(x, z, 3), of_x, atol=1e-6)
+    scores = 2 * cosines - of_x[:, None] - of_z
+    slow = [(i, j) for i in range(30) for j in range(37) if scores[i].argmax() == j and scores[:, j].argmax() == i]
+    left, right = mutual_nearest(x, z, 3)
+    assert [*zip(left.tolist(), right.tolist(), strict=True)] == slow
+    assert len(slow) > 5
+
+
+def test_csls_is_not_caught_by_a_hub() -> None:
+    """A word of the other side that is nearest to all by cosine is the nearest of only one by CSLS."""
+    x = _unit(np.eye(5) + 0.5)
+    hub = _unit(np.ones((1, 5)))
+    z = np.vstack([_unit(x - 0.9 * hub * (x @ hub.T)), hub])
+    assert ((x @ z.T).argmax(1) == 5).all()
+    left, right = mutual_nearest(x, z, 2)
+    assert (left == right).sum() >= 4
+
+
+def _order(rows: np.ndarray, alpha: float) -> np.ndarray:
+    space = WordVectors([f"w{number}" for number in range(len(rows))], rows)
+    turned = Align(alphas=(alpha, 0.0), center=False).fit(space, space)[0]
+    return rows @ turned.order
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_orders_of_similarity_are_powers_of_the_gram_matrix(order: int) -> None:
+    rows = np.random.default_rng(2).normal(size=(50, 8)) * np.linspace(2, 0.5, 8)
+    made = _order(rows, (order - 1) / 2)
+    wanted = np.linalg.matrix_power(rows @ rows.T, order)
+    made = made @ made.T
+    assert np.abs(made / np.linalg.norm(made) - wanted / np.linalg.norm(wanted)).max() < 1e-12
+
+
+def test_order_zero_keeps_cosines_and_minus_a_half_whitens() -> None:
+    rows = np.random.default_rng(3).normal(size=(50, 8)) * np.linspace(2, 0.5, 8)
+    same, white = _order(rows, 1e-300), _order(rows, -0.5)
+    assert np.allclose(_unit(same) @ _unit(same).T, _unit(rows) @ _unit(rows).T, atol=1e-12)
+    covariance = white.T @ white
+    assert np.allclose(covariance / covariance[0, 0], np.eye(8), atol=1e-12)
+
+
+COUNT, DIM, SEED = 3000, 50, 500
+
+
+def _languages(seed: int) -> tuple[WordVectors, WordVectors]:
+    """Two languages of sheet 07: one latent space, spectra exp(-i/8) and exp(-i/20), noise of half a latent axis."""
+    random = np.random.default_rng(seed)
+    latent = random.normal(size=(COUNT, DIM))
+    spaces = []
+    for letter, decay in (("s", 8), ("t", 20)):
+        noisy = (latent + 0.5 * random.normal(size=latent.shape)) * np.exp(-np.arange(DIM) / decay)
+        rows = noisy @ ortho_group.rvs(DIM, random_state=random)
+        spaces.append(WordVectors([f"{letter}{number}" for number in range(COUNT)], rows))
+    return spaces[0], spaces[1]
+
+
+def _dictionary(folder: Path, count: int) -> Path:
+    file = folder / "seed.txt"
+    file.write_text("".join(f"s{number} t{number}\n" for number in range(count)) + "nobody t1\n")
+    return file
+
+
+def _mrr(method: Align, source: WordVectors, target: WordVectors) -> float:
+    """Mean reciprocal rank of 500 words outside the seed, by cosine among all words."""
+    x, z = (each.rows(np.arange(COUNT)) for each in method.fit(source, target))
+    cosines = x[SEED : 2 * SEED] @ z.T
+    right = cosines[np.arange(SEED), np.arange(SEED, 2 * SEED)]
+    return float((1 / (1 + (cosines > right[:, None]).sum(1))).mean())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_orders_of_similarity_bring_languages_together(seed: int, tmp_path: Path) -> None:
+    """Sheet 07: a gain of 0.2 or more at the paper's α; whitening both is better still, raising both is worse."""
+    pair = _languages(seed)
+    seeds = _dictionary(tmp_path, SEED)
+    found = {
+        a: _mrr(Align(seeds, alphas=a, rounds=0), *pair) for a in ((0, 0), (-0.25, 0.15), (-0.5, -0.5), (0.15, 0.15))
+    }
+    assert found[-0.25, 0.15] > found[0, 0] + 0.2
+    assert found[-0.5, -0.5] > 0.98
+    assert found[0.15, 0.15] < found[0, 0]
+
+
+def test_a_small_seed_grows_by_self_learning(tmp_path: Path) -> None:
+    pair = _languages(4)
+    few = _dictionary(tmp_path, 40)
+    alphas = (-0.5, -0.5)
+    alone = _mrr(Align(few, alphas=alphas, rounds=0), *pair)
+    once = _mrr(Align(few, alphas=alphas, rounds=1), *pair)
+    grown = _mrr(Align(few, alphas=alphas, rounds=8), *pair)
+    assert alone < 0.8 * once
+    assert once <= grown
+    assert grown > 0.95
+
+
+def test_identical_words_turn_a_space_back_whatever_its_rotation() -> None:
+    random = np.random.default_rng(5)
+    words = [f"w{number}" for number in range(60)]
+    rows = random.normal(size=(60, 8))
+    turned = WordVectors(words[10:], rows[10:] @ ortho_group.rvs(8, random_state=random))
+    made = Align(center=False)(WordVectors(words[:50], rows[:50]), turned)
+    assert np.allclose(made[words], _unit(rows), atol=1e-5)
+    assert made.words == tuple(words)
+
+
+def test_tags_keep_words_of_two_languages_apart(tmp_path: Path) -> None:
+    source, target = _languages(6)
+    some = source.subset(source.words[:100]), target.subset(target.words[:90])
+    made = Align(_dictionary(tmp_path, 80), tags=("en", "de"))(*some)
+    assert len(made) == 190
+    assert made.similarity("en:s3", "de:t3") > 0.3
+    assert made.words[:2] == ("en:s0", "en:s1")
+
+
+def test_a_narrow_space_is_turned_into_a_wide_one() -> None:
+    random = np.random.default_rng(7)
+    words = [f"w{number}" for number in range(60)]
+    wide = np.hstack([random.normal(size=(60, 4)), 0.01 * random.normal(size=(60, 3))])
+    narrow = wide[:, :4] @ ortho_group.rvs(4, random_state=random)
+    for pair in ((wide, narrow), (narrow, wide)):
+        x, z = Align(center=False).fit(*(WordVectors(words, rows) for rows in pair))
+        every = np.arange(60)
+        assert (x.rows(every) * z.rows(every)).sum(1).min() > 0.99
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"rounds": -1}, "at least 0"),
+        ({"neighbours": 0}, "at least 1"),
+        ({"tags": ("a", "a")}, "tag of its own"),
+        ({"tags": ("a",)}, "2 tags, and 1 came"),
+        ({"alphas": (0.1, 0.1, 0.1)}, "2 alphas, and 3 came"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings: dict[str, Any], told: str) -> None:
+    space = WordVectors(["a", "b"], np.eye(2))
+    with pytest.raises(CallError, match=told):
+        Align(**settings)(space, space)
+
+
+def test_a_seed_that_says_nothing_is_named(tmp_path: Path) -> None:
+    pair = WordVectors(["a", "b"], np.eye(2)), WordVectors(["c", "d"], np.eye(2))
+    with pytest.raises(VocabularyError, match="no word alike; give the setting dictionary"):
+        Align()(*pair)
+    (tmp_path / "seed.txt").write_text("x y\n")
+    with pytest.raises(LexiconError, match="None of the 1 pairs"):
+        Align(tmp_path / "seed.txt")(*pair)
+    with pytest.raises(CallError, match="two spaces, and 3 came"):
+        Align(tmp_path / "seed.txt")(*pair, pair[0])

@@ -69,7 +69,7 @@ def test_a_step_gives_the_same_bytes_twice(step: Any, vectors: WordVectors) -> N
 
 
 def test_a_step_stands_vectors_that_are_all_alike(step: Any) -> None:
-    after = step(WordVectors(["a", "b", "c"], np.ones((3, 12), np.float32)))
+    after = step(WordVectors(Vocabulary(["a", "b", "c"], [3, 2, 1]), np.ones((3, 12), np.float32)))
     assert np.isfinite(after.matrix).all()
 
 

@@ -16,6 +16,9 @@ STEPS: Registry[type[Step]] = Registry(
         "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
         "pca": "stillvec.refine.pca:Pca",
         "retrofit": "stillvec.refine.retrofit:Retrofit",
+        "similarity_order": "stillvec.refine.similarity_order:SimilarityOrder",
         "unit": "stillvec.refine.unit:Unit",
+        "weight": "stillvec.refine.weight:Weight",
+        "whiten": "stillvec.refine.whiten:Whiten",
     },
 )

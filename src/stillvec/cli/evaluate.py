@@ -93,7 +93,7 @@ def _tables(report: Report) -> None:
         cells = [(_label(*key, several=len(metrics) > 1), *map(_cell, scores)) for key, scores in ordered]
         if task == "similarity":
             cells += _means([*rows.values()])
-        what = metrics[0] if len(metrics) == 1 else "correlations"
+        what = metrics[0] if len(metrics) == 1 else "correlations" if task == "sentences" else ", ".join(metrics)
         show.table(f"{task}: {what} x 100 [95%] coverage", ("dataset", *report.names), cells)
 
 

@@ -23,7 +23,9 @@ from stillvec.registry import Registry
 class Items:
     """The questions of one dataset and their right answers."""
 
-    texts: tuple[tuple[str, ...], ...]  # (n, 2) words or sentences, (n, 4) words of an analogy
+    texts: tuple[
+        tuple[str, ...], ...
+    ]  # (n, 2) words or sentences, (n, 4) words of an analogy, a word and its translations
     gold: NDArray[np.float64]  # (n,)
     sections: tuple[str, ...] = ()  # (n,) or none
 
@@ -65,5 +67,6 @@ TASKS: Registry[type[Task]] = Registry(
         "similarity": "stillvec.evaluate.similarity:Similarity",
         "analogy": "stillvec.evaluate.analogy:Analogy",
         "sentences": "stillvec.evaluate.sentences:Sentences",
+        "translation": "stillvec.evaluate.translation:Translation",
     },
 )

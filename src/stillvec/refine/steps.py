@@ -15,6 +15,8 @@ STEPS: Registry[type[Step]] = Registry(
         "center": "stillvec.refine.center:Center",
         "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
         "pca": "stillvec.refine.pca:Pca",
+        "prune": "stillvec.refine.prune:Prune",
+        "quantize": "stillvec.refine.quantize:Quantize",
         "retrofit": "stillvec.refine.retrofit:Retrofit",
         "similarity_order": "stillvec.refine.similarity_order:SimilarityOrder",
         "unit": "stillvec.refine.unit:Unit",

@@ -1,0 +1,22 @@
+"""What a lossy step has cost: how far each row was turned, and how much of the table was lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stillvec.vectors import WordVectors
+
+_BLOCK = 1 << 14
+
+
+def loss(before: WordVectors, after: WordVectors) -> dict[str, float]:
+    """The mean cosine of a row with what it was, over rows that had a direction, and the share of squares lost."""
+    cosines, rows, lost, whole = 0.0, 0, 0.0, 0.0
+    for start in range(0, len(before), _BLOCK):
+        old, new = (np.asarray(each.matrix[start : start + _BLOCK], np.float64) for each in (before, after))
+        squares = (old * old).sum(1)
+        lengths = np.sqrt(squares * (new * new).sum(1))
+        dots = np.divide((old * new).sum(1), lengths, out=np.zeros(len(old)), where=lengths > 0)
+        cosines, rows = cosines + float(dots.sum()), rows + int((squares > 0).sum())
+        lost, whole = lost + float(((old - new) ** 2).sum()), whole + float(squares.sum())
+    return {"mean cosine": cosines / max(rows, 1), "lost squares": lost / whole if whole else 0.0}

@@ -1,0 +1,58 @@
+"""Quantisation: numbers are rounded to what few bits can say. What was lost is measured, and stands in the manifest.
+
+- fp16: half precision; the folder keeps it so, and is half as large.
+- int8: each row in 255 steps of its largest number, so a byte a number and a scale a row.
+- pq: product quantisation (Jégou et al. 2011): a row is cut into parts, and each part is the nearest of `codes` centres
+  found by k-means, so a byte a part.
+
+After int8 and pq the table holds the rounded numbers in full precision: what a smaller file would say, for judging.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stillvec.errors import CallError
+from stillvec.refine.loss import loss
+from stillvec.refine.product_codes import ProductCodes
+from stillvec.vectors import Matrix, WordVectors
+
+
+@dataclass(frozen=True)
+class Quantize:
+    to: Literal["fp16", "int8", "pq"] = "int8"
+    parts: int | None = None  # of a row, for pq; None: one for every four dimensions
+    codes: int = 256  # centres of a part, for pq
+    seed: int = 0
+
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        rounded = {"fp16": _half, "int8": _bytes, "pq": self._product}[self.to]
+        return WordVectors(vectors.vocabulary, rounded(vectors.matrix))
+
+    def loss(self, before: WordVectors, after: WordVectors) -> dict[str, float]:
+        return loss(before, after)
+
+    def _product(self, matrix: Matrix) -> Matrix:
+        parts = max(1, matrix.shape[1] // 4) if self.parts is None else self.parts
+        if not 1 <= parts <= matrix.shape[1]:
+            raise CallError(f"A row of {matrix.shape[1]} numbers cannot be cut into {parts} parts; give fewer.")
+        if not 1 <= self.codes <= 256:
+            raise CallError(f"A byte tells 1 to 256 centres apart, and codes is {self.codes}.")
+        return ProductCodes.learn(matrix, parts, self.codes, self.seed).decode().astype(matrix.dtype)
+
+
+def _half(matrix: Matrix) -> Matrix:
+    largest = np.abs(matrix).max(initial=0)
+    if largest > np.finfo(np.float16).max:
+        raise CallError(
+            f"Half precision ends at 65504, and the vectors hold {largest:.3g}; make them of unit length first."
+        )
+    return matrix.astype(np.float16)
+
+
+def _bytes(matrix: Matrix) -> Matrix:
+    scales = np.abs(matrix).max(1, keepdims=True, initial=0) / 127  # (V, 1)
+    return np.asarray(np.rint(matrix / np.where(scales > 0, scales, 1)) * scales, matrix.dtype)

@@ -23,9 +23,7 @@ from stillvec.registry import Registry
 class Items:
     """The questions of one dataset and their right answers."""
 
-    texts: tuple[
-        tuple[str, ...], ...
-    ]  # (n, 2) words or sentences, (n, 4) words of an analogy, a word and its translations
+    texts: tuple[tuple[str, ...], ...]  # (n, 2) words or sentences, (n, 4) an analogy; a word and its translations
     gold: NDArray[np.float64]  # (n,)
     sections: tuple[str, ...] = ()  # (n,) or none
 

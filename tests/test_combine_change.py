@@ -33,12 +33,19 @@ def _times(seed: int, changed: dict[str, str]) -> tuple[WordVectors, WordVectors
     return WordVectors(WORDS, pair[0]), WordVectors([*WORDS[::-1], "new"], np.vstack([pair[1][::-1], np.ones(DIM)]))
 
 
-def test_words_that_moved_are_found_and_others_are_not() -> None:
-    found = Change(resamples=20, band=200)(*_times(1, MOVED), controls=[_times(seed, {}) for seed in (2, 3, 4, 5)])
-    assert {word for word, q in zip(found.words, found.q, strict=True) if q < 0.1} == {*MOVED}
-    assert {*found.words[:12]} == {*MOVED}
-    assert len(found.words) == COUNT
-    assert (np.diff(found.moved) <= 0).all()
+def test_words_that_moved_are_found_and_few_others() -> None:
+    """All that moved, and at q < 0.1 about a tenth of false finds, over several languages."""
+    controls = [_times(seed, {}) for seed in (2, 3, 4, 5)]
+    finds = 0
+    for seed in (1, 21, 22, 23, 24, 25):
+        found = Change(resamples=0, band=200)(*_times(seed, MOVED), controls=controls)
+        taken = {word for word, q in zip(found.words, found.q, strict=True) if q < 0.1}
+        assert taken >= {*MOVED}
+        assert {*found.words[:12]} == {*MOVED}
+        assert len(found.words) == COUNT
+        assert (np.diff(found.moved) <= 0).all()
+        finds += len(taken)
+    assert finds - 6 * 12 <= 0.15 * finds
 
 
 def test_where_nothing_changed_chance_is_even() -> None:

@@ -12,7 +12,9 @@ STEPS: Registry[type[Step]] = Registry(
     "step",
     {
         "all_but_the_top": "stillvec.refine.all_but_the_top:AllButTheTop",
+        "alpha": "stillvec.refine.alpha:Alpha",
         "center": "stillvec.refine.center:Center",
+        "feature_tuples": "stillvec.refine.feature_tuples:FeatureTuples",
         "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
         "pca": "stillvec.refine.pca:Pca",
         "prune": "stillvec.refine.prune:Prune",

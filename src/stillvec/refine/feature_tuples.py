@@ -1,0 +1,50 @@
+"""Word embeddings as tuples of feature probabilities (Bhat et al. 2020): each dimension is a fuzzy feature.
+
+`E = base^M`, divided by the sums of its columns (as the paper says: of all words, how much of this feature is this
+word's) or of its rows (as its released programs do). What can be asked of such vectors is in `fuzzy_sets`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stillvec.errors import CallError
+from stillvec.vectors import Matrix, WordVectors
+
+_BLOCK = 1 << 14  # rows in double precision at once
+_LEAST, _MOST = float(np.finfo(np.float32).tiny), float(1 - np.finfo(np.float32).epsneg)  # logarithms stay finite
+
+
+@dataclass(frozen=True)
+class FeatureTuples:
+    over: Literal["column", "row"] = "column"
+    base: float = math.e
+
+    def __post_init__(self) -> None:
+        if not 1 < self.base < math.inf:
+            raise CallError(f"The base of the powers is above 1, and {self.base} came.")
+
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        matrix = vectors.matrix
+        kind = np.result_type(matrix.dtype, np.float32)  # half precision cannot hold one of a million
+        starts = range(0, len(matrix), _BLOCK)
+        blocks = [slice(start, start + _BLOCK) for start in starts]
+        result = np.empty(matrix.shape, kind)
+        largest = matrix.max(0, initial=-np.inf).astype(np.float64)  # (D,)
+        sums = sum((self._powers(matrix[rows], largest).sum(0) for rows in blocks), np.zeros(vectors.dim))
+        for rows in blocks:
+            if self.over == "row":
+                powers = self._powers(matrix[rows], np.max(matrix[rows], 1, keepdims=True))
+                shares = powers / powers.sum(1, keepdims=True)
+            else:
+                shares = self._powers(matrix[rows], largest) / sums
+            result[rows] = np.clip(shares, _LEAST, _MOST)
+        return WordVectors(vectors.vocabulary, result)
+
+    def _powers(self, rows: Matrix, largest: Matrix) -> Matrix:
+        """The powers, the largest of which is one."""
+        return np.asarray(np.exp(math.log(self.base) * (np.asarray(rows, np.float64) - largest)))

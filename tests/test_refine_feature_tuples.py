@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import bernoulli
+from scipy.stats import bernoulli, spearmanr
 from scipy.stats import entropy as scipy_entropy
 
 from stillvec.errors import CallError
@@ -102,6 +103,21 @@ def test_an_analogy_takes_features_out_and_puts_others_in() -> None:
     for over in ("row", "column"):
         tuples = FeatureTuples(over)(WordVectors(words, np.array(features, np.float32)))  # type: ignore[arg-type]
         assert fuzzy.analogy(tuples, "man", "king", "woman")[0][0] == "queen"
+
+
+def test_cross_entropy_orders_real_pairs_as_well_as_the_cosine(word_pieces: WordVectors) -> None:
+    """Sheet 4: SimLex within .05 of the cosine, with rows that sum to one; with columns the entropies drown it, and the
+    divergence without them does not."""
+    package = pytest.importorskip("gensim")
+    lines = (Path(package.__file__).parent / "test/test_data/simlex999.txt").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    pairs = [(a, b, float(score)) for a, b, score in rows if a in word_pieces and b in word_pieces]
+    gold = [score for *_, score in pairs]
+    cosine = spearmanr(gold, [word_pieces.similarity(a, b) for a, b, _ in pairs])[0]
+    for over, measure in (("row", fuzzy.cross_entropy), ("row", fuzzy.divergence), ("column", fuzzy.divergence)):
+        tuples = FeatureTuples(over)(word_pieces)  # type: ignore[arg-type]
+        far = measure(*(tuples[[pair[side] for pair in pairs]] for side in (0, 1)))
+        assert -spearmanr(gold, far)[0] == pytest.approx(cosine, abs=0.05)
 
 
 def test_a_base_that_makes_no_sense_is_refused() -> None:

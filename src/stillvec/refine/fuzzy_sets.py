@@ -25,7 +25,7 @@ def intersection(a: Features, b: Features) -> Features:
 
 
 def union(a: Features, b: Features) -> Features:
-    return a + b - a * b
+    return np.asarray(a + b - a * b)
 
 
 def complement(a: Features) -> Features:
@@ -37,7 +37,7 @@ def difference(a: Features, b: Features) -> Features:
 
 
 def disjoint_union(a: Features, b: Features) -> Features:
-    return np.clip(a + b, 0, 1)
+    return np.asarray(np.clip(a + b, 0, 1))
 
 
 def included(a: Features, b: Features) -> Any:

@@ -94,6 +94,11 @@ def test_each_word_names_its_neighbours() -> None:
     assert k_occurrences(rows, 99).tolist() == [3, 3, 3, 3]
 
 
+def test_rounding_is_no_relation_of_norm_and_frequency() -> None:
+    rows = np.random.default_rng(6).normal(size=(200, 5)).astype(np.float32)
+    assert geometry(_space(rows / np.linalg.norm(rows, axis=1, keepdims=True))).norm_frequency == 0
+
+
 def test_without_counts_order_stands_for_frequency() -> None:
     rows = np.random.default_rng(3).normal(size=(200, 5)) * np.linspace(3, 1, 200)[:, None]
     found = geometry(_space(rows))

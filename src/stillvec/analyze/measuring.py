@@ -94,10 +94,11 @@ def _norms(vectors: WordVectors) -> dict[str, Any]:
     counts = vectors.vocabulary.counts
     counted = bool(np.ptp(counts))
     frequency = counts if counted else -np.arange(len(vectors))
+    varies = np.ptp(norms) > 1e-5 * norms.mean()  # rows of length one differ by rounding
     bands = np.array_split(norms[np.argsort(-frequency, kind="stable")], min(_BANDS, len(norms)))
     return {
         "mean_norm": float(norms.mean()),
-        "norm_frequency": float(spearmanr(norms, frequency)[0]) if np.ptp(norms) else 0.0,
+        "norm_frequency": float(spearmanr(norms, frequency)[0]) if varies else 0.0,
         "counted": counted,
         "norms": tuple(float(band.mean()) for band in bands),
     }

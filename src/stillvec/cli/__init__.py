@@ -24,6 +24,7 @@ VERBS = {  # in the order a newcomer meets them
     "refine": "better vectors of the same words, step by step",
     "attention": "what the words of a sentence attend to",
     "combine": "one space of several",
+    "analyze": "what a space is like, and what its components know",
     "merge": "one result from several distilled apart",
     "convert": "vectors from one file format to another",
     "info": "what vectors, a teacher or a corpus are",

@@ -22,7 +22,8 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 WORDS = [f"word{number}" for number in range(60)]
-SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions
+SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions; files are written where they are named
+    "auto": {"pairs": ""},
     "pca": {"dim": 4},
     "retrofit": {"lexicon": ""},
     "graph_retrofit": {"lexicon": ""},
@@ -43,9 +44,11 @@ def vectors() -> WordVectors:
 @pytest.fixture(params=[*STEPS])
 def step(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     name = str(request.param)
-    if "lexicon" in (needed := SMALL.get(name, {})):
-        (tmp_path / "lexicon.txt").write_text("word1 word2 word7\nword30 word2\na b\n")
-        needed = {"lexicon": str(tmp_path / "lexicon.txt")}
+    (tmp_path / "lexicon.txt").write_text("word1 word2 word7\nword30 word2\na b\n")
+    known = [f"word{row} word{3 * row % 59} {row % 7}\na b {row % 3}\n" for row in range(60)]
+    (tmp_path / "pairs.txt").write_text("".join(known))
+    files = {"lexicon": str(tmp_path / "lexicon.txt"), "pairs": str(tmp_path / "pairs.txt")}
+    needed = {key: files.get(key, value) for key, value in SMALL.get(name, {}).items()}
     return settings_from(STEPS[name], needed)
 
 

@@ -39,9 +39,13 @@ def run(options: argparse.Namespace) -> int:
     with warnings_told():
         for did, after in refine_steps(vectors, steps):
             vectors = after
-            made.append(did)
-            lost = "".join(f", {name} {value:.4g}" for name, value in did.get("loss", {}).items())
-            show.note(f"{did['step']}: {len(vectors):,} words x {vectors.dim}{lost}")
+            numbers = did.get("loss", {}) | did.get("gain", {})
+            told = "".join(f", {name} {value:.4g}" for name, value in numbers.items())
+            if did.get("left_out"):
+                show.note(f"{did['step']} left out{told}")
+            else:
+                made.append(did)
+                show.note(f"{did['step']}: {len(vectors):,} words x {vectors.dim}{told}")
     write_folder(vectors, options.out, manifest | {"refined": made})
     show.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}")
     return 0

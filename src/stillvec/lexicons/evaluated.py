@@ -1,4 +1,4 @@
-"""The pairs that vectors are judged by, so that they can be taken out of a lexicon before it teaches."""
+"""The pairs that vectors are judged by: to be taken out of a lexicon before it teaches, or to choose by."""
 
 from __future__ import annotations
 
@@ -19,10 +19,29 @@ def read_evaluated(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
 
     Lines are parted by tabs, else in a .csv by commas, else by spaces; headers name words that no lexicon joins.
     """
-    place = Path(source).expanduser()
+    for path in _files(Path(source).expanduser()):
+        for _, fields in _rows(path):
+            yield fields[0], fields[1]
+
+
+def read_judged(source: str | os.PathLike[str]) -> dict[str, list[tuple[str, str, float]]]:
+    """The same with what people said, by file: word, word and a number; a first line without a number is a header."""
+    found: dict[str, list[tuple[str, str, float]]] = {}
+    for path in _files(Path(source).expanduser()):
+        judged: list[tuple[str, str, float]] = []
+        for place, (where, fields) in enumerate(_rows(path)):
+            try:
+                judged.append((fields[0], fields[1], float(fields[2])))
+            except (IndexError, ValueError):
+                if place:
+                    raise LexiconError(f"{where}: a word, a word and a number are wanted; correct the line.") from None
+        found[str(path)] = judged
+    return found
+
+
+def _files(place: Path) -> list[Path]:
     if not place.is_dir():
-        yield from _pairs(place)
-        return
+        return [place]
     folder = place / "similarity" if (place / "similarity").is_dir() else place
     inside = sorted(path for path in folder.iterdir() if path.suffix.lower() in _ENDINGS and path.is_file())
     files = [path for path in inside if not path.name.lower().startswith(_NOT_DATA)]
@@ -30,11 +49,11 @@ def read_evaluated(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
         raise LexiconError(
             f"Evaluated pairs were wanted, and {folder} has no {', '.join(_ENDINGS)}; name another folder."
         )
-    for path in files:
-        yield from _pairs(path)
+    return files
 
 
-def _pairs(path: Path) -> Iterator[tuple[str, str]]:
+def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """(file:line, fields)."""
     indexed = None
     for number, line in numbered_lines(path):
         if "\t" in line:
@@ -45,6 +64,7 @@ def _pairs(path: Path) -> Iterator[tuple[str, str]]:
             fields = fields[1:] if indexed else fields
         else:
             fields = line.split()
-        if len(fields) < 2 or not (fields[0].strip() and fields[1].strip()):
+        fields = [field.strip() for field in fields]
+        if len(fields) < 2 or not (fields[0] and fields[1]):
             raise LexiconError(f"Two words were wanted in {path}:{number}, and {line[:40]!r} came; correct the line.")
-        yield fields[0].strip(), fields[1].strip()
+        yield f"{path}:{number}", fields

@@ -30,14 +30,19 @@ def refine(vectors: WordVectors, *steps: str | Step | Mapping[str, Any]) -> Word
 
 
 def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[dict[str, Any], WordVectors]]:
-    """After each step what it was, for a manifest, and the vectors it gave."""
-    for step in steps:
-        after = step(vectors)
-        made = _described(step)
-        if loss := getattr(step, "loss", None):
-            made["loss"] = loss(vectors, after)
-        yield made, after
-        vectors = after
+    """After each step what it was, for a manifest, and the vectors it gave.
+
+    A step that chooses others stands for those it chose; what it tried and left out is told too, with `left_out`.
+    """
+    for given in steps:
+        choose = getattr(given, "choose", None)
+        for step, facts in choose(vectors) if choose else [(given, {})]:
+            made = _described(step) | facts
+            after = vectors if made.get("left_out") else step(vectors)
+            if loss := getattr(step, "loss", None):
+                made["loss"] = loss(vectors, after)
+            yield made, after
+            vectors = after
 
 
 def read_step(step: str | Step | Mapping[str, Any]) -> Step:

@@ -13,6 +13,7 @@ STEPS: Registry[type[Step]] = Registry(
     {
         "all_but_the_top": "stillvec.refine.all_but_the_top:AllButTheTop",
         "alpha": "stillvec.refine.alpha:Alpha",
+        "auto": "stillvec.refine.auto:Auto",
         "center": "stillvec.refine.center:Center",
         "feature_tuples": "stillvec.refine.feature_tuples:FeatureTuples",
         "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",

@@ -1,0 +1,151 @@
+"""A chain chosen on development pairs: what helps is kept, what does not is left out and told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from stillvec.cli import main
+from stillvec.errors import CallError, LexiconError
+from stillvec.formats import load, read_manifest, save
+from stillvec.lexicons import read_judged
+from stillvec.refine import refine, refine_steps
+from stillvec.refine.auto import Auto, _spearman
+from stillvec.vectors import WordVectors
+
+WORDS = [f"w{row}" for row in range(200)]
+
+
+def _cosines(rows: Any, pairs: Any) -> Any:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return (unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(1)
+
+
+@pytest.fixture
+def true() -> Any:
+    """What words mean; people judge by it."""
+    return np.random.default_rng(0).normal(size=(200, 10))
+
+
+@pytest.fixture
+def pairs(true: Any, tmp_path: Path) -> Path:
+    random = np.random.default_rng(1)
+    drawn = random.integers(0, 200, (300, 2))
+    said = _cosines(true, drawn) + 0.1 * random.normal(size=300)
+    lines = [f"w{a}\tw{b}\t{s:.4f}" for (a, b), s in zip(drawn, said, strict=True)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines))
+    return tmp_path / "pairs.tsv"
+
+
+def _shared_direction(true: Any) -> WordVectors:
+    """One direction in which all words lie, more or less, hides the rest."""
+    along = np.random.default_rng(2).normal(8, 4, (200, 1)) * np.eye(10)[0]
+    return WordVectors(WORDS, (true + along).astype(np.float32))
+
+
+def _tried(step: Auto, vectors: WordVectors) -> dict[str, dict[str, Any]]:
+    return {made["step"]: made for made, _ in refine_steps(vectors, [step])}
+
+
+def test_what_helps_is_kept_and_what_does_not_is_left_out(true: Any, pairs: Path) -> None:
+    hidden = _shared_direction(true)
+    tried = _tried(Auto((str(pairs),)), hidden)
+    assert not tried["all_but_the_top"].get("left_out")
+    gain = tried["all_but_the_top"]["gain"]
+    assert 0 < gain["low"] < gain["gain"] < gain["high"]
+    clean = _tried(Auto((str(pairs),)), WordVectors(WORDS, true.astype(np.float32)))
+    assert all(made.get("left_out") for made in clean.values())
+    assert len(clean) == 2
+
+
+def test_the_vectors_are_those_of_the_steps_that_were_kept(true: Any, pairs: Path) -> None:
+    hidden = _shared_direction(true)
+    kept = [made for made, _ in refine_steps(hidden, [Auto((str(pairs),))]) if not made.get("left_out")]
+    after = Auto((str(pairs),))(hidden)
+    assert np.array_equal(after.matrix, refine(hidden, *kept).matrix)
+    judged = np.array([[int(a[1:]), int(b[1:])] for a, b, _ in read_judged(pairs)[str(pairs)]])
+    said = [score for *_, score in read_judged(pairs)[str(pairs)]]
+    assert (
+        spearmanr(said, _cosines(after.matrix, judged))[0] > spearmanr(said, _cosines(hidden.matrix, judged))[0] + 0.1
+    )
+
+
+def test_a_lexicon_that_tells_what_the_vectors_lack_is_kept_without_the_pairs(true: Any, tmp_path: Path) -> None:
+    """Vectors are what words mean and noise; the lexicon joins words of like meaning, the judged pairs among them."""
+    random = np.random.default_rng(3)
+    groups = np.arange(200) % 20
+    meaning = true[groups]
+    noisy = WordVectors(WORDS, (meaning + 1.5 * random.normal(size=(200, 10))).astype(np.float32))
+    drawn = random.integers(0, 200, (400, 2))
+    said = _cosines(meaning, drawn)
+    lines = [f"w{a}\tw{b}\t{s:.4f}" for (a, b), s in zip(drawn, said, strict=True) if a != b]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines))
+    (tmp_path / "list.txt").write_text("\n".join(" ".join(f"w{i}" for i in range(g, 200, 20)) for g in range(20)))
+    (tmp_path / "nonsense.txt").write_text("\n".join(f"w{a} w{b}" for a, b in random.integers(0, 200, (600, 2))))
+    judged = str(tmp_path / "pairs.tsv")
+    kept = _tried(Auto((judged,), (str(tmp_path / "list.txt"),)), noisy)
+    (retrofitted,) = [made for name, made in kept.items() if "retrofit" in name]
+    assert not retrofitted.get("left_out")
+    assert retrofitted["settings"]["without"] == (judged,)
+    (nonsense,) = [
+        made
+        for name, made in _tried(Auto((judged,), (str(tmp_path / "nonsense.txt"),)), noisy).items()
+        if "retrofit" in name
+    ]
+    assert nonsense["left_out"]
+
+
+def test_the_verb_tells_every_gain_and_keeps_the_chosen_chain(
+    true: Any, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hidden = _shared_direction(true)
+    save(hidden, tmp_path / "v")
+    call = ["refine", str(tmp_path / "v"), "--step", f"auto:pairs={pairs}", "--step", "unit", "--out"]
+    assert main([*call, str(tmp_path / "r")]) == 0
+    out = capsys.readouterr().out
+    assert "all_but_the_top: 200 words x 10, gain 0." in out
+    assert "similarity_order left out, gain" in out
+    chain = read_manifest(tmp_path / "r")["refined"]
+    assert [each["step"] for each in chain] == ["all_but_the_top", "unit"]
+    assert chain[0]["chosen_by"] == "auto"
+    assert np.array_equal(load(tmp_path / "r").matrix, refine(hidden, *chain).matrix)
+    assert np.array_equal(load(tmp_path / "r").matrix, refine(hidden, f"auto:pairs={pairs}", "unit").matrix)
+
+
+def test_gains_of_nothing_are_kept_as_rarely_as_the_interval_says(true: Any, pairs: Path) -> None:
+    """Steps that shuffle the cosines a little are not taken for better ones: of 40 at most three."""
+    step = Auto((str(pairs),), resamples=200)
+    vectors = WordVectors(WORDS, true.astype(np.float32))
+    judged = step._judged(vectors)
+    (plain,) = [_cosines(true, np.stack([j.left, j.right], 1)) for j in judged]
+    random = np.random.default_rng(4)
+    shaken = [[plain + 0.3 * random.normal(size=len(plain))] for _ in range(120)]
+    base = [plain + 0.3 * random.normal(size=len(plain))]
+    kept = sum(step._gain(judged, base, shaken[start : start + 3])[1] > 0 for start in range(0, 120, 3))
+    assert kept <= 3
+
+
+def test_spearman_is_scipys(true: Any) -> None:
+    x, y = true[:3, :9].round(), true[3:6, :9].round()
+    assert np.allclose(_spearman(x, y), [spearmanr(a, b)[0] for a, b in zip(x, y, strict=True)])
+    assert _spearman(np.ones(5), np.arange(5)) == 0
+
+
+def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("left\tright\tscore\nold\tnew\t1.5\n")
+    assert read_judged(tmp_path) == {str(tmp_path / "a.tsv"): [("old", "new", 1.5)]}
+    (tmp_path / "b.tsv").write_text("old\tnew\t1.5\nold\tnew\tmany\n")
+    with pytest.raises(LexiconError, match=r"b\.tsv:2: a word, a word and a number"):
+        read_judged(tmp_path)
+
+
+def test_too_few_pairs_and_settings_that_make_no_sense_are_refused(true: Any, tmp_path: Path) -> None:
+    (tmp_path / "few.tsv").write_text("w1\tw2\t1\nw2\tw3\t2\n")
+    with pytest.raises(CallError, match="a file with 20 pairs"):
+        Auto((str(tmp_path / "few.tsv"),))(WordVectors(WORDS, true))
+    with pytest.raises(CallError, match="2 folds"):
+        Auto(("x",), folds=1)

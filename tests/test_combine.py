@@ -125,6 +125,14 @@ def test_words_without_counts_keep_the_order_of_the_first_that_has_them() -> Non
     assert joined([first, second], "union").vocabulary.words == ("b", "a", "c", "d")
 
 
+def test_a_count_is_the_largest_and_gives_the_order() -> None:
+    first = WordVectors(Vocabulary(["a", "b"], [9, 2]), np.eye(2))
+    second = WordVectors(Vocabulary(["b", "a", "c"], [8, 5, 3]), np.eye(3))
+    both = joined([first, second], "union").vocabulary
+    assert dict(zip(both.words, both.counts.tolist(), strict=True)) == {"a": 9, "b": 8, "c": 3}
+    assert joined([second, first], "union").vocabulary == both
+
+
 def test_cosines_of_a_concatenation_are_means_of_cosines(spaces: list[WordVectors]) -> None:
     made = Concat(weights=(1, 2, 0.5), words="intersection")(*spaces)
     each = [_cosines(space.subset(made.words)) for space in spaces]

@@ -44,6 +44,7 @@ def test_words_that_moved_are_found_and_few_others() -> None:
         assert {*found.words[:12]} == {*MOVED}
         assert len(found.words) == COUNT
         assert (np.diff(found.moved) <= 0).all()
+        assert found.p.min() == pytest.approx(1 / (4 * 200 + 1))  # never 0, however far a word moved
         finds += len(taken)
     assert finds - 6 * 12 <= 0.15 * finds
 

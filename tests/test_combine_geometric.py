@@ -104,6 +104,20 @@ def test_a_ridge_chosen_from_the_data_is_near_the_best(output: Any) -> None:
     assert max(tried) > min(tried) + 0.05
 
 
+def test_what_only_one_space_says_loudly_is_not_believed() -> None:
+    """Each space has loud directions of its own; a ridge that keeps them foretells only the space itself."""
+    random = np.random.default_rng(9)
+    truth = random.normal(size=(COUNT, 10)) * np.linspace(1, 0.3, 10)
+    pair = []
+    for _ in range(2):
+        loud = np.hstack([truth, 4 * random.normal(size=(COUNT, 5)), 0.2 * random.normal(size=(COUNT, DIM - 15))])
+        pair.append(WordVectors(NAMES, (loud + 0.1 * random.normal(size=loud.shape)) @ _rotation(random)))
+    tried = [_agreement(truth, Geometric(ridge=10.0**power)(*pair)) for power in range(-1, 8)]
+    chosen = _agreement(truth, Geometric()(*pair))
+    assert chosen > max(tried) - 0.02
+    assert chosen > _agreement(truth, Geometric(metric=False)(*pair)) + 0.1
+
+
 def test_a_third_space_helps_and_outputs_have_their_widths() -> None:
     truth, three = _sources(5, 3)
     two = _agreement(truth, Geometric()(*three[:2]))

@@ -23,7 +23,8 @@ def inputs(tmp_path: Path) -> list[str]:
     """A folder that says how it was made, a text file, a binary file."""
     random = np.random.default_rng(0)
     rows = [random.normal(size=(6, dim)).astype(np.float32) for dim in (4, 3, 5)]
-    write_folder(WordVectors(WORDS, rows[0]), tmp_path / "ours", {"method": "aggregate", "settings": {"layer": "3"}})
+    made = {"method": "aggregate", "settings": {"layer": "3"}, "refined": [{"step": "unit"}], "seconds": 3}
+    write_folder(WordVectors(WORDS, rows[0]), tmp_path / "ours", made)
     save(WordVectors(WORDS[1:], rows[1][1:]), tmp_path / "theirs.txt", format="glove")
     save(WordVectors(WORDS[:5], rows[2][:5]), tmp_path / "others.bin", format="word2vec-binary")
     return [str(tmp_path / name) for name in ("ours", "theirs.txt", "others.bin")]
@@ -46,7 +47,14 @@ def test_the_manifest_says_what_was_made_of_what(inputs: list[str], tmp_path: Pa
     assert manifest["method"] == "concat"
     assert manifest["settings"] == {"weights": [1, 2, 0.5], "unit": True, "words": "intersection"}
     assert manifest["combined"] == [
-        {"name": "ours", "words": 6, "dim": 4, "method": "aggregate", "settings": {"layer": "3"}},
+        {
+            "name": "ours",
+            "words": 6,
+            "dim": 4,
+            "method": "aggregate",
+            "settings": {"layer": "3"},
+            "refined": [{"step": "unit"}],
+        },
         {"name": "theirs.txt", "words": 5, "dim": 3},
         {"name": "others.bin", "words": 5, "dim": 5},
     ]

@@ -15,7 +15,7 @@ from stillvec.formats import load, read_manifest, write_folder
 from stillvec.registry import part_from
 from stillvec.vectors import WordVectors
 
-_OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # what a manifest says of what it was made of
+_OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # what is kept of a space
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,7 @@ class GraphRetrofit:
     sweeps: int = 10
     alpha: float = 0.5
     beta: float = 0.5
-    repel: float = 0.5
+    repel: float = 0.2  # more parts antonyms further, and costs words that are related rather than alike
     nu: float = 1.0
     sigma: float | None = None  # None: the mean squared length of the edges, so that no scale matters
     form: Literal["normalized", "printed"] = "normalized"

@@ -26,6 +26,7 @@ from stillvec.learners.windows import Form, WindowTable
 class AttentiveSkipgram(TrainedLearner):
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "wang-2020": {
+            "window": 5,
             "rate": 0.025,
             "batch": 16,
             "attention": 1.0,
@@ -42,7 +43,7 @@ class AttentiveSkipgram(TrainedLearner):
         }
     }
     dim: int = 300
-    window: int = 5
+    window: int = 2  # words to each side
     pool: str = "attention"  # or mean, sum, each
     attention: float = 0.1  # scale of the products
     own: bool = True  # whether a word stands in its own window

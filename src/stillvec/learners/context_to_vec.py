@@ -27,6 +27,7 @@ from stillvec.learners.windows import Form, WindowTable
 class ContextToVec(TrainedLearner):
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "zheng-2022": {
+            "window": 5,
             "pool": "sum",
             "reward": 1.0,
             "rate": 1e-3,
@@ -41,7 +42,7 @@ class ContextToVec(TrainedLearner):
         }
     }
     dim: int = 300
-    window: int = 5
+    window: int = 2  # words to each side
     around: float = 0.5  # a, the share of the words around in the centre
     squash: str = "none"  # phi: none or tanh
     pool: str = "mean"  # of the rows around: the paper's sum, mean, each, or attention

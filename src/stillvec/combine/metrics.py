@@ -42,15 +42,25 @@ class Shared:
 
     def solution(self, ridge: float) -> Floats:
         """W (a, b)."""
-        (left, q), (right, r) = np.linalg.eigh(self.left), np.linalg.eigh(self.right)
-        products = np.maximum(np.outer(left, right), 0) + ridge
-        return np.asarray(q @ ((q.T @ self.cross @ r) / products) @ r.T)
+        return Spectra(self).solution(ridge)
+
+
+class Spectra:
+    """The eigenvectors of both sides, found once for all ridges."""
+
+    def __init__(self, shared: Shared) -> None:
+        left, self.q = np.linalg.eigh(shared.left)
+        right, self.r = np.linalg.eigh(shared.right)
+        self.products = np.maximum(np.outer(left, right), 0)  # λ μ (a, b)
+        self.cross = self.q.T @ shared.cross @ self.r
+
+    def solution(self, ridge: float) -> Floats:
+        return np.asarray(self.q @ (self.cross / (self.products + ridge)) @ self.r.T)
 
     def scale(self) -> float:
         """The median of λ μ, leaving out directions in which nothing lies."""
-        products = np.outer(np.linalg.eigvalsh(self.left), np.linalg.eigvalsh(self.right)).ravel()
-        products = products[products > 1e-12 * max(products.max(), 0)]
-        return float(np.median(products)) if len(products) else 1.0
+        live = self.products[self.products > 1e-12 * self.products.max()]
+        return float(np.median(live)) if len(live) else 1.0
 
 
 def latent_maps(solution: Floats, *, metric: bool) -> tuple[Floats, Floats]:
@@ -72,8 +82,9 @@ def ridge_from(shared: Shared) -> float:
     """
     half, held = shared.half, shared.held
     if half is None or held is None or len(held[0]) < 8 or not half.words:
-        return shared.scale()
-    scale = half.scale()
+        return Spectra(shared).scale()
+    spectra = Spectra(half)
+    scale = spectra.scale()
     first, second = np.random.default_rng(0).integers(0, len(held[0]), (2, _PAIRS))
     apart = first != second
     first, second = first[apart], second[apart]
@@ -85,7 +96,7 @@ def ridge_from(shared: Shared) -> float:
     truth = [ranks(rows) for rows in held]
     scores = []
     for share in _GRID.tolist():
-        maps = latent_maps(half.solution(share * scale), metric=True)
+        maps = latent_maps(spectra.solution(share * scale), metric=True)
         seen = [ranks(rows @ each) for rows, each in zip(held, maps, strict=True)]
         scores.append(_correlation(seen[0], truth[1]) + _correlation(seen[1], truth[0]))
     return float(_GRID[int(np.argmax(scores))] * scale * (shared.words / half.words) ** 2)

@@ -17,7 +17,7 @@ _CELLS = 1 << 23  # cosines held at once: 32 MB
 Rows = NDArray[np.int64]
 
 
-def procrustes(x: Floats, z: Floats, weights: Floats | None = None) -> Floats:
+def procrustes(x: NDArray[Any], z: NDArray[Any], weights: NDArray[Any] | None = None) -> Floats:
     """The rotation `R` (d, d) that minimises `Σ w ‖x R - z‖²` over the rows: `R = U Vᵀ` of `Xᵀ W Z = U S Vᵀ`."""
     u, _, vt = np.linalg.svd((x if weights is None else x * weights[:, None]).T @ z)
     return np.asarray(u @ vt)

@@ -89,6 +89,8 @@ def test_alpha_goes_to_one_without_a_step(model: tuple[WordVectors, Any], contex
     for near in (1 - 1e-6, 1 + 1e-6, 1 - 1e-13):
         after = Alpha(near, contexts=contexts)(model[0]).matrix
         assert np.abs(after - model[0].matrix).max() < 1e-4
+    closer = Alpha(1 - 1e-10, contexts=contexts)(model[0]).matrix
+    assert np.abs(closer - model[0].matrix).max() < 1e-8
 
 
 def test_the_limit_is_where_a_falling_alpha_goes(model: tuple[WordVectors, Any], contexts: str) -> None:

@@ -116,17 +116,39 @@ def test_the_verb_tells_every_gain_and_keeps_the_chosen_chain(
     assert np.array_equal(load(tmp_path / "r").matrix, refine(hidden, f"auto:pairs={pairs}", "unit").matrix)
 
 
-def test_gains_of_nothing_are_kept_as_rarely_as_the_interval_says(true: Any, pairs: Path) -> None:
-    """Steps that shuffle the cosines a little are not taken for better ones: of 40 at most three."""
+def test_the_best_of_many_that_are_no_better_is_not_taken_for_better(true: Any, pairs: Path) -> None:
+    """Twenty that differ by chance, twenty times: whoever looked at the held-out pairs would keep most of them."""
     step = Auto((str(pairs),), resamples=200)
-    vectors = WordVectors(WORDS, true.astype(np.float32))
-    judged = step._judged(vectors)
+    judged = step._judged(WordVectors(WORDS, true.astype(np.float32)))
     (plain,) = [_cosines(true, np.stack([j.left, j.right], 1)) for j in judged]
     random = np.random.default_rng(4)
-    shaken = [[plain + 0.3 * random.normal(size=len(plain))] for _ in range(120)]
-    base = [plain + 0.3 * random.normal(size=len(plain))]
-    kept = sum(step._gain(judged, base, shaken[start : start + 3])[1] > 0 for start in range(0, 120, 3))
+    kept = 0
+    for _ in range(20):
+        base, *others = plain + 0.3 * random.normal(size=(21, len(plain)))
+        kept += step._gain(judged, [base], [[other] for other in others])[1] > 0
     assert kept <= 3
+
+
+def test_what_is_left_out_changes_nothing_for_the_next(true: Any, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def shift(vectors: WordVectors) -> WordVectors:
+        given.append(vectors.matrix)
+        return WordVectors(vectors.vocabulary, vectors.matrix + 1)
+
+    monkeypatch.setattr(Auto, "_kinds", lambda *_: [[shift], [shift]])
+    vectors = WordVectors(WORDS, true.astype(np.float32))
+    for gain, times in (((0.1, -0.1, 0.3), 0), ((0.1, 0.05, 0.3), 1)):
+        given.clear()
+        monkeypatch.setattr(Auto, "_gain", lambda *_, gain=gain: gain)
+        assert len([*Auto((str(pairs),)).choose(vectors)]) == 2
+        assert np.allclose(given[-1 - times], vectors.matrix + times)
+
+
+def test_development_pairs_are_taken_out_of_every_lexicon() -> None:
+    *_, lexical = Auto(("pairs.tsv",), ("list.txt",), ("apart.txt",))._kinds(10)
+    assert len(lexical) == 4
+    assert all(step.without == ("pairs.tsv",) for step in lexical)  # type: ignore[attr-defined]
 
 
 def test_spearman_is_scipys(true: Any) -> None:

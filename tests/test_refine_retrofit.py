@@ -185,6 +185,26 @@ def test_several_lexicons_are_one_and_an_edge_counts_once(vectors: WordVectors, 
     assert np.array_equal(twice.matrix, Retrofit((near,))(vectors).matrix)
 
 
+def test_of_two_edges_the_stronger_counts_and_one_without_weight_is_none(vectors: WordVectors, tmp_path: Path) -> None:
+    def retrofitted(text: str) -> Any:
+        (tmp_path / "table.tsv").write_text(text)
+        return Retrofit((str(tmp_path / "table.tsv"),))(vectors).matrix
+
+    once = retrofitted("ice\tsnow\t5\nice\tfrost\t1\n")
+    assert np.array_equal(retrofitted("snow\tice\t2\nice\tsnow\t5\nice\tfrost\t1\nice\tsnow\t3\n"), once)
+    weightless = retrofitted("ice\tsnow\t5\nice\tfrost\t1\nhot\tcold\t0\n")
+    assert weightless.tobytes() == once.tobytes()
+
+
+def test_an_antonym_is_no_neighbour_in_either_direction(vectors: WordVectors, tmp_path: Path) -> None:
+    (tmp_path / "near.txt").write_text("cold hot\nice snow\n")
+    (tmp_path / "apart.txt").write_text("hot cold\n")
+    near, apart = str(tmp_path / "near.txt"), str(tmp_path / "apart.txt")
+    after = GraphRetrofit((near,), (apart,), directed=True)(vectors)
+    assert np.array_equal(after["cold"], vectors["cold"])
+    assert not np.array_equal(after["hot"], vectors["hot"])
+
+
 def test_relations_and_parts_of_speech_are_chosen(vectors: WordVectors, tmp_path: Path) -> None:
     table = tmp_path / "table.tsv"
     table.write_text("ice\tsnow\tsynonym\nfire\thot\thypernym\nhot\tcold\tantonym\n")

@@ -50,6 +50,15 @@ def test_a_direction_that_holds_nothing_stays_empty(vectors: WordVectors) -> Non
         assert not SimilarityOrder(alpha)(flat).matrix[:, 4:].any()
 
 
+def test_rounding_is_not_taken_for_a_direction(vectors: WordVectors) -> None:
+    """Four columns and their sums are four directions, whatever the last digits say."""
+    half = vectors.matrix[:, :4]
+    mixed = WordVectors(vectors.vocabulary, np.hstack([half, half @ np.random.default_rng(5).normal(size=(4, 4))]))
+    for step in (SimilarityOrder(-0.5), SimilarityOrder(-2.0), Whiten()):
+        assert np.linalg.matrix_rank(step(mixed).matrix) == 4
+    assert np.trace(_gram(SimilarityOrder(-0.5)(mixed).matrix)) == pytest.approx(4)
+
+
 def _mean_reciprocal_rank(seed: int, left: float, right: float) -> float:
     """Sheet 7's synthetic lexicon: one latent space, two spectra, Procrustes on 500 pairs, 500 to find."""
     random = np.random.default_rng(seed)

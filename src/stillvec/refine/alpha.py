@@ -70,6 +70,10 @@ class Alpha:
 
     def _log_reference(self, vectors: WordVectors, words: Array, contexts: Array) -> Array:
         """`ln p0`: all alike, the model's own mean over the words as they are met, or the counts."""
+        if self.reference != "uniform" and not vectors.vocabulary.counts.any():
+            raise CallError(
+                "The reference wants the corpus's counts, and these vectors carry none; say reference=uniform."
+            )
         shares = np.log(frequencies(vectors.vocabulary, "uniform" if self.reference == "uniform" else "counts"))
         if self.reference != "unigram":
             return shares

@@ -158,5 +158,5 @@ def test_what_cannot_be_is_refused(model: tuple[WordVectors, Any], tmp_path: Pat
     np.save(tmp_path / "short.npy", np.ones((3, D)))
     with pytest.raises(FormatError, match=r"\(3, 20\)"):
         Alpha(contexts=str(tmp_path / "short.npy"))(model[0])
-    with pytest.raises(CallError, match="counts.*say reference=uniform"):
+    with pytest.raises(CallError, match=r"counts.*say reference=uniform"):
         Alpha(reference="counts")(WordVectors(model[0].words, model[0].matrix))

@@ -136,9 +136,10 @@ def test_the_verb_tells_the_loss_and_keeps_it(
     assert read_manifest(tmp_path / "p")["refined"][0]["loss"]["mean cosine"] == pytest.approx(0.9334, abs=0.005)
 
 
-def test_real_vectors_stand_a_little_of_each(word_pieces: WordVectors) -> None:
+def test_real_vectors_stand_a_little_of_each(word_pieces: WordVectors, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sheet 18: 30% by magnitude costs .01 at most and less than chance; so do fp16 and int8."""
     pytest.importorskip("gensim")
+    monkeypatch.delenv("STILLVEC_DATA", raising=False)  # the packaged sets are meant
     steps = {"int8": Quantize(), "fp16": Quantize("fp16"), "pruned": Prune(0.3)}
     steps |= {f"{by}{share}": Prune(share, by=by) for by in ("magnitude", "chance") for share in (0.3, 0.6, 0.9)}  # type: ignore[arg-type]
     report = evaluate(

@@ -33,8 +33,11 @@ from torch import Tensor, nn
 
 from stillvec.encoding import Contexts, ContextWriter
 from stillvec.learners import LEARNERS
-from stillvec.learners.kept import Shard
-from stillvec.learners.training import Noise, TrainedLearner, kept_counts, kept_share, shards, train
+from stillvec.learners.kept import kept_arrays
+from stillvec.learners.rows import Noise, kept_share
+from stillvec.learners.shards import Shard, kept_counts, shards
+from stillvec.learners.trained import TrainedLearner
+from stillvec.learners.training import train
 from stillvec.learners.x2static import X2Static
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
@@ -251,15 +254,7 @@ def _cut(contexts: Contexts, words: int, sentences: int) -> Statistics:
 
 def _statistics(contexts: Contexts, words: int) -> Statistics:
     """As a learner hears them."""
-    arrays = {
-        "kept:words": contexts.words,
-        "kept:lengths": contexts.lengths,
-        "kept:contexts": contexts.contexts,
-        "kept:scale": np.array(contexts.scale),
-    }
-    if contexts.states is not None:
-        arrays["kept:states"] = contexts.states
-    return Statistics(Vocabulary([f"w{row}" for row in range(words)]), arrays)
+    return Statistics(Vocabulary([f"w{row}" for row in range(words)]), kept_arrays(contexts))
 
 
 if __name__ == "__main__":

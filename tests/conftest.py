@@ -50,6 +50,16 @@ def word_pieces() -> Any:
     return WordVectors(words, table[[*words.values()]])
 
 
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny teacher."""
+    from stillvec.teachers.fake import write_tiny_model
+
+    folder = tmp_path_factory.mktemp("teacher") / "bert"
+    write_tiny_model(folder, "bert")
+    return str(folder)
+
+
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Contexts that a method trains on are kept in the test's own folder, never in the user's."""

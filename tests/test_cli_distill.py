@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_corpus import sentences
+from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
 from stillvec.formats import load, read_manifest
@@ -20,16 +20,8 @@ from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation
 from stillvec.pipeline.distilling import Run
 from stillvec.teachers import load_teacher
-from stillvec.teachers.fake import write_tiny_model
 
 TEXTS = sentences(48)
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("teacher") / "bert"
-    write_tiny_model(folder, "bert")
-    return str(folder)
 
 
 @pytest.fixture
@@ -53,17 +45,6 @@ def distil(model: str, out: Path) -> Callable[..., int]:
         return main(["distill", *defaults, *map(str, arguments)])
 
     return call
-
-
-def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
-    """The one line that says why, after exit code 1."""
-    told = capsys.readouterr().err
-    assert code == 1, told
-    assert told.startswith("stillvec: "), told
-    assert told.count("\n") == 1, told
-    assert told.endswith((".\n", "?\n", ")\n")), told
-    assert "Traceback" not in told
-    return told
 
 
 def left_behind(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likenes
 from stillvec.errors import CallError, LexiconError, StillvecError
 from stillvec.learners import LEARNERS, Learner, Lesson
 from stillvec.learners.listening import layers_of
-from stillvec.learners.training import TrainedLearner
+from stillvec.learners.trained import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
 from stillvec.teachers import Teacher

@@ -16,20 +16,14 @@ from safetensors.torch import load_file, save_file
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
 
 from stillvec.errors import CallError, StillvecWarning, TrainingError
-from stillvec.learners import LEARNERS, Finished
+from stillvec.learners import LEARNERS, Finished, checkpoints
+from stillvec.learners import shards as shards_module
 from stillvec.learners import training as module
-from stillvec.learners.training import (
-    Checkpoint,
-    Course,
-    RowAdam,
-    TrainedLearner,
-    TrainingStep,
-    Watch,
-    checkpoint_for,
-    kept_counts,
-    read_shard,
-    shards,
-)
+from stillvec.learners.checkpoints import Checkpoint, checkpoint_for
+from stillvec.learners.rows import RowAdam
+from stillvec.learners.shards import kept_counts, read_shard, shards
+from stillvec.learners.trained import TrainedLearner
+from stillvec.learners.training import Course, TrainingStep, Watch
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
 from stillvec.teachers.fake import tiny_teacher
@@ -63,8 +57,8 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def shards_of_20(monkeypatch: pytest.MonkeyPatch) -> None:
     """97 sentences are 5 shards, and a checkpoint is written after each."""
-    monkeypatch.setattr(module, "SHARD", 20)
-    monkeypatch.setattr(module, "_EVERY", 0.0)
+    monkeypatch.setattr(shards_module, "SHARD", 20)
+    monkeypatch.setattr(checkpoints, "_EVERY", 0.0)
 
 
 def made(name: str, **settings: object) -> TrainedLearner:
@@ -278,11 +272,11 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
 
     def full(*_: object) -> None:
         tried.append(1)
-        raise module.SafetensorError("Error while serializing: No space left on device")
+        raise checkpoints.SafetensorError("Error while serializing: No space left on device")
 
     learner = made("x2static", rate=0.01)
     wanted = matrix(learner, heard)
-    monkeypatch.setattr(module, "save_file", full)
+    monkeypatch.setattr(checkpoints, "save_file", full)
     with pytest.warns(StillvecWarning, match="No checkpoint could be written .*No space left") as told:
         got = matrix(learner, heard, tmp_path)
     assert got.tobytes() == wanted.tobytes()
@@ -294,9 +288,9 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
 def test_checkpoints_are_no_more_frequent_than_is_said(
     heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_EVERY", 3600.0)
+    monkeypatch.setattr(checkpoints, "_EVERY", 3600.0)
     written: list[object] = []
-    monkeypatch.setattr(module, "save_file", lambda *given: written.append(given))
+    monkeypatch.setattr(checkpoints, "save_file", lambda *given: written.append(given))
     trained(made("x2static", epochs=2), heard, tmp_path)
     assert written == []
 
@@ -345,7 +339,7 @@ def laid(lengths: list[int], scale: float = 1.0) -> Statistics:
 @pytest.mark.parametrize("scale", [1.0, 4.0])
 @pytest.mark.parametrize("shuffled", [True, False])
 def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHARD", 4)
+    monkeypatch.setattr(shards_module, "SHARD", 4)
     lengths = [2, 5, 1, 3, 7, 1, 4, 2, 6]
     kept = laid(lengths, scale)
     device = torch.device("cpu")

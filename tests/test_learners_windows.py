@@ -11,8 +11,9 @@ import torch
 
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
-from stillvec.learners.kept import Shard
-from stillvec.learners.training import Course, clipped
+from stillvec.learners.rows import clipped
+from stillvec.learners.shards import Shard
+from stillvec.learners.training import Course
 from stillvec.learners.windows import Form, WindowTable, attention_weights, windows
 from stillvec.registry import settings_from
 

@@ -10,8 +10,9 @@ from scipy.optimize import minimize
 from tiny_corpus import counted, heard_by, matrix_of, sentences
 from torch import Tensor
 
-from stillvec.learners.kept import Shard
-from stillvec.learners.training import Course, Noise, RowAdam, kept_share
+from stillvec.learners.rows import Noise, RowAdam, kept_share
+from stillvec.learners.shards import Shard
+from stillvec.learners.training import Course
 from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.learners.x2static import Batch, X2Static, gradient_of, shared_gradient
 from stillvec.registry import settings_from

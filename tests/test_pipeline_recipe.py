@@ -14,14 +14,6 @@ from stillvec.cli import main
 from stillvec.formats import load, read_manifest
 from stillvec.pipeline import Distillation, read_recipe
 from stillvec.pipeline.settings import parse_methods
-from stillvec.teachers.fake import write_tiny_model
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("teacher") / "bert"
-    write_tiny_model(folder, "bert")
-    return str(folder)
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_corpus import likeness, sentences
+from tiny_corpus import likeness, refused, sentences
 
 from stillvec.cli import main
 from stillvec.encoding import Contexts
 from stillvec.errors import StillvecError
 from stillvec.formats import load, read_manifest
-from stillvec.learners import training
+from stillvec.learners import shards, streaming, training
 from stillvec.pipeline import distill
 from stillvec.pipeline.distilling import default_store
 from stillvec.teachers import Teacher
@@ -75,15 +75,6 @@ def stores(folder: Path) -> list[str]:
 
 def leftovers(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.rglob(".*")) if folder.exists() else []
-
-
-def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
-    told = capsys.readouterr().err
-    assert code == 1, told
-    assert told.startswith("stillvec: "), told
-    assert told.count("\n") == 1, told
-    assert told.endswith((".\n", "?\n", ")\n")), told
-    return told
 
 
 @pytest.fixture
@@ -292,8 +283,8 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
 
 KILLED = """
 import sys, time
-from stillvec.learners import training
-from stillvec.learners.training import Checkpoint
+from stillvec.learners import checkpoints, shards, training
+from stillvec.learners.checkpoints import Checkpoint
 from stillvec.teachers import Teacher
 from stillvec.encoding import preparing
 from stillvec.cli import main
@@ -312,7 +303,7 @@ def patch(owner, name, after):
         return found
     setattr(owner, name, watched)
 
-training.SHARD, training._EVERY = 20, 0.0
+shards.SHARD, checkpoints._EVERY = 20, 0.0
 preparing.Load.for_device = classmethod(lambda cls, device: cls(128, 16))
 if sys.argv[1] == "pass":
     patch(Teacher, "states", 5)
@@ -361,7 +352,7 @@ def test_a_run_killed_in_training_is_gone_on_with(
     (name,) = stores(cache)
     (checkpoint,) = (cache / name).glob("training-*.safetensors")
     kept = checkpoint.read_bytes()
-    monkeypatch.setattr(training, "SHARD", 20)
+    monkeypatch.setattr(shards, "SHARD", 20)
     learnt: list[int] = []
     once = training.learn_shard
     monkeypatch.setattr(training, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
@@ -420,8 +411,8 @@ def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeyp
         ways.append((begun, ended))
         return once(model, shard, course, number, begun, ended, watch)
 
-    monkeypatch.setattr(training, "learn_shard", watched)
-    monkeypatch.setattr(training, "SHARD", 20)
+    monkeypatch.setattr(streaming, "learn_shard", watched)
+    monkeypatch.setattr(shards, "SHARD", 20)
     monkeypatch.setattr("stillvec.encoding.preparing.Load.for_device", classmethod(lambda cls, device: cls(128, 16)))
     assert distil("x2static:stream=true", "--max-words", "40", "--contexts", "all") == 0
     assert len(ways) >= 4
@@ -474,7 +465,7 @@ def test_progress_shows_the_loss(room: Path, out: Path, cache: Path, capsys: pyt
 def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "SHARD", 20)
+    monkeypatch.setattr(shards, "SHARD", 20)
     monkeypatch.setattr("stillvec.encoding.preparing.Load.for_device", classmethod(lambda cls, device: cls(128, 16)))
     seen: list[str] = []
     distill(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import pytest
 import torch
 
 from stillvec.encoding import Load, Marked
@@ -77,3 +78,14 @@ def slow_states(teacher: Teacher, text: str) -> tuple[np.ndarray, list[tuple[int
 def likeness(matrix: np.ndarray) -> np.ndarray:
     """Inner products of rows: what vectors say of each other, whatever the axes."""
     return matrix.astype(np.float64) @ matrix.astype(np.float64).T
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
+    """The one line that says why, after exit code 1."""
+    told = capsys.readouterr().err
+    assert code == 1, told
+    assert told.startswith("stillvec: "), told
+    assert told.count("\n") == 1, told
+    assert told.endswith((".\n", "?\n", ")\n")), told
+    assert "Traceback" not in told
+    return told

@@ -15,16 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
-from stillvec.learners.kept import KeptContexts
-from stillvec.learners.training import Sample, TrainedLearner
-from stillvec.learners.windows import Form, WindowTable
+from stillvec.learners.window_learner import WindowLearner
 
 
 @dataclass(frozen=True)
-class ContextToVec(TrainedLearner):
+class ContextToVec(WindowLearner):
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "zheng-2022": {
             "window": 5,
@@ -41,38 +36,6 @@ class ContextToVec(TrainedLearner):
             "directions": 0,
         }
     }
-    dim: int = 300
-    window: int = 2  # words to each side
     around: float = 0.5  # a, the share of the words around in the centre
     squash: str = "none"  # phi: none or tanh
-    pool: str = "mean"  # of the rows around: the paper's sum, mean, each, or attention
-    attention: float = 0.1  # scale of the products, where pool is attention
     reward: float = 0.0  # e2, where e1 and e3 are 1
-    own: bool = True  # whether a word stands in its own window
-    batch: int = 256  # sentences
-    negatives: int = 5
-    shared: int = 1024
-    power: float = 0.75
-    subsample: float = 0.0
-    shortest: int = 2
-    longest: int = 1_000_000
-    optimizer: str = "adam"
-    clip: float = 5.0
-    projection_rate: float = 0.0
-    whiten: bool = True
-    ridge: float = 1.0
-    bias: bool = True
-    start: str = "closed"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.form()
-
-    def form(self) -> Form:
-        return Form.of(self)
-
-    def contexts(self) -> KeptContexts:
-        return KeptContexts(self.layer, states=True)
-
-    def model(self, counts: Tensor, sample: Sample, width: int, device: torch.device) -> WindowTable:
-        return WindowTable(self.form(), counts, sample, width, device)

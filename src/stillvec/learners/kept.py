@@ -18,17 +18,6 @@ from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
-SHARD = 16_384  # sentences that are shuffled together, and after which a checkpoint may be written
-
-
-class Shard(NamedTuple):
-    """Some sentences on the device that trains."""
-
-    words: Tensor  # (T,) rows of the vocabulary, -1 for an unknown word
-    lengths: Tensor  # (S,)
-    contexts: Tensor  # (S, D)
-    states: Tensor | None  # (T, D)
-
 
 @dataclass(frozen=True)
 class KeptContexts:
@@ -118,17 +107,19 @@ class ContextKeeper:
         """As they lie; a name with `kept:` is not written beside the vectors, and does not merge."""
         if self.kept is None:
             self.close()
-        kept = self.kept
-        assert kept is not None
-        found: dict[str, Array] = {
-            "kept:words": kept.words,
-            "kept:lengths": kept.lengths,
-            "kept:contexts": kept.contexts,
-            "kept:scale": np.array(kept.scale),
-        }
-        if kept.states is not None:
-            found["kept:states"] = kept.states
-        return found
+        assert self.kept is not None
+        return kept_arrays(self.kept)
+
+
+def kept_arrays(kept: Contexts) -> dict[str, Array]:
+    """Contexts under the names that statistics give them."""
+    found: dict[str, Array] = {
+        "kept:words": kept.words,
+        "kept:lengths": kept.lengths,
+        "kept:contexts": kept.contexts,
+        "kept:scale": np.array(kept.scale),
+    }
+    return found if kept.states is None else found | {"kept:states": kept.states}
 
 
 def check_heard(listener: ContextListener) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.learners.kept import Shard
 from stillvec.learners.listening import to_numpy
+from stillvec.learners.shards import Shard
 from stillvec.refine.all_but_the_top import AllButTheTop
 from stillvec.statistics.statistics import Array
 from stillvec.vectors import WordVectors

@@ -16,23 +16,21 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.errors import CallError
-from stillvec.learners.kept import Shard
-from stillvec.learners.training import Course, Noise, RowAdam, RowSgd, Sample, clipped, kept_share
+from stillvec.learners.rows import Noise, RowAdam, RowSgd, clipped, kept_share
+from stillvec.learners.shards import Sample, Shard
+from stillvec.learners.training import Course
 from stillvec.learners.whitening import Sums, Whitening
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the two methods, and their switches, differ in."""
+    """What a table with windows is told; the settings of both methods, by name."""
 
     dim: int
     window: int
     pool: str  # of the rows around a centre: attention, mean, sum, or each by itself
     attention: float  # scale of the attention's products
     own: bool  # whether the centre's own row stands in its window
-    around: float  # weight of the mean of the states around the centre, beside the centre's own
-    squash: str  # what is done to that mean: none or tanh
-    reward: float  # weight of a long centre (eta 2)
     negatives: int
     shared: int
     power: float
@@ -48,12 +46,16 @@ class Form:
     bias: bool
     start: str
     seed: int
+    around: float = 0.0  # weight of the mean of the states around the centre, beside the centre's own
+    squash: str = "none"  # what is done to that mean: none or tanh
+    reward: float = 0.0  # weight of a long centre (eta 2)
 
     @classmethod
-    def of(cls, learner: object, **given: object) -> Form:
-        """From a learner's settings of the same names, and those it has not."""
-        taken = {field.name: getattr(learner, field.name) for field in fields(cls) if field.name not in given}
-        return cls(**taken, **given)  # type: ignore[arg-type]
+    def of(cls, learner: object) -> Form:
+        """From a learner's settings of the same names, as far as it has them."""
+        return cls(
+            **{field.name: getattr(learner, field.name) for field in fields(cls) if hasattr(learner, field.name)}
+        )
 
     def __post_init__(self) -> None:
         choices = {

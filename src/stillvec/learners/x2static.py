@@ -22,8 +22,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.errors import CallError
-from stillvec.learners.kept import KeptContexts, Shard
-from stillvec.learners.training import Course, Noise, RowAdam, Sample, TrainedLearner, kept_share
+from stillvec.learners.kept import KeptContexts
+from stillvec.learners.rows import Noise, RowAdam, kept_share
+from stillvec.learners.shards import Sample, Shard
+from stillvec.learners.trained import TrainedLearner
+from stillvec.learners.training import Course
 from stillvec.learners.whitening import Whitening
 
 

@@ -19,7 +19,7 @@ from stillvec.files import check_replaceable
 from stillvec.formats import write_folder
 from stillvec.learners import Finished, Learner, Lesson
 from stillvec.learners.learning import CORPUS, PARAGRAPHS
-from stillvec.learners.training import TrainedLearner
+from stillvec.learners.trained import TrainedLearner
 from stillvec.pipeline.adding import Earlier
 from stillvec.pipeline.manifest import describe_learner, describe_program, describe_teacher
 from stillvec.pipeline.reading import Count, Reading
@@ -241,17 +241,6 @@ def default_store() -> Path:
     """$STILLVEC_CACHE, or the user's cache folder."""
     place = os.environ.get("STILLVEC_CACHE")
     return Path(place) if place else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "stillvec"
-
-
-def finish(
-    learner: Learner,
-    heard: Mapping[str, Statistics],
-    settings: Distillation,
-    teacher: Mapping[str, Any],
-    facts: Mapping[str, Any],
-) -> Distilled:
-    """Vectors of one method from what it heard, with their manifest."""
-    return described(learner.finish(heard), learner, heard, settings, teacher, facts)
 
 
 def described(

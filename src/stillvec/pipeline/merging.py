@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stillvec.errors import CallError
 from stillvec.pipeline.adding import Earlier
-from stillvec.pipeline.distilling import Distilled, finish
+from stillvec.pipeline.distilling import Distilled, described
 from stillvec.pipeline.settings import Distillation
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
@@ -38,4 +38,5 @@ def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
         },
         "read": {key: sum(each.manifest["read"][key] for each in every) for key in ("sentences", "words", "pieces")},
     }
-    return finish(first.learner(), parts, settings, first.manifest["teacher"], facts)
+    learner = first.learner()
+    return described(learner.finish(parts), learner, parts, settings, first.manifest["teacher"], facts)

@@ -89,3 +89,12 @@ def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
     assert told.endswith((".\n", "?\n", ")\n")), told
     assert "Traceback" not in told
     return told
+
+
+def listened(lesson: Lesson, texts: Sequence[str], workers: int = 0, *, whole: bool = False) -> Lesson:
+    """A lesson that was read these texts, as sentences or as paragraphs read whole."""
+    chunks = [Marked(texts[i : i + 16], paragraphs=whole, whole=whole) for i in range(0, len(texts), 16)]
+    load = Load(256, 16, workers)
+    for _ in lesson.read([], load, chunks) if whole else lesson.read(chunks, load):
+        pass
+    return lesson

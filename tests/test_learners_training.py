@@ -392,13 +392,22 @@ def test_the_rates_of_a_run_are_those_of_its_course(method: str, heard: Heard, m
     monkeypatch.setattr(RowAdam, "update", watched)
     trained(made(method, epochs=2, rate=0.01, subsample=1.0), heard)
     # each epoch has 97 sentences in 5 shards: four of 20 in 5 batches, and one of 17 in 5, which may come anywhere
+    assert used.pop() == 0.0, "a look back, which changes nothing"
     assert len(used) == 50
     assert used[0] == pytest.approx(0.01)
     assert used == sorted(used, reverse=True)
     assert used[::5] == pytest.approx([0.01 * (1 - n / 10) for n in range(10)])
     used.clear()
     trained(made(method, epochs=2, rate=0.01, decay="constant"), heard)
+    assert used.pop() == 0.0
     assert set(used) == {0.01}
+
+
+@pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
+def test_a_single_step_that_leads_nowhere_is_seen(method: str, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "SHARD", 1000)
+    with pytest.raises(TrainingError, match=r"diverged: the loss of a target went from .* at a rate of 1e\+06"):
+        trained(made(method, rate=1e6, batch=1000), heard)
 
 
 # ---- the loss

@@ -4,7 +4,7 @@ from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device
 from stillvec.encoding.prepared import Batch, Marked
 from stillvec.encoding.preparing import Load, Preparation, Preparer
-from stillvec.encoding.store import Contexts, ContextWriter, Desk, bytes_needed, check_room
+from stillvec.encoding.store import Contexts, ContextWriter, Desk, bytes_needed, check_room, spelt_size
 
 __all__ = [
     "Batch",
@@ -22,5 +22,6 @@ __all__ = [
     "check_room",
     "encode",
     "read_batch",
+    "spelt_size",
     "to_device",
 ]

@@ -172,6 +172,11 @@ def bytes_needed(words: int, sentences: int, dim: int, *, states: bool) -> int:
     return 4 * (words + sentences) + 2 * dim * (sentences + (words if states else 0))
 
 
+def spelt_size(count: int) -> str:
+    """Bytes in words."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
+
+
 def check_room(folder: Path, needed: int) -> None:
     """Refuse before the work what would fill the disk."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
@@ -182,7 +187,7 @@ def check_room(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(there).free
     if needed + _SPARE > free:
         raise StillvecError(
-            f"The contexts need about {needed / 1e9:,.1f} GB in {folder}, and {free / 1e9:,.1f} GB are free; give "
+            f"The contexts need about {spelt_size(needed)} in {folder}, and {spelt_size(free)} are free; give "
             "another folder with --store, fewer --contexts, or train in the stream (stream=true)."
         )
 

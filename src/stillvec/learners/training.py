@@ -102,7 +102,25 @@ def _train(
         done += len(shard.lengths)
         if checkpoint is not None:
             checkpoint.write(model, number + 1)
-    watch.look()
+        if number == course.epochs * count - 1:
+            _look_back(model, shard, course, watch)
+
+
+class _Still(Course):
+    """Looks, and changes nothing."""
+
+    def rate_at(self, share: float) -> float:
+        return 0.0
+
+
+def _look_back(model: Trained, shard: Shard, course: Course, watch: Watch) -> None:
+    """The loss after the last step, on a batch: each batch told its loss before its own step."""
+    generator = torch.Generator(shard.contexts.device)
+    generator.manual_seed(_seed(course.seed))
+    still = _Still(course.epochs, course.rate, course.decay, course.seed)
+    for loss, targets, _ in model.learn(shard, generator, still, 1.0, 1.0):
+        watch.judge(loss, targets)
+        return
 
 
 def learn_shard(
@@ -146,8 +164,15 @@ class Watch:
         self.loss = float(torch.stack(self._sums).sum()) / self._targets
         self._sums, self._targets = [], 0
         self._first = self.loss if self.fresh else self._first
-        if not math.isfinite(self.loss) or self.loss > _WORSE * self._first + 1:
-            raise diverged(self.course.rate, f"the loss of a target went from {self._first:.3g} to {self.loss:.3g}")
+        self._judge(self.loss)
+
+    def judge(self, loss: Tensor, targets: int) -> None:
+        """Whether this batch shows that training led nowhere; it does not count among the losses told."""
+        self._judge(float(loss) / max(targets, 1))
+
+    def _judge(self, loss: float) -> None:
+        if not math.isfinite(loss) or loss > _WORSE * self._first + 1:
+            raise diverged(self.course.rate, f"the loss of a target went from {self._first:.3g} to {loss:.3g}")
 
 
 def diverged(rate: float, what: str = "its last step led to numbers without end") -> TrainingError:

@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Desk, Load, Progress
+from stillvec.encoding import Desk, Load, Progress, spelt_size
 from stillvec.errors import CallError, CorpusError
 from stillvec.files import check_replaceable
 from stillvec.formats import write_folder
@@ -102,7 +102,7 @@ class Run:
         known = None if self.earlier is None else self.earlier.vocabulary
         lesson = Lesson(learners, teacher, vocabulary, known=known, desk=self._desk(vocabulary))
         if lesson.bytes_needed:
-            size = f"{lesson.bytes_needed / 1e9:,.2f} GB"
+            size = spelt_size(lesson.bytes_needed)
             yield Step(f"contexts will take about {size} in {self.store}", 0, None, "", 0.0)
         yield from self._read(lesson, teacher, vocabulary)
         for name in learners:

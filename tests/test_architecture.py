@@ -14,7 +14,7 @@ import stillvec
 SHELVES = (  # from the top down, as in docs/design.md
     ("cli",),
     ("launch", "serve", "explore"),
-    ("pipeline", "analyze"),
+    ("pipeline", "analyze", "report"),
     ("learners", "evaluate"),
     ("encoding", "refine", "combine", "formats"),
     ("teachers", "statistics", "lexicons"),

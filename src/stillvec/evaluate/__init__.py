@@ -8,10 +8,21 @@ from typing import Any
 
 from stillvec.evaluate.comparing import Difference, paired_difference
 from stillvec.evaluate.evaluating import evaluate
-from stillvec.evaluate.report import Detail, Report, Score
+from stillvec.evaluate.report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
 from stillvec.evaluate.tasks import TASKS
 
-__all__ = ["TASKS", "Detail", "Difference", "Report", "Score", "evaluate", "paired_difference"]
+__all__ = [
+    "TASKS",
+    "Comparison",
+    "Detail",
+    "Difference",
+    "Overlap",
+    "PolicyRanking",
+    "Report",
+    "Score",
+    "evaluate",
+    "paired_difference",
+]
 
 
 class _Callable(ModuleType):

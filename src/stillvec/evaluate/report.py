@@ -1,8 +1,9 @@
-"""What evaluation gives back: scores with coverage and interval, and their JSON form."""
+"""What evaluation gives back: scores with coverage and interval, which differences are real, and their JSON form."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from stillvec.errors import CallError
 from stillvec.registry import nearest_known
 
 Unknown = Literal["skip", "mean", "zero"]
+Words = Literal["own", "common", "unleaked"]
 
 
 @dataclass(frozen=True)
@@ -34,25 +36,103 @@ class Score:
     low: float
     high: float  # low and high bound 95%
     n_items: int
-    n_covered: int  # items whose words are all known
+    n_covered: int  # items whose words are all known; with "unleaked" those of them that are no pair of the lexicon
     unknown: Unknown  # what was done with the other items
-    words: Literal["own", "common"] = "own"  # common: only the items that all sets compared know
+    words: Words = "own"  # common: only the items that all sets compared know; unleaked: only those no lexicon holds
     details: tuple[Detail, ...] = ()
+    n_leaked: int | None = None  # items that the lexicon holds; only where words is "unleaked"
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's keys and `words`; `details` where there are any. NaN is null, as JSON has no NaN."""
-        fields = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details"}}
+        """The contract's keys and `words`; what else there is. NaN is null, as JSON has no NaN."""
+        fields = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details", "n_leaked"}}
         if self.details:
-            fields["details"] = [{key: _number(value) for key, value in asdict(each).items()} for each in self.details]
-        return {key: _number(value) for key, value in fields.items()}
+            fields["details"] = [_plain(asdict(each)) for each in self.details]
+        if self.n_leaked is not None:
+            fields["n_leaked"] = self.n_leaked
+        return _plain(fields)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sets of vectors on the same items of one dataset: how much better `a` is than `b`, and is it chance?
+
+    `p` is of the paired bootstrap; `p_corrected` is Holm's for all comparisons of the report on these `words`.
+    """
+
+    task: str
+    dataset: str  # "mean of 8" in `Report.overall`
+    metric: str
+    a: str
+    b: str
+    difference: float  # the value of a less that of b, both on these items
+    low: float
+    high: float  # low and high bound 95%, not corrected
+    p: float
+    p_corrected: float
+    n_items: int
+    words: Words = "common"  # own: every item, where unknown words have a vector
+
+    @property
+    def real(self) -> bool:
+        """Whether the difference is one at 5%, corrected for how many were looked at."""
+        return self.p_corrected < 0.05
+
+    def to_json(self) -> dict[str, Any]:
+        return _plain(asdict(self))
+
+
+@dataclass(frozen=True)
+class PolicyRanking:
+    """What each set gets on one dataset when unknown words are skipped, averaged or zero."""
+
+    task: str
+    dataset: str
+    metric: str
+    values: Mapping[Unknown, Mapping[str, float]]  # policy → set → value on its own words
+
+    @property
+    def orders(self) -> dict[Unknown, tuple[str, ...]]:
+        """The sets of each policy, the best first; equals in the order given, those without a value last."""
+        keyed = {
+            policy: {n: math.inf if math.isnan(v) else -v for n, v in of.items()} for policy, of in self.values.items()
+        }
+        return {policy: tuple(sorted(keys, key=keys.__getitem__)) for policy, keys in keyed.items()}
+
+    @property
+    def changes(self) -> bool:
+        """Whether the choice of the policy changes who is better than whom."""
+        return len(set(self.orders.values())) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        values = {policy: _plain(dict(values)) for policy, values in self.values.items()}
+        return {"task": self.task, "dataset": self.dataset, "metric": self.metric, "changes": self.changes} | values
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many of their nearest neighbours two sets share, the mean over words that both know."""
+
+    a: str
+    b: str
+    share: float  # 0 to 1
+    k: int  # neighbours of each word
+    n_words: int
+
+    def to_json(self) -> dict[str, Any]:
+        return _plain(asdict(self))
 
 
 @dataclass(frozen=True)
 class Report:
-    """All scores of one evaluation, and what could not be read."""
+    """All of one evaluation: scores, which differences are real, and what could not be read or was left out."""
 
     scores: tuple[Score, ...]
     errors: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()  # each two sets, dataset by dataset
+    overall: tuple[Comparison, ...] = ()  # each two sets, the mean over the similarity datasets
+    policies: tuple[PolicyRanking, ...] = ()  # where asked for
+    overlaps: tuple[Overlap, ...] = ()  # where asked for
+    left_out: tuple[str, ...] = ()  # costly tasks that there is data for and that nobody asked for
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,10 +145,24 @@ class Report:
         return tuple(score for score in self.scores if score.vectors == name)
 
     def to_json(self) -> dict[str, Any] | list[dict[str, Any]]:
-        """`{"vectors": name, "scores": [...]}` for one set of vectors, a list of these for several."""
-        sets = [{"vectors": name, "scores": [score.to_json() for score in self.by(name)]} for name in self.names]
+        """`{"vectors": name, "scores": [...]}` for one set of vectors, a list of these for several.
+
+        A comparison of two sets stands with the first of them; what policies change stands with the first set.
+        """
+        sets: list[dict[str, Any]] = []
+        for name in self.names:
+            pairs: dict[str, Sequence[Comparison | Overlap]] = {
+                "comparisons": self.comparisons,
+                "overall": self.overall,
+                "overlaps": self.overlaps,
+            }
+            mine = {key: [each.to_json() for each in some if each.a == name] for key, some in pairs.items()}
+            if not sets:
+                mine["policies"] = [each.to_json() for each in self.policies]
+            scores = [score.to_json() for score in self.by(name)]
+            sets.append({"vectors": name, "scores": scores} | {key: some for key, some in mine.items() if some})
         return sets[0] if len(sets) == 1 else sets
 
 
-def _number(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in fields.items()}

@@ -13,10 +13,10 @@ from pathlib import Path
 from stillvec.corpus.dictionary import CURE, numbered_lines, wordnet_in
 from stillvec.errors import LexiconError
 from stillvec.lexicons.edge import Edge
-from stillvec.lexicons.evaluated import read_evaluated, read_judged
+from stillvec.lexicons.evaluated import as_pair, pairs_held, read_evaluated, read_judged
 from stillvec.registry import Registry
 
-__all__ = ["LEXICONS", "Edge", "read_evaluated", "read_judged", "read_lexicon"]
+__all__ = ["LEXICONS", "Edge", "as_pair", "pairs_held", "read_evaluated", "read_judged", "read_lexicon"]
 
 LEXICONS: Registry[Callable[[Path], Iterator[Edge]]] = Registry(
     "form of lexicon",

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stillvec.corpus.dictionary import numbered_lines
 from stillvec.errors import LexiconError
+from stillvec.lexicons.edge import Edge
+from stillvec.vocabulary.folding import fold
 
+Pair = tuple[str, str]
 _ENDINGS = (".tsv", ".csv", ".txt")
 _NOT_DATA = (".", "readme", "license", "licence")
 
 
-def read_evaluated(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
+def as_pair(left: str, right: str) -> Pair:
+    """The one notion of a pair: without order, in lower case, written as a vocabulary writes words."""
+    first, second = fold(left, True), fold(right, True)
+    return (first, second) if first <= second else (second, first)
+
+
+def pairs_held(edges: Iterable[Edge], pairs: Iterable[Pair]) -> set[Pair]:
+    """Which of some pairs (of `as_pair`) the edges of lexicons tell anything about, be it that they are opposites."""
+    wanted = {*pairs}
+    return wanted.intersection(as_pair(edge.left, edge.right) for edge in edges)
+
+
+def read_evaluated(source: str | os.PathLike[str]) -> Iterator[Pair]:
     """The first two words of every line of a file, or of all files of a folder (of its `similarity/`, if it has one).
 
     Lines are parted by tabs, else in a .csv by commas, else by spaces; headers name words that no lexicon joins.

@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from stillvec.errors import StillvecWarning
-from stillvec.lexicons import Edge, read_evaluated, read_lexicon
+from stillvec.lexicons import Edge, as_pair, read_evaluated, read_lexicon
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -38,20 +38,19 @@ class Graph:
         if not self.directed:
             left, right = np.concatenate([left, right]), np.concatenate([right, left])
             weights = np.concatenate([weights, weights])
-        judged = (pair for place in self.without for pair in read_evaluated(place))
-        hidden = _keys(*_found(vocabulary, (Edge(*pair) for pair in judged))[:2], len(vocabulary))
-        kept = ~np.isin(_keys(left, right, len(vocabulary), both=False), hidden)
-        if not kept.any():
+        if not len(left):
             warnings.warn(
                 f"No edge of {', '.join(self.sources)} joins two of the words.", StillvecWarning, stacklevel=4
             )
-        return _strongest(left[kept], right[kept], weights[kept], len(vocabulary))
+        return _strongest(left, right, weights, len(vocabulary))
 
     def _edges(self) -> Iterator[Edge]:
         relations, parts = {"", *self.relations}, {"", *self.parts}
+        hidden = {as_pair(*pair) for place in self.without for pair in read_evaluated(place)}
         for source in self.sources:
             for edge in read_lexicon(source):
-                if edge.relation in relations and (not self.parts or edge.part in parts):
+                wanted = edge.relation in relations and (not self.parts or edge.part in parts)
+                if wanted and not (hidden and as_pair(edge.left, edge.right) in hidden):
                     yield edge
 
 
@@ -65,12 +64,6 @@ def _found(vocabulary: Vocabulary, edges: Iterable[Edge]) -> tuple[Rows, Rows, N
     ]
     columns = [*zip(*known, strict=True)] or [(), (), ()]
     return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
-
-
-def _keys(left: Rows, right: Rows, size: int, *, both: bool = True) -> Rows:
-    """One number a pair of rows."""
-    keys = left * size + right
-    return np.concatenate([keys, right * size + left]) if both else keys
 
 
 def _strongest(left: Rows, right: Rows, weights: NDArray[np.float64], size: int) -> Csr:

@@ -148,8 +148,8 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
 
 
 def test_a_newer_version_says_how_to_upgrade(folder: Path) -> None:
-    change_manifest(folder, format=2)
-    with pytest.raises(FormatError, match=r"version 2 of the format.*pip install --upgrade"):
+    change_manifest(folder, format=3)
+    with pytest.raises(FormatError, match=r"version 3 of the format.*pip install --upgrade"):
         load(folder)
 
 

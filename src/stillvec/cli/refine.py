@@ -46,8 +46,11 @@ def run(options: argparse.Namespace) -> int:
             else:
                 made.append(did)
                 show.note(f"{did['step']}: {len(vectors):,} words x {vectors.dim}{told}")
-    write_folder(vectors, options.out, manifest | {"refined": made})
-    show.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}")
+    stored = made[-1].get("stored") if made else None  # of the last step: a table that was changed since does not fit
+    write_folder(vectors, options.out, manifest | {"refined": made}, packed=stored)
+    size = (Path(options.out) / "vectors.safetensors").stat().st_size
+    kept = read_manifest(options.out).get("stored", vectors.matrix.dtype.name)
+    show.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}, {size / 1e6:,.1f} MB as {kept}")
     return 0
 
 

@@ -1,6 +1,7 @@
-"""The folder of vectors, version 1: a matrix, its words, a manifest and perhaps statistics.
+"""The folder of vectors: a matrix, plain (version 1) or packed (2), its words, a manifest and perhaps statistics.
 
-Written down in docs/formats.md. Opening maps the matrix and reads only the words; nothing is ever unpickled.
+Written down in docs/formats.md. Opening maps the matrix and reads only the words, but for a packed one, which is
+unpacked; nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError, VocabularyError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
+from stillvec.formats.packing import PACKINGS, pack, unpack
 from stillvec.formats.rows import check_numbers, encoded_words
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-VERSION = 1
+VERSION = 2  # a folder says the lowest version that can say it: 1, or 2 where the matrix is packed
 _MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
 )  # fmt: skip
@@ -38,9 +40,7 @@ def read(path: Path) -> WordVectors:
     manifest = read_manifest(path)
     vocabulary = _read_vocabulary(_part(path, _WORDS), manifest.get("lowercase"))
     file = _part(path, _VECTORS)
-    matrix = map_tensors(file).get("matrix")
-    if matrix is None:
-        raise FormatError(f"{file} has no array called 'matrix'.")
+    matrix = _read_matrix(file, manifest)
     if matrix.ndim != 2 or matrix.dtype.kind != "f":
         raise FormatError(
             f"{file}: 'matrix' should be a table of floats, and is {matrix.dtype} of shape {matrix.shape}."
@@ -64,8 +64,13 @@ def write_folder(
     manifest: Mapping[str, object],
     statistics: Mapping[str, NDArray[Any]] | None = None,
     model: Mapping[str, NDArray[Any]] | None = None,
+    *,
+    packed: str | None = None,
 ) -> None:
-    """Write vectors with how they were made, the sums they were made of, what else was learnt; whole or not at all."""
+    """Write vectors with how they were made, the sums they were made of, what else was learnt; whole or not at all.
+
+    `packed` (int8, pq or sparse) keeps the matrix in fewer bytes where it comes back bit for bit; else it stays plain.
+    """
     from stillvec import __version__
 
     place = Path(path)
@@ -73,17 +78,21 @@ def write_folder(
         raise FormatError(f"{place} was not written: numbers of type {vectors.matrix.dtype} are not kept.")
     check_numbers(vectors, place, vectors.matrix.dtype.type)
     words = encoded_words(vectors, place)
-    facts = {
-        "format": VERSION,
+    arrays = None if packed is None else pack(vectors.matrix, packed)
+    facts: dict[str, object] = {
+        "format": 1 if arrays is None else VERSION,
         "stillvec": __version__,
         "words": len(vectors),
         "dim": vectors.dim,
         "dtype": vectors.matrix.dtype.name,
         "lowercase": vectors.vocabulary.lowercase,
     }
-    text = json.dumps({**manifest, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
+    told = {key: value for key, value in manifest.items() if key != "stored"}  # how those were stored that came before
+    if arrays is not None:
+        facts["stored"] = packed
+    text = json.dumps({**told, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
     with atomic_folder(place, _MANIFEST) as part:
-        write_tensors(part / _VECTORS, {"matrix": vectors.matrix})
+        write_tensors(part / _VECTORS, arrays or {"matrix": vectors.matrix})
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
         if statistics is not None:
@@ -134,6 +143,21 @@ def _part(path: Path, name: str) -> Path:
     if not (path / name).is_file():
         raise FormatError(f"The folder {path} has no {name}; it is not a whole folder of vectors.")
     return path / name
+
+
+def _read_matrix(file: Path, manifest: Mapping[str, Any]) -> NDArray[Any]:
+    arrays, kind = map_tensors(file), manifest.get("stored")
+    if kind is None:
+        if "matrix" not in arrays:
+            raise FormatError(f"{file} has no array called 'matrix'.")
+        return arrays["matrix"]
+    words, dim = manifest.get("words"), manifest.get("dim")
+    if kind not in PACKINGS or not isinstance(words, int) or not isinstance(dim, int):
+        raise FormatError(f"{file.parent / _MANIFEST}: no packing and shape are known of {kind!r}, {words} x {dim}.")
+    matrix = unpack(arrays, kind, (words, dim))
+    if matrix is None:
+        raise FormatError(f"{file} does not hold the arrays of {words} x {dim} numbers packed as {kind!r}.")
+    return matrix
 
 
 def _read_vocabulary(file: Path, lowercase: bool | None) -> Vocabulary:

@@ -1,7 +1,8 @@
 """Pruning by magnitude (Gordon et al. 2020, its part on embeddings): the smallest numbers become zero.
 
 `sparsity` is the share that goes: of the whole table, of each word's row or of each dimension's column. What was lost
-is measured, and stands in the manifest; random pruning is the control.
+is measured, and stands in the manifest; random pruning is the control. If it is the last step and more than a third is
+gone, the verb stores only what is left.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Prune:
             gone = np.take(np.argsort(sizes, axis, kind="stable"), range(count), axis)
             np.put_along_axis(matrix, gone, 0, axis)
         return WordVectors(vectors.vocabulary, matrix)
+
+    @property
+    def stored(self) -> str:
+        return "sparse"
 
     def loss(self, before: WordVectors, after: WordVectors) -> dict[str, float]:
         return loss(before, after)

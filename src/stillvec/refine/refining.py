@@ -41,6 +41,8 @@ def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[
             after = vectors if made.get("left_out") else step(vectors)
             if loss := getattr(step, "loss", None):
                 made["loss"] = loss(vectors, after)
+            if stored := getattr(step, "stored", None):
+                made["stored"] = stored
             yield made, after
             vectors = after
 

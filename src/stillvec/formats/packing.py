@@ -1,0 +1,168 @@
+"""Tables in fewer bytes that give the same numbers again, bit for bit: steps a row, product codes, sparse rows.
+
+A packing never rounds: `pack` gives the arrays that say a table exactly, or None where these would not be smaller or
+not exact. Rounding is the work of `refine` (`quantize`, `prune`), whose tables fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Arrays = dict[str, Array]
+
+_BLOCK = 1 << 14  # rows unpacked at once to be compared
+_SAMPLE = 4096  # rows that say where the parts of product codes end
+_CODES = 256  # that a byte tells apart
+
+
+class Packing(NamedTuple):
+    pack: Callable[[Array], Arrays | None]
+    unpack: Callable[[Mapping[str, Array], slice, int], Array]  # some rows, and how wide they are
+    check: Callable[[Mapping[str, Array], tuple[int, int]], bool]  # whether the arrays can be a table of this shape
+
+
+def pack(matrix: Array, kind: str) -> Arrays | None:
+    """The arrays that say a table (V, D), or None: it does not fit, or is no smaller."""
+    packing = PACKINGS[kind]
+    arrays = packing.pack(matrix) if matrix.size and matrix.dtype.itemsize >= 4 else None
+    if arrays is None or sum(array.nbytes for array in arrays.values()) >= matrix.nbytes:
+        return None
+    for start in range(0, len(matrix), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        if not np.array_equal(_bits(packing.unpack(arrays, some, matrix.shape[1])), _bits(matrix[some])):
+            return None
+    return arrays
+
+
+def unpack(arrays: Mapping[str, Array], kind: str, shape: tuple[int, int]) -> Array | None:
+    """The table (V, D), or None where the arrays are none of this kind and shape."""
+    packing = PACKINGS[kind]
+    try:
+        if not packing.check(arrays, shape):
+            return None
+    except KeyError:
+        return None
+    first = packing.unpack(arrays, slice(0, 0), shape[1])
+    matrix = np.empty(shape, first.dtype)
+    for start in range(0, len(matrix), _BLOCK):
+        matrix[start : start + _BLOCK] = packing.unpack(arrays, slice(start, start + _BLOCK), shape[1])
+    return matrix
+
+
+def _bits(rows: Array) -> Array:
+    """Compared as whole numbers: a zero has a sign."""
+    return np.ascontiguousarray(rows).view(f"u{rows.dtype.itemsize}")
+
+
+def _pack_steps(matrix: Array) -> Arrays | None:
+    """`x = code · scale`, a scale a row: its largest number is 127 of them."""
+    scales = np.abs(matrix).max(1) / matrix.dtype.type(127)  # (V,)
+    codes = np.empty(matrix.shape, np.int8)
+    for start in range(0, len(matrix), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        steps = matrix[some] / np.where(scales[some] > 0, scales[some], 1)[:, None]
+        codes[some] = np.clip(np.rint(steps), -127, 127)
+    return {"codes": codes, "scales": scales}
+
+
+def _unpack_steps(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
+    scales = arrays["scales"][some]
+    return np.multiply(arrays["codes"][some], scales[:, None], dtype=scales.dtype)
+
+
+def _check_steps(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
+    codes, scales = arrays["codes"], arrays["scales"]
+    return codes.shape == shape and codes.dtype == np.int8 and scales.shape == shape[:1] and scales.dtype.kind == "f"
+
+
+def _pack_products(matrix: Array) -> Arrays | None:
+    """Neighbouring columns that hold few different rows together are a part; a byte says which of them."""
+    edges = _parts(matrix[:: max(1, len(matrix) // _SAMPLE)])
+    codes = np.empty((len(matrix), len(edges) - 1), np.uint8)
+    centres = np.zeros((_CODES, matrix.shape[1]), matrix.dtype)
+    most = 0
+    for part, (start, end) in enumerate(pairwise(edges)):
+        first, which = _different(matrix[:, start:end])
+        if len(first) > _CODES:
+            return None
+        centres[: len(first), start:end] = matrix[first, start:end]
+        codes[:, part] = which
+        most = max(most, len(first))
+    return {"codes": codes, "centres": centres[:most].copy(), "widths": np.diff(edges).astype(np.int32)}
+
+
+def _parts(rows: Array) -> list[int]:
+    """Where parts begin, and the end: each as wide as it can be."""
+    edges = [0]
+    for column in range(1, rows.shape[1]):
+        if len(_different(rows[:, edges[-1] : column + 1])[0]) > _CODES:
+            edges.append(column)
+    return [*edges, rows.shape[1]]
+
+
+def _different(rows: Array) -> tuple[Array, Array]:
+    """The first place of each different row, and which of these each row is: told by a hash, for `pack` to check."""
+    bits = _bits(rows).astype(np.uint64)
+    odd = np.random.default_rng(0).integers(1, 1 << 63, bits.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
+    _, first, which = np.unique(bits @ odd, return_index=True, return_inverse=True)
+    return first, which
+
+
+def _unpack_products(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
+    codes, centres = arrays["codes"][some], arrays["centres"]
+    edges = np.concatenate([[0], np.cumsum(arrays["widths"])]).tolist()
+    rows = np.empty((len(codes), dim), centres.dtype)
+    for part, (start, end) in enumerate(pairwise(edges)):
+        rows[:, start:end] = centres[codes[:, part], start:end]
+    return rows
+
+
+def _check_products(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
+    codes, centres, widths = arrays["codes"], arrays["centres"], arrays["widths"]
+    return (
+        widths.ndim == 1 and widths.dtype.kind == "i" and bool((widths > 0).all()) and int(widths.sum()) == shape[1]
+        and codes.shape == (shape[0], len(widths)) and codes.dtype == np.uint8
+        and centres.ndim == 2 and centres.shape[1] == shape[1] and centres.dtype.kind == "f"
+        and (not codes.size or int(codes.max()) < len(centres))
+    )  # fmt: skip
+
+
+def _pack_sparse(matrix: Array) -> Arrays | None:
+    """What is not zero, row after row, the column of each, and how many there are in a row."""
+    small = np.uint16 if matrix.shape[1] <= 1 << 16 else np.uint32
+    kept = _bits(matrix) != 0  # (V, D)
+    columns = np.broadcast_to(np.arange(matrix.shape[1], dtype=small), matrix.shape)[kept]
+    return {"values": matrix[kept], "columns": columns, "lengths": kept.sum(1, dtype=np.uint32)}
+
+
+def _unpack_sparse(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
+    lengths = arrays["lengths"]
+    start, _, _ = some.indices(len(lengths))
+    begin = int(lengths[:start].sum(dtype=np.int64))
+    inside = lengths[some]
+    end = begin + int(inside.sum(dtype=np.int64))
+    rows = np.zeros((len(inside), dim), arrays["values"].dtype)
+    rows[np.repeat(np.arange(len(inside)), inside), arrays["columns"][begin:end]] = arrays["values"][begin:end]
+    return rows
+
+
+def _check_sparse(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
+    values, columns, lengths = arrays["values"], arrays["columns"], arrays["lengths"]
+    return (
+        lengths.shape == shape[:1] and lengths.dtype.kind == "u" and columns.dtype.kind == "u"
+        and values.shape == columns.shape == (int(lengths.sum(dtype=np.int64)),) and values.dtype.kind == "f"
+        and int(columns.max(initial=0)) < shape[1]
+    )  # fmt: skip
+
+
+PACKINGS: dict[str, Packing] = {
+    "int8": Packing(_pack_steps, _unpack_steps, _check_steps),
+    "pq": Packing(_pack_products, _unpack_products, _check_products),
+    "sparse": Packing(_pack_sparse, _unpack_sparse, _check_sparse),
+}

@@ -1,0 +1,101 @@
+"""What each set knows, and where the treatment of unknown words changes who is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import get_args
+
+import numpy as np
+
+from stillvec.evaluate.intervals import spearman
+from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluate.report import PolicyRanking, Unknown
+from stillvec.evaluate.similarity import Similarity
+from stillvec.report.markup import Html, element, joined, name_of, numeric, plural, table
+from stillvec.report.material import Material
+from stillvec.report.standing import Row, rows
+
+_POLICIES: Mapping[Unknown, str] = {"skip": "left out", "mean": "the mean vector", "zero": "the zero vector"}
+
+
+def coverage_section(material: Material) -> Html | None:
+    kept: dict[tuple[str, str], Row] = {}
+    for row in rows(material.report):
+        if row.words == "own":
+            kept.setdefault((row.task, row.dataset), row)
+    if not kept:
+        return None
+    heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
+    body = [(_label(row), *(_share(row, name) for name in material.names)) for row in kept.values()]
+    shares = table("Items whose words are all known, in percent", ("dataset", *heads), body, classes="heat sortable")
+    said = "The share of items whose words a set knows. A score on fewer items is a score on easier ones."
+    return joined((element("p", said, class_="lead"), shares, *_policies(material)))
+
+
+def _label(row: Row) -> Html:
+    n = max(score.n_items for score in row.scores.values())
+    small = element("small", f"{row.task} · {plural(n, 'item')}")
+    return element("th", element("bdi", row.dataset), " ", small, scope="row")
+
+
+def _share(row: Row, name: str) -> Html:
+    score = row.scores.get(name)
+    if score is None or not score.n_items:
+        return numeric(math.nan)
+    share = score.n_covered / score.n_items
+    title = f"{score.n_covered:,} of {score.n_items:,} items"
+    return numeric(share, f"{100 * share:.0f}%", title=title, class_="bar", style=f"--share:{100 * share:.1f}%")
+
+
+def _policies(material: Material) -> list[Html]:
+    """A sentence, and a table of the datasets where the order of the sets hangs on the policy."""
+    found = material.report.policies or policies(material)
+    if not found or len(material.names) < 2:
+        return []
+    changed = [each for each in found if each.changes]
+    count = plural(len(found), "dataset")
+    heading = element("h3", "When unknown words count")
+    if not changed:
+        said = f"Whether unknown words are left out, the mean or the zero vector changes no order on {count}."
+        return [heading, element("p", said)]
+    body = []
+    for each in changed:
+        for policy, order in each.orders.items():
+            values = each.values[policy]
+            told = joined(
+                (
+                    joined((element("bdi", name), f" {100 * values[name]:.1f}"))
+                    for name in order
+                    if math.isfinite(values[name])
+                ),
+                " › ",
+            )
+            label = element("th", element("bdi", each.dataset), " ", element("small", each.metric), scope="row")
+            body.append((label, _POLICIES[policy], element("td", told, class_="text")))
+    said = f"On {len(changed)} of {count} the order of the sets hangs on what is done with unknown words."
+    head = ("dataset", "unknown words are", "the best first")
+    return [heading, element("p", said), table("Orders by policy", head, body, classes="orders")]
+
+
+def policies(material: Material) -> tuple[PolicyRanking, ...]:
+    """For a report that was not asked: Spearman's ρ of each similarity dataset under each policy."""
+    unknown = [each for each in material.pairs if not all(known.all() for known in each.covered.values())]
+    names = material.given
+    if not unknown or len(names) < 2:
+        return ()
+    task = Similarity()
+    lookups = {policy: {name: Lookup(material.sets[name], policy) for name in names} for policy in get_args(Unknown)}
+    found = []
+    for pairs in unknown:
+        values: dict[Unknown, dict[str, float]] = {}
+        for policy, each in lookups.items():
+            values[policy] = {}
+            for name in names:
+                answers = task.answer(each[name], pairs.items)
+                chosen = answers.covered if policy == "skip" else answers.covered | True
+                gold, cosines = pairs.items.gold[chosen], answers.values["spearman"][chosen]
+                ones = np.ones((1, len(gold)))
+                values[policy][name] = float(spearman(ones, gold, cosines)[0]) if len(gold) > 1 else math.nan
+        found.append(PolicyRanking("similarity", pairs.name, "spearman", values))
+    return tuple(found)

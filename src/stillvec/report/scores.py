@@ -1,0 +1,116 @@
+"""The ranking with its intervals, and the heat map of every score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from stillvec.evaluate import Score
+from stillvec.report.drawing import Scale, axis, whisker
+from stillvec.report.markup import Html, element, interval, joined, name_of, number, numeric, plural, table
+from stillvec.report.material import Material
+from stillvec.report.standing import Row, Standing, headlines, ranking, rows, tasks
+
+_FULL = 0.15  # the distance from a row's mean at which its colour is full
+_LABELS = {"own": "", "common": "on common words", "unleaked": "outside the lexicon"}
+
+
+def ranking_section(material: Material) -> Html | None:
+    """Dots and whiskers: all tasks together, then each by itself."""
+    if not any(math.isfinite(each.value) for each in material.standings):
+        return None
+    kinds = tasks(material.report)
+    counted = headlines(material.report, material.basis)
+    on = "on the words that all sets know" if material.basis == "common" else "on the words that each set knows"
+    mean = "The mean" if len(kinds) == 1 else "The mean over tasks of the mean"
+    said = f"{mean} over {plural(len(counted), 'dataset')}, times 100, {on}; lines are 95% intervals."
+    parts: list[object] = [element("p", said, class_="lead"), _chart(material, material.standings, said, "ranking")]
+    if len(kinds) > 1:
+        panels = [_panel(material, task) for task in kinds]
+        parts.append(element("div", *panels, class_="panels"))
+    return joined(parts)
+
+
+def _panel(material: Material, task: str) -> Html:
+    count = plural(len(headlines(material.report, material.basis, task)), "dataset")
+    chart = _chart(material, ranking(material.report, task), f"{task}: the mean over {count}", "ranking small")
+    return element("div", element("h3", task, " ", element("small", count)), chart, class_="panel")
+
+
+def _chart(material: Material, standings: Sequence[Standing], caption: str, classes: str) -> Html:
+    scale = Scale.around(value for each in standings for value in each[1:])
+    chart = element("th", axis(scale), element("span", "chart", class_="hidden"), scope="col", class_="chart")
+    body = [
+        (
+            element("th", name_of(each.name), scope="row", class_=f"set {material.colour(each.name)}"),
+            element("td", whisker(scale, *each[1:], material.colour(each.name)), class_="chart"),
+            numeric(each.value, class_="strong"),
+            element("td", interval(each.low, each.high), class_="num pale wide"),
+        )
+        for each in standings
+    ]
+    wide = element("th", "95%", scope="col", class_="num wide")
+    head = ("vectors", chart, element("th", "mean", scope="col", class_="num"), wide)
+    return table(caption, head, body, classes=classes)
+
+
+def heat_section(material: Material) -> Html | None:
+    """Every score: a row a dataset, a column a set, the colour its distance from the mean of the row."""
+    shown = _shown(material)
+    if not shown:
+        return None
+    several = len(material.names) > 1
+    legend = "Each cell is the score times 100; point at it for its interval and coverage. The best of a row is bold. "
+    legend += (
+        "Blue is above the mean of the row and amber below, in full colour from 15 points on."
+        if several
+        else "The darker, the higher."
+    )
+    heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
+    body = [(_label(row), *_cells(row, material.names)) for row in shown]
+    heat = table("Scores of all sets on all datasets", ("dataset", *heads), body, classes="heat sortable")
+    return joined((element("p", legend, class_="lead"), heat))
+
+
+def _shown(material: Material) -> list[Row]:
+    """All rows; those on common words only where they differ from a set's own."""
+    found = rows(material.report)
+    kept = [row for row in found if row.words != "common" or material.basis == "common"]
+    order = {name: place for place, name in enumerate(_LABELS)}
+    places = {key: at for at, key in reversed([*enumerate((row.task, row.dataset) for row in found)])}
+    return sorted(kept, key=lambda row: (places[row.task, row.dataset], order.get(row.words, 9)))
+
+
+def _label(row: Row) -> Html:
+    on = _LABELS.get(row.words, row.words)
+    inside = (element("bdi", row.dataset), " ", element("small", f"{row.task} · {row.metric}" + (on and f" · {on}")))
+    return element("th", *inside, scope="row", class_="" if row.words == "own" else "within")
+
+
+def _cells(row: Row, names: Sequence[str]) -> list[Html]:
+    values = [score.value for score in row.scores.values() if math.isfinite(score.value)]
+    mean = sum(values) / len(values) if values else math.nan
+    best = max(values, default=math.nan) if len(names) > 1 and row.ordered else math.nan
+    cells = []
+    for name in names:
+        score = row.scores.get(name)
+        if score is None or not math.isfinite(score.value):
+            cells.append(numeric(math.nan, title=_title(name, score)))
+            continue
+        shade = _shade(score.value, mean) if len(names) > 1 else abs(score.value)
+        told = {"style": f"--heat:{abs(shade):.2f}", "class_": "up" if shade >= 0 else "down"} if row.ordered else {}
+        inside = element("b", number(score.value)) if score.value == best else number(score.value)
+        cells.append(numeric(score.value, inside, title=_title(name, score), **told))
+    return cells
+
+
+def _shade(value: float, mean: float) -> float:
+    return max(-1.0, min(1.0, (value - mean) / _FULL))
+
+
+def _title(name: str, score: Score | None) -> str:
+    if score is None:
+        return f"{name}: not evaluated"
+    bounds = interval(score.low, score.high)
+    known = f"{score.n_covered:,} of {score.n_items:,} items known"
+    return f"{name}: {number(score.value, 2)}" + (f", 95% {bounds}" if bounds else "") + f"; {known}"

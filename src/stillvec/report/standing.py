@@ -1,0 +1,90 @@
+"""Who stands where: rows of scores, means over datasets and tasks with their intervals, and one sentence about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from stillvec.evaluate import Report, Score
+
+Words = Literal["own", "common"]
+UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better
+
+
+@dataclass(frozen=True)
+class Row:
+    """The scores of all sets by one metric on one dataset."""
+
+    task: str
+    dataset: str
+    metric: str
+    words: str
+    scores: Mapping[str, Score]  # by the name of the set
+
+    @property
+    def ordered(self) -> bool:
+        return self.task not in UNORDERED
+
+
+class Standing(NamedTuple):
+    """A mean over datasets."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def rows(report: Report) -> list[Row]:
+    """A row for each task, dataset, metric and choice of words, in the order of the report."""
+    found: dict[tuple[str, str, str, str], dict[str, Score]] = {}
+    for score in report.scores:
+        found.setdefault((score.task, score.dataset, score.metric, score.words), {})[score.vectors] = score
+    return [Row(*key, scores) for key, scores in found.items()]
+
+
+def basis(report: Report) -> Words:
+    """On which words sets are ranked: on common ones where they know different items, else on their own."""
+    kinds = {score.words for score in report.scores}
+    own = [row for row in rows(report) if row.words == "own"]
+    differ = any(len({score.n_covered for score in row.scores.values()}) > 1 for row in own)
+    return "common" if differ and "common" in kinds else "own"
+
+
+def headlines(report: Report, words: str, task: str | None = None) -> list[Row]:
+    """The first metric of each dataset, where every set has a value and more of it is better."""
+    kept: dict[tuple[str, str], Row] = {}
+    for row in rows(report):
+        if row.words == words and row.ordered and task in (None, row.task):
+            kept.setdefault((row.task, row.dataset), row)
+    whole = (row for row in kept.values() if len(row.scores) == len(report.names))
+    return [row for row in whole if all(math.isfinite(score.value) for score in row.scores.values())]
+
+
+def ranking(report: Report, task: str | None = None, words: str | None = None) -> list[Standing]:
+    """The sets, the best first, by the mean over tasks of the mean over their datasets."""
+    counted = headlines(report, words or basis(report), task)
+    sizes: dict[str, int] = {}
+    for row in counted:
+        sizes[row.task] = sizes.get(row.task, 0) + 1
+    weights = [1 / (len(sizes) * sizes[row.task]) for row in counted]
+    standings = [mean(name, [row.scores[name] for row in counted], weights) for name in report.names]
+    return sorted(standings, key=lambda each: -each.value if math.isfinite(each.value) else math.inf)
+
+
+def mean(name: str, scores: Sequence[Score], weights: Sequence[float]) -> Standing:
+    """A weighted mean; its interval is that of independent scores: half a width is `√Σ (w_i h_i)²` on each side."""
+    if not scores:
+        return Standing(name, math.nan, math.nan, math.nan)
+    pairs = [*zip(scores, weights, strict=True)]
+    value = sum(weight * score.value for score, weight in pairs)
+    below = math.sqrt(sum((weight * (score.value - score.low)) ** 2 for score, weight in pairs))
+    above = math.sqrt(sum((weight * (score.high - score.value)) ** 2 for score, weight in pairs))
+    return Standing(name, value, value - below, value + above)
+
+
+def tasks(report: Report) -> list[str]:
+    """The tasks by which sets are ranked."""
+    return [*dict.fromkeys(row.task for row in headlines(report, basis(report)))]

@@ -1,0 +1,64 @@
+"""One sentence at the top: what is best, and whether the differences are real."""
+
+from __future__ import annotations
+
+import math
+
+from stillvec.evaluate.report import Comparison
+from stillvec.report.markup import Html, element, joined, listed, number, plural, word
+from stillvec.report.material import Material
+from stillvec.report.standing import headlines
+
+_TESTED = "by the paired bootstrap, corrected for the number of comparisons"
+
+
+def verdict(material: Material) -> Html:
+    """The sentence, as a paragraph."""
+    standings = [each for each in material.standings if math.isfinite(each.value)]
+    if not standings:
+        return _paragraph("No set of vectors has a score on all datasets, so none can be called the best.")
+    counted = headlines(material.report, material.basis)
+    over = f"over {plural(len(counted), 'dataset')} of {listed([*dict.fromkeys(row.task for row in counted)])}"
+    best = standings[0]
+    if len(standings) == 1:
+        return _paragraph(word(best.name), f" has a mean score of {number(best.value)} {over}.")
+    opening = (element("strong", word(best.name)), f" is best {over}, with a mean of {number(best.value)}")
+    return _paragraph(*opening, *_reality(material, best.name))
+
+
+def _reality(material: Material, best: str) -> list[object]:
+    """The end of the sentence: is the lead real?"""
+    against = leads(material.report.overall, best)
+    if against:
+        alike = [each for each in against if not each.real]
+        behind = [each for each in alike if each.difference < 0]
+        if not alike:
+            told = "over the other" if len(against) == 1 else "over each of the others"
+            return [f"; its lead {told} on word similarity is real, {_TESTED}."]
+        names = joined((word(each.b) for each in alike), ", ")
+        but = " (some even ahead there)" if behind else ""
+        return ["; but on word similarity its distance to ", names, but, f" may be chance, {_TESTED}."]
+    second = material.names[1]
+    single = [each for each in leads(material.report.comparisons, best) if each.b == second]
+    if not single:
+        return ["; whether that is more than chance was not tested."]
+    won = sum(each.real and each.difference > 0 for each in single)
+    lost = sum(each.real and each.difference < 0 for each in single)
+    said = f"; against the next, it is really better in {won} and really worse in {lost} of "
+    return [said, f"{plural(len(single), 'comparison')}, {_TESTED}."]
+
+
+def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:
+    """The comparisons of one set with others, all seen from its side."""
+    turned = [each if each.a == best else reverse(each) for each in comparisons if best in (each.a, each.b)]
+    return [each for each in turned if each.words != "unleaked"]
+
+
+def reverse(each: Comparison) -> Comparison:
+    """The same comparison, seen from the other side."""
+    fields = {**each.__dict__, "a": each.b, "b": each.a}
+    return Comparison(**fields | {"difference": -each.difference, "low": -each.high, "high": -each.low})
+
+
+def _paragraph(*parts: object) -> Html:
+    return element("p", *parts, class_="verdict")

@@ -15,7 +15,7 @@ SHELVES = (  # from the top down, as in docs/design.md
     ("cli",),
     ("launch", "serve", "explore"),
     ("pipeline", "analyze", "report"),
-    ("learners", "evaluate"),
+    ("learners", "baselines", "evaluate"),
     ("encoding", "refine", "combine", "formats"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
@@ -25,7 +25,7 @@ SHELVES = (  # from the top down, as in docs/design.md
 )
 HEIGHT = {room: height for height, shelf in enumerate(reversed(SHELVES)) for room in shelf}
 SHEDS = {"utils", "helpers", "common", "core", "base"}
-TORCH_ROOMS = {"teachers", "encoding", "learners", "evaluate"}
+TORCH_ROOMS = {"teachers", "encoding", "learners", "baselines", "evaluate"}
 PRINTING_ROOMS = {"cli"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PACKAGE = Path(stillvec.__file__).parent

@@ -11,7 +11,18 @@ import pytest
 
 import stillvec
 
-PUBLIC = ["Corpus", "StillvecError", "Vocabulary", "WordVectors", "distill", "evaluate", "load", "refine", "save"]
+PUBLIC = [
+    "Corpus",
+    "StillvecError",
+    "Vocabulary",
+    "WordVectors",
+    "distill",
+    "evaluate",
+    "load",
+    "refine",
+    "save",
+    "train",
+]
 HEAVY = {
     "gensim",
     "huggingface_hub",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stillvec.corpus import Corpus
     from stillvec.evaluate import evaluate
     from stillvec.formats import load, save
-    from stillvec.pipeline import distill
+    from stillvec.pipeline import distill, train
     from stillvec.refine import refine
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __all__ = [
     "load",
     "refine",
     "save",
+    "train",
 ]
 
 _LATER = {
@@ -37,6 +38,7 @@ _LATER = {
     "load": "stillvec.formats",
     "refine": "stillvec.refine",
     "save": "stillvec.formats",
+    "train": "stillvec.pipeline",
 }
 
 

@@ -92,6 +92,12 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         return digest(iter(lambda: stream.read(1 << 20), b""))
 
 
+def cache_folder() -> Path:
+    """What only costs time to make again: $STILLVEC_CACHE, or the user's cache folder."""
+    place = os.environ.get("STILLVEC_CACHE")
+    return Path(place) if place else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "stillvec"
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -18,6 +18,7 @@ from stillvec.errors import MissingExtra, StillvecError
 VERBS = {  # in the order a newcomer meets them
     "demo": "the packaged teacher on the packaged corpus, scored and drawn",
     "distill": "a teacher and a corpus in, word vectors out",
+    "train": "a corpus in, word vectors out without a teacher: skip-gram, GloVe and others",
     "evaluate": "how good vectors are, side by side",
     "nearest": "the nearest words of a word",
     "analogy": "what is to C as B is to A",

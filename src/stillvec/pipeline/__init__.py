@@ -5,6 +5,7 @@ from stillvec.pipeline.distilling import Distilled, Run, Step, distill
 from stillvec.pipeline.merging import merge_results
 from stillvec.pipeline.recipe import read_recipe
 from stillvec.pipeline.settings import Distillation
+from stillvec.pipeline.training import Training, TrainingRun, train
 
 __all__ = [
     "Attention",
@@ -12,8 +13,11 @@ __all__ = [
     "Distilled",
     "Run",
     "Step",
+    "Training",
+    "TrainingRun",
     "attention",
     "distill",
     "merge_results",
     "read_recipe",
+    "train",
 ]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from stillvec.corpus import Corpus
 from stillvec.encoding import Desk, Load, Progress, spelt_size
 from stillvec.errors import CallError, CorpusError
-from stillvec.files import check_replaceable
+from stillvec.files import cache_folder, check_replaceable
 from stillvec.formats import write_folder
 from stillvec.learners import Finished, Learner, Lesson
 from stillvec.learners.learning import CORPUS, PARAGRAPHS
@@ -141,26 +141,8 @@ class Run:
         return Vocabulary([*folded][: self.settings.max_words], lowercase=self.settings.lowercase)
 
     def _count(self, corpus: Corpus) -> Generator[Step, None, Vocabulary]:
-        chosen = self.settings
-        begun = time.perf_counter()
-        count = Count(corpus, WordCounter(lowercase=chosen.lowercase, keep=chosen.keep))
-        for words in count.steps():
-            yield Step("counting words", words, None, "words", time.perf_counter() - begun)
-        if not count.words:
-            raise CorpusError(f"The corpus has no words, only signs and spaces: {', '.join(corpus.sources[:3])}.")
-        self.facts["corpus"] = {
-            "sources": [Path(name).name for name in corpus.sources],
-            "digest": count.digest,
-            "paragraphs": count.paragraphs,
-            "words": count.words,
-        }
-        return Vocabulary.build(
-            count.counter.counts(),
-            min_count=chosen.min_count,
-            max_words=chosen.max_words,
-            keep=chosen.keep,
-            lowercase=chosen.lowercase,
-        )
+        vocabulary, self.facts["corpus"] = yield from counted(corpus, self.settings)
+        return vocabulary
 
     def _read(self, lesson: Lesson, teacher: Teacher, vocabulary: Vocabulary) -> Iterator[Step]:
         load = Load.for_device(teacher.device)
@@ -233,14 +215,50 @@ class Run:
             yield Step(f"training {name}", step.done, step.total, "sentences", seconds, f"loss {step.loss:.4f}")
 
 
+class WordChoice(Protocol):
+    """The settings that say which words get a vector."""
+
+    @property
+    def min_count(self) -> int: ...
+    @property
+    def max_words(self) -> int | None: ...
+    @property
+    def keep(self) -> tuple[str, ...]: ...
+    @property
+    def lowercase(self) -> bool: ...
+
+
+def counted(corpus: Corpus, chosen: WordChoice) -> Generator[Step, None, tuple[Vocabulary, dict[str, Any]]]:
+    """The first reading: the words that get a vector, and what the manifest tells of the corpus."""
+    begun = time.perf_counter()
+    count = Count(corpus, WordCounter(lowercase=chosen.lowercase, keep=chosen.keep))
+    for words in count.steps():
+        yield Step("counting words", words, None, "words", time.perf_counter() - begun)
+    if not count.words:
+        raise CorpusError(f"The corpus has no words, only signs and spaces: {', '.join(corpus.sources[:3])}.")
+    facts = {
+        "sources": [Path(name).name for name in corpus.sources],
+        "digest": count.digest,
+        "paragraphs": count.paragraphs,
+        "words": count.words,
+    }
+    vocabulary = Vocabulary.build(
+        count.counter.counts(),
+        min_count=chosen.min_count,
+        max_words=chosen.max_words,
+        keep=chosen.keep,
+        lowercase=chosen.lowercase,
+    )
+    return vocabulary, facts
+
+
 _NEIGHBOURS = 8
 _SENTENCE = 15  # words, about
 
 
 def default_store() -> Path:
     """$STILLVEC_CACHE, or the user's cache folder."""
-    place = os.environ.get("STILLVEC_CACHE")
-    return Path(place) if place else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "stillvec"
+    return cache_folder()
 
 
 def described(
@@ -289,13 +307,7 @@ def distill(
     that a second run with other settings does not ask the teacher; `resume` goes on from the last checkpoint.
     """
     given = settings_from(Distillation, settings)
-    if len(corpus) == 1 and isinstance(corpus[0], Corpus):
-        source: Corpus | None = corpus[0]
-    elif any(isinstance(each, Corpus) for each in corpus):
-        raise CallError("One Corpus is taken, or files, folders and globs; several Corpus objects came.")
-    else:
-        source = Corpus(*_paths(corpus)) if corpus else None
-    run = Run(given, source, add_to, store=store, resume=resume)
+    run = Run(given, corpus_of(corpus), add_to, store=store, resume=resume)
     if out is not None:
         check_output(out, run)
     for step in run.steps() if out is None else saved_steps(run, out):
@@ -307,12 +319,15 @@ def distill(
 
 def check_output(out: str | os.PathLike[str], run: Run) -> None:
     """Refuse before the work what would be refused after it."""
+    also = Path(out).glob("*-layer-*") if run.settings.layer == "all" else ()  # how many, only the teacher knows
+    check_folders(out, [*run.settings.learners(depth=1)], also)
+
+
+def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:
+    """The folders that results of these names would take can be written."""
     place = Path(out)
-    names = [*run.settings.learners(depth=1)]
     targets = [place] if len(names) == 1 else [place / name for name in names]
-    if run.settings.layer == "all":
-        targets += place.glob("*-layer-*")  # how many there will be, only the teacher knows
-    for target in targets:
+    for target in (*targets, *also):
         check_replaceable(target, "manifest.json")
     there = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
     if not there.is_dir():
@@ -321,7 +336,18 @@ def check_output(out: str | os.PathLike[str], run: Run) -> None:
         raise CallError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
 
 
-def saved_steps(run: Run, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Step]:
+class Work(Protocol):
+    """A run of any kind, as far as saving goes."""
+
+    results: dict[str, Distilled]
+    written: dict[str, Path]
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    def steps(self) -> Iterator[Step]: ...
+
+
+def saved_steps(run: Work, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Step]:
     """The steps of a run, each result written as soon as it is there: `run.written` has the folders."""
     for step in run.steps():
         _save_new(run, Path(out), statistics)
@@ -329,7 +355,7 @@ def saved_steps(run: Run, out: str | os.PathLike[str], *, statistics: bool = Tru
     _save_new(run, Path(out), statistics)
 
 
-def _save_new(run: Run, out: Path, statistics: bool) -> None:
+def _save_new(run: Work, out: Path, statistics: bool) -> None:
     """One folder, or one folder a method inside `out`."""
     several = len(run.names) > 1
     for name in [name for name in run.results if name not in run.written]:
@@ -338,5 +364,11 @@ def _save_new(run: Run, out: Path, statistics: bool) -> None:
         run.written[name] = folder
 
 
-def _paths(given: Iterable[str | os.PathLike[str] | Corpus]) -> list[str | os.PathLike[str]]:
-    return [each for each in given if not isinstance(each, Corpus)]
+def corpus_of(given: Sequence[str | os.PathLike[str] | Corpus]) -> Corpus | None:
+    """One `Corpus`, or files, folders and globs, or nothing."""
+    if len(given) == 1 and isinstance(given[0], Corpus):
+        return given[0]
+    if any(isinstance(each, Corpus) for each in given):
+        raise CallError("One Corpus is taken, or files, folders and globs; several Corpus objects came.")
+    paths = [each for each in given if not isinstance(each, Corpus)]
+    return Corpus(*paths) if paths else None

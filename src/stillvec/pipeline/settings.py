@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from stillvec.errors import CallError
 from stillvec.learners import LEARNERS, Learner
-from stillvec.registry import settings_from
+from stillvec.registry import Registry, settings_from
 
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
@@ -85,13 +86,13 @@ def _fields(kind: type[Learner]) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
-def parse_methods(text: str) -> list[tuple[str, str, dict[str, str]]]:
+def parse_methods(text: str, known: Registry[Any] = LEARNERS) -> list[tuple[str, str, dict[str, str]]]:
     """`a,b:key=value,key=value,a:key=value` → (label of the result, method, settings); labels differ."""
     found: list[tuple[str, dict[str, str]]] = []
     for item in (part.strip() for part in text.split(",")):
         name, colon, first = item.partition(":")
         if "=" not in item or colon:
-            LEARNERS[name]
+            known[name]
             found.append((name, {}))
             item = first
         if item:

@@ -1,0 +1,20 @@
+"""CBOW with negative sampling (Mikolov et al. 2013): the mean of the words around tells the word from drawn ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from stillvec.baselines.gensim_training import GensimBaseline, gensim
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Cbow(GensimBaseline):
+    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        "mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1},
+    }
+
+    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
+        return gensim("word2vec", "CBOW").Word2Vec(sg=0, cbow_mean=1, **self.common(workers))

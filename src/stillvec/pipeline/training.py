@@ -1,0 +1,203 @@
+"""A training from corpus to folder, without a teacher: count, write the sentences once, train every method, write."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stillvec.baselines import BASELINES, Baseline, Learnt, Means, Text, write_text
+from stillvec.corpus import Corpus
+from stillvec.errors import CallError, StillvecWarning, TrainingError
+from stillvec.pipeline.distilling import (
+    Distilled,
+    Step,
+    check_folders,
+    corpus_of,
+    counted,
+    default_store,
+    saved_steps,
+)
+from stillvec.pipeline.manifest import describe_program
+from stillvec.pipeline.settings import parse_methods
+from stillvec.registry import settings_from
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything that decides the result; `threads` does so only for gensim's methods, which differ a little then."""
+
+    method: str = "skipgram"  # or several: "skipgram:epochs=5,glove"
+    dim: int | None = None  # None: the method's own
+    min_count: int = 5
+    max_words: int | None = None
+    keep: tuple[str, ...] = ()  # words that must be in
+    lowercase: bool = True
+    seed: int = 0
+    threads: int | None = None  # None: as many as there are
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_count", 1), ("max_words", 1), ("dim", 1), ("seed", 0), ("threads", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise CallError(f"The setting {name} is at least {least}, and {value} came.")
+
+    def baselines(self) -> dict[str, Baseline]:
+        """The methods by the name of their result; the general settings come first, the method's own last."""
+        general = {"dim": self.dim, "seed": self.seed or None}
+        values = {name: value for name, value in general.items() if value is not None}
+        return {
+            label: settings_from(BASELINES[name], {**values, **given}, f"the method {name}")
+            for label, name, given in parse_methods(self.method, BASELINES)
+        }
+
+
+class TrainingRun:
+    """One training. Iterate over `steps()`; then `results` has each method's result."""
+
+    def __init__(
+        self,
+        settings: Training,
+        corpus: Corpus,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.corpus = corpus
+        self.store = Path(store) if store is not None else default_store()
+        self.resume = resume
+        self.baselines = settings.baselines()  # a wrong name or setting is told before the work
+        self.results: dict[str, Distilled] = {}
+        self.written: dict[str, Path] = {}  # where they were saved
+        self.facts: dict[str, Any] = {}
+        self.vocabulary: Vocabulary | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.baselines)
+
+    def steps(self) -> Iterator[Step]:
+        begun = time.perf_counter()
+        vocabulary, self.facts["corpus"] = yield from counted(self.corpus, self.settings)
+        self.vocabulary = vocabulary
+        with tempfile.TemporaryDirectory(prefix="stillvec-") as folder:
+            text = yield from self._write(vocabulary, Path(folder))
+            prepared = time.perf_counter() - begun
+            for name, baseline in self.baselines.items():
+                started = time.perf_counter()
+                learnt = yield from self._train(name, baseline, text)
+                seconds = time.perf_counter() - started
+                self.results[name] = self._described(baseline, learnt, text, prepared, seconds)
+
+    def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Step, None, Text]:
+        begun = time.perf_counter()
+        steps = write_text(self.corpus, vocabulary, folder)
+        while True:
+            try:
+                words = next(steps)
+            except StopIteration as end:
+                text: Text = end.value
+                return text
+            seconds = time.perf_counter() - begun
+            yield Step("writing sentences of known words", words, self.facts["corpus"]["words"], "words", seconds)
+
+    def _train(self, name: str, baseline: Baseline, text: Text) -> Generator[Step, None, Learnt]:
+        begun = time.perf_counter()
+        yield Step(f"training {name}", 0, None, "", 0.0)
+        checkpoint = self._checkpoint(name, baseline, text)
+        threads = self.settings.threads or os.cpu_count() or 1
+        steps = baseline.steps(text, Means(threads, checkpoint))
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                learnt: Learnt = end.value
+                break
+            except TrainingError:
+                if checkpoint is not None:  # nothing good comes of going on from there
+                    checkpoint.remove()
+                raise
+            yield Step(f"training {name}", step.done, step.total, "words", time.perf_counter() - begun, step.remark)
+        if checkpoint is not None:
+            checkpoint.remove()
+        _tell_missing(name, text.vocabulary, learnt.vectors)
+        return learnt
+
+    def _checkpoint(self, name: str, baseline: Baseline, text: Text) -> Any:
+        """Beside the contexts of methods that distil; named by all that decides the result."""
+        if not getattr(baseline, "resumes", False):
+            if self.resume:
+                told = f"{name} is trained by gensim, which keeps no checkpoint, so it begins anew."
+                warnings.warn(told, StillvecWarning, stacklevel=2)
+            return None
+        from stillvec.learners.checkpoints import checkpoint_for  # torch, which gensim's methods do without
+
+        given = {**dataclasses.asdict(baseline), "method": type(baseline).__name__}  # type: ignore[call-overload]
+        given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
+        self.store.mkdir(parents=True, exist_ok=True)
+        return checkpoint_for(self.store, given, resume=self.resume)
+
+    def _described(self, baseline: Baseline, learnt: Learnt, text: Text, prepared: float, seconds: float) -> Distilled:
+        """What a method made, with how it was made."""
+        name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
+        given = dataclasses.asdict(self.settings) | {"keep": len(self.settings.keep)}
+        settings = dataclasses.asdict(baseline)  # type: ignore[call-overload]
+        trained = {"sentences": text.sentences, "words": text.words, "seconds": round(seconds, 3)}
+        trained["words_a_second"] = round(text.words * settings["epochs"] / max(seconds, 1e-9))
+        manifest = {
+            "method": name,
+            "settings": settings,
+            "notes": dict(learnt.notes),
+            "training": given,
+            **self.facts,
+            "trained": trained,
+            "seconds": prepared + seconds,
+            "seed": self.settings.seed,
+            **describe_program(),
+        }
+        return Distilled(learnt.vectors, manifest, {})
+
+
+def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:
+    """Words that no sentence has cannot be learnt; it is said, and the others are written."""
+    missing = [word for word in wanted if word not in made.vocabulary.index]
+    if missing:
+        several = f"{len(missing):,} words have" if len(missing) > 1 else "One word has"
+        shown = ", ".join(map(repr, missing[:3])) + (", ..." if len(missing) > 3 else "")
+        told = f"{several} no vector of {name}, since nothing that it could learn from has them: {shown}."
+        warnings.warn(told, StillvecWarning, stacklevel=2)
+
+
+def train(
+    *corpus: str | os.PathLike[str] | Corpus,
+    out: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[Step], None] | None = None,
+    **settings: Any,
+) -> WordVectors | dict[str, WordVectors]:
+    """Word vectors from a corpus alone (files, folders, globs, or one `Corpus`), by a method that needs no teacher.
+
+    Settings are those of `Training` (method, dim, min_count, …). Several methods give a dictionary. `resume` goes on
+    from the last checkpoint, kept in the folder `store`; methods of gensim begin anew.
+    """
+    source = corpus_of(corpus)
+    if source is None:
+        raise CallError("Training takes a corpus: files, folders, globs, or one Corpus; none came.")
+    run = TrainingRun(settings_from(Training, settings), source, store=store, resume=resume)
+    if out is not None:
+        check_folders(out, run.names)
+    for step in run.steps() if out is None else saved_steps(run, out):
+        if progress is not None:
+            progress(step)
+    found = {name: result.vectors for name, result in run.results.items()}
+    return next(iter(found.values())) if len(found) == 1 else found

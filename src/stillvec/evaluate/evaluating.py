@@ -3,20 +3,173 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import CallError, DatasetError
-from stillvec.evaluate.datasets import Dataset, datasets
+from stillvec.evaluate.caching import Cache
+from stillvec.evaluate.choosing import chosen_tasks
+from stillvec.evaluate.comparing import Drawn, averaged, compared, holm
+from stillvec.evaluate.contestants import Contestant, Encoder, EncoderContestant, VectorsContestant
+from stillvec.evaluate.datasets import Dataset, Place, find_datasets
 from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.report import Detail, Report, Score, Unknown
-from stillvec.evaluate.tasks import TASKS, Answers, Items
+from stillvec.evaluate.judging import Judged
+from stillvec.evaluate.report import Comparison, Report, Unknown, Words
+from stillvec.evaluate.tasks import Task
+from stillvec.lexicons import as_pair, pairs_held, read_lexicon
 from stillvec.registry import nearest_known
 from stillvec.vectors import WordVectors
+
+_LEAKING = "similarity"  # the task whose items a lexicon may hold
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sign of life: what is going on, how far it is, at what pace."""
+
+    stage: str
+    done: int
+    total: int | None
+    unit: str
+    seconds: float
+    remark: str = ""
+
+
+@dataclass
+class Evaluation:
+    """One evaluation: `steps()` yields signs of life; then `report` is there. `evaluate` says what the fields are."""
+
+    vectors: Mapping[str, WordVectors]
+    data: str | os.PathLike[str] | None = None
+    tasks: Sequence[str] | None = None
+    only: Sequence[str] | None = None
+    unknown: Unknown = "skip"
+    common: bool = True
+    resamples: int = 1000
+    seed: int = 0
+    lexicons: Sequence[str | os.PathLike[str]] = ()
+    policies: bool = False
+    costly: bool = False
+    quick: bool = False
+    encoders: Mapping[str, Encoder] = field(default_factory=dict)
+    cache: str | os.PathLike[str] | None = None
+    report: Report = field(init=False, default_factory=lambda: Report(()))
+
+    def __post_init__(self) -> None:
+        known = get_args(Unknown)
+        if self.unknown not in known:
+            raise CallError(
+                f"There is no policy {self.unknown!r} for unknown words; {nearest_known(self.unknown, known)}"
+            )
+        if self.resamples < 0:
+            raise CallError(f"The number of resamples is 0 or more, and {self.resamples} came.")
+        if not self.vectors:
+            raise CallError("Evaluating needs at least one set of vectors, and none came.")
+        twice = [name for name in self.encoders if name in self.vectors]
+        if twice:
+            raise CallError(f"Two sets are called {twice[0]!r}; give one of them another name.")
+
+    def steps(self) -> Iterator[Step]:
+        begun = time.perf_counter()
+        tasks, left = chosen_tasks(self.tasks, costly=self.costly, quick=self.quick)
+        found = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
+        place = Place.of(self.data)
+        left_out = tuple(name for name, task in left.items() if place.find(name, task))
+        contestants = self._contestants()
+        total = sum(len(self._asked(contestants, dataset, tasks)) for dataset in found)
+        done = 0
+        judged: list[Judged] = []
+        errors: list[str] = []
+        for stream, dataset in enumerate(found):
+            asked = self._asked(contestants, dataset, tasks)
+            each = Judged(dataset, tasks[dataset.task], stream)
+            try:
+                each.items = each.task.read(dataset.path)
+                for contestant, policy in asked:
+                    told = f"{dataset.task} {dataset.name}, {contestant.name}"
+                    yield Step("evaluating", done, total, "tests", time.perf_counter() - begun, told)
+                    for share in each.answer(contestant, policy):
+                        seconds = time.perf_counter() - begun
+                        yield Step("evaluating", done, total, "tests", seconds, f"{told}, {share:.0%}")
+                    done += 1
+            except DatasetError as error:
+                errors.append(str(error))
+            else:
+                judged.append(each)
+        if not judged:
+            raise DatasetError(" ".join(errors))
+        self.report = self._report(judged, tuple(errors), left_out)
+
+    def _contestants(self) -> list[Contestant]:
+        cache = Cache(None if self.cache is None else Path(self.cache))
+        return [
+            *(VectorsContestant(name, vectors, cache) for name, vectors in self.vectors.items()),
+            *(EncoderContestant(name, encoder, cache) for name, encoder in self.encoders.items()),
+        ]
+
+    def _asked(
+        self, contestants: Sequence[Contestant], dataset: Dataset, tasks: Mapping[str, Task]
+    ) -> list[tuple[Contestant, Unknown]]:
+        """Who answers this dataset, with which policies; costly tasks are not repeated to compare policies."""
+        task = tasks[dataset.task]
+        able = [each for each in contestants if each.can(task)]
+        compare = self.policies and len(self.vectors) > 1 and not getattr(task, "costly", False)
+        policies = [self.unknown, *(other for other in get_args(Unknown) if compare and other != self.unknown)]
+        return [(each, policy) for policy in policies for each in able]
+
+    def _report(self, judged: Sequence[Judged], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:
+        self._find_leaks(judged)
+        resampling = Resampling(self.resamples, self.seed)
+        several = len(self.vectors) + len(self.encoders) > 1
+        scores = [score for each in judged for score in each.scores(self.unknown, self.common and several, resampling)]
+        comparisons, overall = self._compare(judged, resampling) if several and self.common else ([], [])
+        rankings = (ranking for each in judged for ranking in each.rankings()) if self.policies else ()
+        return Report(tuple(scores), errors, holm(comparisons), holm(overall), tuple(rankings), (), left_out)
+
+    def _find_leaks(self, judged: Sequence[Judged]) -> None:
+        """Mark the pairs that a lexicon holds; a lexicon is read once for all datasets."""
+        if not self.lexicons:
+            return
+        paired = [each for each in judged if each.dataset.task == _LEAKING]
+        pairs = {each: [as_pair(*texts[:2]) for texts in each.items.texts] for each in paired}
+        edges = chain.from_iterable(read_lexicon(source) for source in self.lexicons)
+        held = pairs_held(edges, chain.from_iterable(pairs.values()))
+        for each in paired:
+            each.leaked = np.array([pair in held for pair in pairs[each]])
+
+    def _compare(self, judged: Sequence[Judged], resampling: Resampling) -> tuple[list[Comparison], list[Comparison]]:
+        """Each two sets on each dataset, and on the mean of the similarity datasets."""
+        comparisons: list[Comparison] = []
+        overall: list[Comparison] = []
+        means: dict[Words, list[tuple[int, dict[str, Drawn]]]] = {}
+        for each in judged:
+            for words, scored in each.shared(self.unknown):
+                for metric, of in each.drawn(self.unknown, scored, resampling).items():
+                    n = int(scored.sum())
+                    comparisons += compared(
+                        of, n, task=each.dataset.task, dataset=each.dataset.name, metric=metric, words=words
+                    )
+                    if each.dataset.task == "similarity":
+                        means.setdefault(words, []).append((n, of))
+        for words, some in means.items():
+            whole = [(n, of) for n, of in some if all(np.isfinite(one.value) for one in of.values())]
+            if len(whole) > 1:
+                n = sum(n for n, _ in whole)
+                overall += compared(
+                    averaged([of for _, of in whole]),
+                    n,
+                    task="similarity",
+                    dataset=f"mean of {len(whole)}",
+                    metric="spearman",
+                    words=words,
+                )
+        return comparisons, overall
 
 
 def evaluate(
@@ -28,86 +181,45 @@ def evaluate(
     common: bool = True,
     resamples: int = 1000,
     seed: int = 0,
+    lexicons: Sequence[str | os.PathLike[str]] = (),
+    policies: bool = False,
+    costly: bool = False,
+    quick: bool = False,
+    only: Sequence[str] | None = None,
+    encoders: Mapping[str, Encoder] | None = None,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Score vectors, or several sets of them by name, on all datasets of a folder.
 
     `data` is a folder with `similarity/`, `analogy/`, `sentences/`; None is $STILLVEC_DATA, or else the
-    datasets that gensim carries. `unknown` says what becomes of items with unknown words: "skip" leaves
-    them out, "mean" and "zero" put that vector in their place. With several sets `common` adds scores on
-    the items that all of them know.
+    datasets that gensim carries. `tasks` are names, perhaps with settings (`"classification:seeds=3"`); without
+    them all run that are not costly (`costly`: these too; `quick`: their quick form). `only` names datasets.
+    `unknown` says what becomes of items with unknown words: "skip" leaves them out, "mean" and "zero" put that
+    vector in their place; `policies` tells what each choice would give. With several sets `common` adds scores
+    on the items that all of them know, and compares each two on these. `lexicons`, those that vectors were
+    refined with, add scores on the pairs that they do not hold. `encoders` make a vector of a text themselves,
+    and are judged beside the vectors on sentences. `cache` is a folder for answers.
 
     A file that cannot be read is told in `Report.errors`, and the others are still scored; DatasetError if
     all fail.
     """
-    if unknown not in get_args(Unknown):
-        raise CallError(
-            f"There is no policy {unknown!r} for unknown words; {nearest_known(unknown, get_args(Unknown))}"
-        )
-    if resamples < 0:
-        raise CallError(f"The number of resamples is 0 or more, and {resamples} came.")
     sets = {"vectors": vectors} if isinstance(vectors, WordVectors) else dict(vectors)
-    if not sets:
-        raise CallError("Evaluating needs at least one set of vectors, and none came.")
-    lookups = {name: Lookup(each, unknown) for name, each in sets.items()}
-    resampling = Resampling(resamples, seed)
-    scores: list[Score] = []
-    errors: list[str] = []
-    for dataset in datasets(data, tasks):
-        try:
-            scores += _scores(dataset, lookups, common and len(sets) > 1, resampling)
-        except DatasetError as error:
-            errors.append(str(error))
-    if not scores:
-        raise DatasetError(" ".join(errors))
-    return Report(tuple(scores), tuple(errors))
-
-
-class _Part(NamedTuple):
-    words: Literal["own", "common"]
-    covered: NDArray[np.bool_]  # (n,) known
-    scored: NDArray[np.bool_]  # (n,) counted in the value
-
-
-def _scores(dataset: Dataset, lookups: Mapping[str, Lookup], common: bool, resampling: Resampling) -> Iterator[Score]:
-    task = TASKS[dataset.task]()
-    items = task.read(dataset.path)
-    answers = {name: task.answer(lookup, items) for name, lookup in lookups.items()}
-    shared = np.logical_and.reduce([each.covered for each in answers.values()])
-    for name, lookup in lookups.items():
-        own = answers[name].covered
-        counted = own if lookup.unknown == "skip" else own | True
-        for words, covered, scored in [_Part("own", own, counted), _Part("common", shared, shared)][: 1 + common]:
-            chosen = np.flatnonzero(scored)
-            for metric, (value, low, high) in task.score(items, answers[name], chosen, resampling).items():
-                yield Score(
-                    name,
-                    dataset.task,
-                    dataset.name,
-                    metric,
-                    value,
-                    low,
-                    high,
-                    n_items=len(items),
-                    n_covered=int(covered.sum()),
-                    unknown=lookup.unknown,
-                    words=words,
-                    details=_details(items, answers[name], metric, covered, scored),
-                )
-
-
-def _details(
-    items: Items, answers: Answers, metric: str, covered: NDArray[np.bool_], scored: NDArray[np.bool_]
-) -> tuple[Detail, ...]:
-    """The mean answer of each section, in the order of the file."""
-    if not items.sections:
-        return ()
-    names = [*dict.fromkeys(items.sections)]
-    place = {name: number for number, name in enumerate(names)}
-    section = np.array([place[name] for name in items.sections])
-    counts = [np.bincount(section[mask], minlength=len(names)) for mask in (covered | True, covered, scored)]
-    sums = np.bincount(section[scored], answers.values[metric][scored], minlength=len(names))
-    means = np.divide(sums, counts[2], out=np.full(len(names), np.nan), where=counts[2] > 0)
-    return tuple(
-        Detail(name, float(mean), int(n), int(known))
-        for name, mean, n, known in zip(names, means, counts[0], counts[1], strict=True)
+    work = Evaluation(
+        sets,
+        data,
+        tasks,
+        only,
+        unknown,
+        common,
+        resamples,
+        seed,
+        lexicons,
+        policies,
+        costly,
+        quick,
+        encoders or {},
+        cache,
     )
+    for _ in work.steps():
+        pass
+    return work.report

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,21 @@ class Resampling:
             return Estimate(np.nan, np.nan, np.nan)
         value = float(measure(np.ones((1, len(x))), x, y)[0])
         return Estimate(value, *percentiles([measure(block, x, y) for block in self.weights(len(x))]))
+
+
+def resampled(value: float, gold: Floats, answers: NDArray[Any], resampling: Resampling, stream: int) -> Floats | None:
+    """A metric in each resample (R,), if its value is the mean of the answers or a correlation with the right ones."""
+    if len(answers) < 2 or answers.dtype.kind not in "bif" or len(gold) != len(answers):
+        return None
+    y = answers.astype(np.float64)
+    for measure in (_mean, spearman, pearson):
+        if np.isclose(measure(np.ones((1, len(y))), gold, y)[0], value, rtol=0, atol=1e-9):
+            return np.concatenate([np.zeros(0), *(measure(w, gold, y) for w in resampling.weights(len(y), stream))])
+    return None
+
+
+def _mean(weights: Floats, x: Floats, y: Floats) -> Floats:
+    return np.asarray(weights @ y / weights.sum(axis=1))
 
 
 def percentiles(blocks: list[Floats]) -> tuple[float, float]:

@@ -1,9 +1,10 @@
 """Sentence similarity: the cosine of two mean vectors against what people said (STS, Cer et al. 2017).
 
 Every `sentences/*.csv`: sentence, sentence, number; of a dataset in parts (train, dev, test) only the test.
-`spearman` and `pearson` are of the plain mean of the known words; `spearman-sif` weighs each word with a /
-(a + f), a = 1e-3 and f its frequency (Arora et al. 2017), where the vocabulary has counts. Interval:
-percentile bootstrap over the pairs.
+`spearman` and `pearson` are of the plain mean of the known words; `spearman-sif` and `pearson-sif` weigh each
+word with a / (a + f), a = 1e-3 and f its frequency (Arora et al. 2017), where the vocabulary has counts. Their
+paper's second step, to take out the first component of the sentences, is not done: it would make a sentence's
+vector depend on the other sentences of the test. Interval: percentile bootstrap over the pairs.
 
 A sentence is known if one of its words is; the policy for unknown words is for sentences without any.
 """
@@ -25,7 +26,7 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordFinder
 
 _PART = re.compile(r"(?<![a-z])(train|dev|valid|validation|test)(?![a-z])")
-_MEASURES = {"spearman": spearman, "pearson": pearson, "spearman-sif": spearman}
+_MEASURES = {"spearman": spearman, "pearson": pearson, "spearman-sif": spearman, "pearson-sif": pearson}
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Sentences:
         return scored_pairs(records(path), path, "a sentence, a sentence and a number")
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
-        texts = [pair[side] for side in (0, 1) for pair in items.texts]
+        texts = self.texts(items)
         used, frequencies = _used(lookup.vectors, texts)
         means = used.encode(texts)  # (2n, dim)
         known = means.any(axis=1).reshape(2, -1)
@@ -50,8 +51,18 @@ class Sentences:
         if lookup.vectors.vocabulary.counts.any():
             weights = (self.a / (self.a + frequencies)).astype(np.float32)
             weighted = WordVectors(used.vocabulary, used.matrix * weights[:, None])
-            values["spearman-sif"] = _cosines(lookup, weighted.encode(texts))
+            values["spearman-sif"] = values["pearson-sif"] = _cosines(lookup, weighted.encode(texts))
         return Answers(known[0] & known[1], values)
+
+    def texts(self, items: Items) -> list[str]:
+        """All first sentences, then all second ones (2n,)."""
+        return [pair[side] for side in (0, 1) for pair in items.texts]
+
+    def answer_with(self, encoded: NDArray[np.float32]) -> Answers:
+        """The answers of whatever makes a vector of each of the `texts` itself (2n, dim)."""
+        left, right = encoded.reshape(2, -1, encoded.shape[1])
+        values = cosines(left, right)
+        return Answers(np.ones(len(values), bool), {"spearman": values, "pearson": values})
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling

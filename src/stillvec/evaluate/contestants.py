@@ -1,0 +1,107 @@
+"""Who is judged: a set of vectors, on every task; whatever else makes a vector of a text, on sentences.
+
+A contestant answers from the cache what it answered before. Answering is a generator of how far it is, 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluate.caching import Cache, files_digest, settings_of, vectors_digest
+from stillvec.evaluate.datasets import Dataset
+from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluate.report import Unknown
+from stillvec.evaluate.sentences import Sentences
+from stillvec.evaluate.tasks import Answers, Items, Task
+from stillvec.vectors import WordVectors
+
+Answering = Generator[float, None, Answers]
+
+
+class Encoder(Protocol):
+    """Makes a vector of a text, in a way of its own: a teacher, a rival."""
+
+    @property
+    def identity(self) -> str:
+        """What decides its vectors, as one name."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[Any]:
+        """A vector a text (n, dim)."""
+        ...
+
+
+class Contestant(Protocol):
+    name: str
+
+    def can(self, task: Task) -> bool: ...
+
+    def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering: ...
+
+
+@dataclass
+class VectorsContestant:
+    name: str
+    vectors: WordVectors
+    cache: Cache
+    lookups: dict[Unknown, Lookup] = field(default_factory=dict)
+
+    def can(self, task: Task) -> bool:
+        return True
+
+    def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
+        if self.cache.folder is None:
+            return (yield from self._answering(task, items, policy))
+        facts = _facts(dataset, task) | {"vectors": self._digest, "unknown": policy}
+        answers = self.cache.get(facts)
+        if answers is None or len(answers.covered) != len(items):
+            answers = yield from self._answering(task, items, policy)
+            self.cache.put(facts, answers)
+        return answers
+
+    def _answering(self, task: Task, items: Items, policy: Unknown) -> Answering:
+        lookup = self.lookups.setdefault(policy, Lookup(self.vectors, policy))
+        slowly = getattr(task, "answering", None)  # tasks that train tell how far they are
+        if slowly is None:
+            return task.answer(lookup, items)
+        answers: Answers = yield from slowly(lookup, items)
+        return answers
+
+    @cached_property
+    def _digest(self) -> str:
+        return vectors_digest(self.vectors)
+
+
+@dataclass
+class EncoderContestant:
+    name: str
+    encoder: Encoder
+    cache: Cache
+
+    def can(self, task: Task) -> bool:
+        return isinstance(task, Sentences)
+
+    def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
+        assert isinstance(task, Sentences)
+        yield from _nothing()
+        facts = _facts(dataset, task) | {"encoder": self.encoder.identity} if self.cache.folder else {}
+        answers = self.cache.get(facts)
+        if answers is None:
+            texts = task.texts(items)
+            answers = task.answer_with(np.asarray(self.encoder.encode(texts), np.float32))
+            self.cache.put(facts, answers)
+        return answers
+
+
+def _facts(dataset: Dataset, task: Task) -> dict[str, object]:
+    return {"task": dataset.task, "settings": settings_of(task), "data": files_digest(dataset.path)}
+
+
+def _nothing() -> Iterator[float]:
+    yield from ()

@@ -1,0 +1,134 @@
+"""A dataset and what everyone answered to it: scores on parts of its items, draws to compare by, ranks by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluate.comparing import Drawn, drawn
+from stillvec.evaluate.contestants import Contestant
+from stillvec.evaluate.datasets import Dataset
+from stillvec.evaluate.intervals import Estimate, Resampling
+from stillvec.evaluate.report import Detail, PolicyRanking, Score, Unknown, Words
+from stillvec.evaluate.tasks import Answers, Items, Task
+
+Mask = NDArray[np.bool_]
+
+
+class Part(NamedTuple):
+    words: Words
+    covered: Mask  # (n,) known
+    scored: Mask  # (n,) counted in the value
+
+
+@dataclass(eq=False)
+class Judged:
+    """One dataset, and what everyone answered to it."""
+
+    dataset: Dataset
+    task: Task
+    stream: int  # of the draws
+    items: Items = field(init=False)
+    leaked: Mask | None = None  # (n,) pairs that the lexicons hold
+    answers: dict[Unknown, dict[str, Answers]] = field(default_factory=dict)
+
+    def answer(self, contestant: Contestant, policy: Unknown) -> Iterator[float]:
+        answers = yield from contestant.answering(self.dataset, self.task, self.items, policy)
+        self.answers.setdefault(policy, {})[contestant.name] = answers
+
+    def scores(self, policy: Unknown, common: bool, resampling: Resampling) -> Iterator[Score]:
+        everyone = self.answers[policy]
+        shared = np.logical_and.reduce([each.covered for each in everyone.values()])
+        for name, answers in everyone.items():
+            own = answers.covered
+            parts = [Part("own", own, own if policy == "skip" else own | True)]
+            parts += [Part("common", shared, shared)] if common and len(everyone) > 1 else []
+            if self.leaked is not None:
+                parts.append(Part("unleaked", own & ~self.leaked, parts[0].scored & ~self.leaked))
+            known: dict[bytes, dict[str, Estimate]] = {}
+            for part in parts:
+                key = part.scored.tobytes()
+                if key not in known:
+                    chosen = np.flatnonzero(part.scored)
+                    known[key] = self.task.score(self.items, answers, chosen, resampling)
+                for metric, estimate in known[key].items():
+                    yield self._score(name, metric, estimate, part, answers, policy)
+
+    def _score(
+        self,
+        name: str,
+        metric: str,
+        estimate: Estimate,
+        part: Part,
+        answers: Answers,
+        policy: Unknown,
+    ) -> Score:
+        leaked = None if self.leaked is None or part.words != "unleaked" else int(self.leaked.sum())
+        return Score(
+            name,
+            self.dataset.task,
+            self.dataset.name,
+            metric,
+            *estimate,
+            n_items=len(self.items),
+            n_covered=int(part.covered.sum()),
+            unknown=policy,
+            words=part.words,
+            details=_details(self.items, answers, metric, part.covered, part.scored),
+            n_leaked=leaked,
+        )
+
+    def shared(self, policy: Unknown) -> Iterator[tuple[Words, Mask]]:
+        """The items on which sets are compared: those that all know, all of them if unknown words have a vector."""
+        covered = np.logical_and.reduce([each.covered for each in self.answers[policy].values()])
+        words: Words = "common" if policy == "skip" else "own"
+        scored = covered if policy == "skip" else covered | True
+        yield words, scored
+        if self.leaked is not None:
+            yield "unleaked", scored & ~self.leaked
+
+    def drawn(self, policy: Unknown, scored: Mask, resampling: Resampling) -> dict[str, dict[str, Drawn]]:
+        """Metric → set → what it gets, for metrics that at least two sets have."""
+        chosen = np.flatnonzero(scored)
+        found: dict[str, dict[str, Drawn]] = {}
+        if len(chosen) < 2 or len(self.answers[policy]) < 2:
+            return {}
+        for name, answers in self.answers[policy].items():
+            for metric, each in drawn(self.task, self.items, answers, chosen, resampling, self.stream).items():
+                found.setdefault(metric, {})[name] = each
+        return {metric: of for metric, of in found.items() if len(of) > 1}
+
+    def rankings(self) -> Iterator[PolicyRanking]:
+        """What the sets get under each policy, if there are several of both."""
+        if len(self.answers) < 2 or len(next(iter(self.answers.values()))) < 2:
+            return
+        values: dict[str, dict[Unknown, dict[str, float]]] = {}
+        for policy in get_args(Unknown):
+            for name, answers in self.answers[policy].items():
+                chosen = np.flatnonzero(answers.covered if policy == "skip" else answers.covered | True)
+                for metric, estimate in self.task.score(self.items, answers, chosen, Resampling(0)).items():
+                    values.setdefault(metric, {}).setdefault(policy, {})[name] = estimate.value
+        for metric, by_policy in values.items():
+            yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy)
+
+
+def _details(
+    items: Items, answers: Answers, metric: str, covered: NDArray[np.bool_], scored: NDArray[np.bool_]
+) -> tuple[Detail, ...]:
+    """The mean answer of each section, in the order of the file."""
+    if not items.sections:
+        return ()
+    names = [*dict.fromkeys(items.sections)]
+    place = {name: number for number, name in enumerate(names)}
+    section = np.array([place[name] for name in items.sections])
+    counts = [np.bincount(section[mask], minlength=len(names)) for mask in (covered | True, covered, scored)]
+    sums = np.bincount(section[scored], answers.values[metric][scored], minlength=len(names))
+    means = np.divide(sums, counts[2], out=np.full(len(names), np.nan), where=counts[2] > 0)
+    return tuple(
+        Detail(name, float(mean), int(n), int(known))
+        for name, mean, n, known in zip(names, means, counts[0], counts[1], strict=True)
+    )

@@ -24,6 +24,7 @@ from stillvec.vocabulary import Vocabulary
 WORDS = [f"word{number}" for number in range(60)]
 SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions; files are written where they are named
     "auto": {"pairs": ""},
+    "dimensions": {"dim": 4},
     "pca": {"dim": 4},
     "retrofit": {"lexicon": ""},
     "graph_retrofit": {"lexicon": ""},

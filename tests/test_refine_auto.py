@@ -14,7 +14,8 @@ from stillvec.errors import CallError, LexiconError
 from stillvec.formats import load, read_manifest, save
 from stillvec.lexicons import read_judged
 from stillvec.refine import refine, refine_steps
-from stillvec.refine.auto import Auto, _spearman
+from stillvec.refine.auto import Auto
+from stillvec.refine.judging import spearman
 from stillvec.vectors import WordVectors
 
 WORDS = [f"w{row}" for row in range(200)]
@@ -153,8 +154,8 @@ def test_development_pairs_are_taken_out_of_every_lexicon() -> None:
 
 def test_spearman_is_scipys(true: Any) -> None:
     x, y = true[:3, :9].round(), true[3:6, :9].round()
-    assert np.allclose(_spearman(x, y), [spearmanr(a, b)[0] for a, b in zip(x, y, strict=True)])
-    assert _spearman(np.ones(5), np.arange(5)) == 0
+    assert np.allclose(spearman(x, y), [spearmanr(a, b)[0] for a, b in zip(x, y, strict=True)])
+    assert spearman(np.ones(5), np.arange(5)) == 0
 
 
 def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:

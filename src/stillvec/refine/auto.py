@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from stillvec.errors import CallError
-from stillvec.lexicons import read_judged
 from stillvec.refine.all_but_the_top import AllButTheTop
 from stillvec.refine.center import Center
 from stillvec.refine.graph_retrofit import GraphRetrofit
+from stillvec.refine.judging import known_pairs, spearman
 from stillvec.refine.retrofit import Retrofit
 from stillvec.refine.similarity_order import SimilarityOrder
 from stillvec.refine.steps import Step
@@ -65,7 +64,7 @@ class Auto:
             before = _cosines(vectors, judged)
             tried = [_cosines(step(vectors), judged) for step in kind]
             gain, low, high = self._gain(judged, before, tried)
-            scores = [np.mean([_spearman(j.gold, c) for j, c in zip(judged, each, strict=True)]) for each in tried]
+            scores = [np.mean([spearman(j.gold, c) for j, c in zip(judged, each, strict=True)]) for each in tried]
             best = kind[int(np.argmax(scores))]
             facts: dict[str, Any] = {"chosen_by": "auto", "gain": {"gain": gain, "low": low, "high": high}}
             if low > 0:
@@ -86,19 +85,9 @@ class Auto:
 
     def _judged(self, vectors: WordVectors) -> list[Judged]:
         random = np.random.default_rng(self.seed)
-        found = []
-        for file in [file for place in self.pairs for file in read_judged(place).values()]:
-            row = vectors.vocabulary.row
-            known = [(a, b, s) for x, y, s in file if (a := row(x)) is not None and (b := row(y)) is not None]
-            if len(known) >= 4 * self.folds:  # fewer would leave folds in which nothing can be ranked
-                left, right, gold = (np.array(column) for column in zip(*known, strict=True))
-                found.append(Judged(left, right, gold, random.permutation(np.arange(len(known)) % self.folds)))
-        if not found:
-            raise CallError(
-                f"To choose steps, a file with {4 * self.folds} pairs of known words is wanted, and none of "
-                f"{', '.join(self.pairs)} has so many; give other pairs."
-            )
-        return found
+        least = 4 * self.folds  # fewer would leave folds in which nothing can be ranked
+        found = known_pairs(vectors.vocabulary, self.pairs, least)
+        return [Judged(*pairs, random.permutation(np.arange(len(pairs.gold)) % self.folds)) for pairs in found]
 
     def _gain(self, judged: list[Judged], before: list[Array], tried: list[list[Array]]) -> tuple[float, float, float]:
         """Of what is chosen on the other folds over nothing, on each fold: its mean, and the bounds of its 95%."""
@@ -107,14 +96,14 @@ class Auto:
         for fold in range(self.folds):
             inside = [np.flatnonzero(j.fold != fold) for j in judged]
             scores = [
-                sum(_spearman(j.gold[i], c[i]) for j, c, i in zip(judged, each, inside, strict=True)) for each in tried
+                sum(spearman(j.gold[i], c[i]) for j, c, i in zip(judged, each, inside, strict=True)) for each in tried
             ]
             chosen = tried[int(np.argmax(scores))]
             for pairs, plain, other in zip(judged, before, chosen, strict=True):
                 held = np.flatnonzero(pairs.fold == fold)
                 drawn = held[random.integers(0, len(held), (self.resamples, len(held)))]
                 drawn = np.vstack([held, drawn])  # (1 + R, n)
-                totals += _spearman(pairs.gold[drawn], other[drawn]) - _spearman(pairs.gold[drawn], plain[drawn])
+                totals += spearman(pairs.gold[drawn], other[drawn]) - spearman(pairs.gold[drawn], plain[drawn])
         totals /= self.folds * len(judged)
         low, high = np.percentile(totals[1:], [2.5, 97.5])
         return float(totals[0]), float(low), float(high)
@@ -129,11 +118,3 @@ def _cosines(vectors: WordVectors, judged: list[Judged]) -> list[Array]:
         dots = np.einsum("nd,nd->n", x, y)
         found.append(np.divide(dots, lengths, out=np.zeros(len(x)), where=lengths > 0).round(12))
     return found
-
-
-def _spearman(x: Array, y: Array) -> Any:
-    """Spearman's ρ along the last axis; 0 where nothing varies."""
-    a, b = (rankdata(each, axis=-1) for each in (x, y))
-    a, b = (each - each.mean(-1, keepdims=True) for each in (a, b))
-    scale = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
-    return np.divide((a * b).sum(-1), scale, out=np.zeros_like(scale), where=scale > 0)

@@ -31,6 +31,14 @@ def second_moments(matrix: NDArray[Any], mean: Array | None = None, weights: Arr
     return total
 
 
+def column_variances(matrix: NDArray[Any]) -> Array:
+    """Of each column (D,)."""
+    mean, total = weighted_mean(matrix, np.full(len(matrix), 1 / max(len(matrix), 1))), np.zeros(matrix.shape[1])
+    for start in range(0, len(matrix), _BLOCK):
+        total += ((np.asarray(matrix[start : start + _BLOCK], np.float64) - mean) ** 2).sum(0)
+    return total / max(len(matrix), 1)
+
+
 def directions(moments: Array) -> tuple[Array, Array]:
     """Eigenvalues (D,), the largest first, and directions in columns (D, D), their signs settled so that runs agree.
 

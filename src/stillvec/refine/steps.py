@@ -15,6 +15,7 @@ STEPS: Registry[type[Step]] = Registry(
         "alpha": "stillvec.refine.alpha:Alpha",
         "auto": "stillvec.refine.auto:Auto",
         "center": "stillvec.refine.center:Center",
+        "dimensions": "stillvec.refine.dimensions:Dimensions",
         "feature_tuples": "stillvec.refine.feature_tuples:FeatureTuples",
         "graph_retrofit": "stillvec.refine.graph_retrofit:GraphRetrofit",
         "pca": "stillvec.refine.pca:Pca",

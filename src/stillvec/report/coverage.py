@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import numpy as np
@@ -12,11 +12,12 @@ from stillvec.evaluate.intervals import spearman
 from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.report import PolicyRanking, Unknown
 from stillvec.evaluate.similarity import Similarity
-from stillvec.report.markup import Html, element, joined, name_of, numeric, plural, table
+from stillvec.report.markup import Html, element, joined, name_of, number, numeric, plural, table
 from stillvec.report.material import Material
 from stillvec.report.standing import Row, rows
 
 _POLICIES: Mapping[Unknown, str] = {"skip": "left out", "mean": "the mean vector", "zero": "the zero vector"}
+_SHOWN = 3  # datasets, before the others are folded
 
 
 def coverage_section(material: Material) -> Html | None:
@@ -26,8 +27,11 @@ def coverage_section(material: Material) -> Html | None:
             kept.setdefault((row.task, row.dataset), row)
     if not kept:
         return None
-    heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
-    body = [(_label(row), *(_share(row, name) for name in material.names)) for row in kept.values()]
+    alike = all(len({score.n_covered for score in row.scores.values()}) == 1 for row in kept.values())
+    names = material.names[:1] if alike else material.names
+    labels = ["all sets"] if alike and len(material.names) > 1 else map(name_of, names)
+    heads = (element("th", label, scope="col", class_="num") for label in labels)
+    body = [(_label(row), *(_share(row, name) for name in names)) for row in kept.values()]
     shares = table("Items whose words are all known, in percent", ("dataset", *heads), body, classes="heat sortable")
     said = "The share of items whose words a set knows. A score on fewer items is a score on easier ones."
     return joined((element("p", said, class_="lead"), shares, *_policies(material)))
@@ -59,23 +63,30 @@ def _policies(material: Material) -> list[Html]:
     if not changed:
         said = f"Whether unknown words are left out, the mean or the zero vector changes no order on {count}."
         return [heading, element("p", said)]
+    said = f"On {len(changed)} of {count} the order of the sets hangs on what is done with unknown words: "
+    parts = [heading, element("p", said, "the place of each set, and its score."), _orders(material, changed[:_SHOWN])]
+    if changed[_SHOWN:]:
+        summary = element("summary", f"The other {len(changed) - _SHOWN}")
+        parts.append(element("details", summary, _orders(material, changed[_SHOWN:])))
+    return parts
+
+
+def _orders(material: Material, changed: Sequence[PolicyRanking]) -> Html:
+    names = [name for name in material.names if name in changed[0].orders["skip"]]
     body = []
     for each in changed:
         for policy, order in each.orders.items():
-            values = each.values[policy]
-            told = joined(
-                (
-                    joined((element("bdi", name), f" {100 * values[name]:.1f}"))
-                    for name in order
-                    if math.isfinite(values[name])
-                ),
-                " › ",
-            )
-            label = element("th", element("bdi", each.dataset), " ", element("small", each.metric), scope="row")
-            body.append((label, _POLICIES[policy], element("td", told, class_="text")))
-    said = f"On {len(changed)} of {count} the order of the sets hangs on what is done with unknown words."
-    head = ("dataset", "unknown words are", "the best first")
-    return [heading, element("p", said), table("Orders by policy", head, body, classes="orders")]
+            small = element("small", f"unknown words: {_POLICIES[policy]}")
+            cells: list[Html] = [element("th", element("bdi", each.dataset), " ", small, scope="row")]
+            for name in names:
+                value = each.values[policy][name]
+                place = f"{order.index(name) + 1}." if math.isfinite(value) else ""
+                moved = order.index(name) != each.orders["skip"].index(name)
+                told = (element("b", place) if moved else place, " ", element("small", number(value)))
+                cells.append(numeric(value, joined(told), class_="down" if moved else "", style="--heat:0.4"))
+            body.append(cells)
+    heads = (element("th", name_of(name), scope="col", class_="num") for name in names)
+    return table("Places by what is done with unknown words", ("dataset", *heads), body, classes="heat")
 
 
 def policies(material: Material) -> tuple[PolicyRanking, ...]:

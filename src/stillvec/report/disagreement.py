@@ -68,9 +68,13 @@ def _couple(material: Material, first: str, second: str) -> Html | None:
         *sides,
         element("th", "dataset", scope="col", class_="wide"),
     )
-    heading = element("h3", name_of(first), " and ", name_of(second))
-    told = element("p", f"Of these {len(found)} the first is nearer to people in {nearer}.", class_="note")
-    return joined((heading, table(f"{first} and {second} disagree", head, body, classes="ranking places"), told))
+    told = [
+        element("span", name_of(name), class_=f"set {kind}")
+        for name, kind in zip((first, second), colours, strict=True)
+    ]
+    heading = element("h3", told[0], " and ", told[1])
+    note = element("p", f"Of these {len(found)} the first is nearer to people in {nearer}.", class_="note")
+    return joined((heading, table(f"{first} and {second} disagree", head, body, classes="ranking places"), note))
 
 
 def disagreements(pairs: Sequence[Pairs], first: str, second: str) -> list[Disagreement]:

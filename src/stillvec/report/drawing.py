@@ -64,7 +64,7 @@ def svg(*children: object, label: str | None, height: int, classes: str = "") ->
 
 def whisker(scale: Scale, value: float, low: float, high: float, classes: str) -> Html:
     """A dot at the value, a line from `low` to `high`."""
-    parts = [_rule(scale(tick)) for tick in scale.ticks()]
+    parts = [_rule(scale(tick), "zero" if abs(tick) < 1e-12 and scale.low < 0 else "rule") for tick in scale.ticks()]
     if math.isfinite(value):
         if math.isfinite(low) and math.isfinite(high):
             ends = {"x1": percent(scale(low)), "x2": percent(scale(high))}
@@ -122,5 +122,5 @@ def _line(line: Line, scale: Scale) -> list[Html]:
     return parts
 
 
-def _rule(x: float) -> Html:
-    return element("line", x1=percent(x), x2=percent(x), y1="0%", y2="100%", class_="rule")
+def _rule(x: float, classes: str) -> Html:
+    return element("line", x1=percent(x), x2=percent(x), y1="0%", y2="100%", class_=classes)

@@ -38,10 +38,11 @@ def frequency_section(material: Material) -> Html | None:
         (15 + 35 * at, f"{name} ({third.median:,.0f}×)")
         for at, (name, third) in enumerate(zip(THIRDS, thirds, strict=True))
     ]
-    lines = [
-        Line(name, material.colour(name), [(15 + 35 * at, *third.values[name]) for at, third in enumerate(thirds)])
-        for name in material.given
-    ]
+    lines = []
+    for place, name in enumerate(material.given):
+        aside = min(1.1, 20 / len(material.given)) * (place - (len(material.given) - 1) / 2)  # whiskers side by side
+        points = [(15 + 35 * at + aside, *third.values[name]) for at, third in enumerate(thirds)]
+        lines.append(Line(name, material.colour(name), points))
     chart = line_chart(lines, ticks, "Score by word frequency: lines for each set over rare, middle and frequent words")
     body = [
         (

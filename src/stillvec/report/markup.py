@@ -49,7 +49,7 @@ def word(text: object) -> Html:
 
 def name_of(text: object) -> Html:
     """The name of a set, which may break after a joint of it."""
-    parts = re.split(r"(?<=[-_/.:,])", plain(text))
+    parts = re.split(r"(?<=[-_/:,])", plain(text))
     return element("bdi", joined(parts, str(element("wbr"))), class_="name")
 
 

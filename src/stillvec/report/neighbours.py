@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
-from stillvec.report.markup import Html, element, joined, name_of, table, word
+from stillvec.report.markup import Html, element, joined, name_of, numeric, table, word
 from stillvec.report.material import Material
 
 _K = 8
 _CHOSEN = 6
-_SETS = 8  # columns at most
+_SETS = 6  # columns at most
 _USUAL = 300  # the most frequent words, which are seldom words of content
 
 
@@ -20,9 +21,7 @@ def neighbours_section(material: Material) -> Html | None:
     chosen = chosen or chosen_words(material, names)
     if not chosen or not names:
         return None
-    said = f"The {_K} nearest words by cosine. Bold: only this set has it among its {_K}; pale: all have it."
-    if len(names) == 1:
-        said = f"The {_K} nearest words by cosine."
+    said = f"The {_K} nearest words by cosine." + (" Pale: another set has it among its own." if len(names) > 1 else "")
     missing = [each for each in material.words if each not in chosen]
     note = element("p", "Not known to all sets: ", joined(map(word, missing), ", "), ".", class_="note")
     heads = (element("th", name_of(name), scope="col", class_=f"set {material.colour(name)}") for name in names)
@@ -30,19 +29,39 @@ def neighbours_section(material: Material) -> Html | None:
     lists = table("Nearest words", ("word", *heads), body, classes="lists")
     left = len(material.given) - len(names)
     rest = element("p", f"The first {_SETS} of {len(material.given)} sets.", class_="note") if left else None
-    return joined((element("p", said, class_="lead"), lists, note if missing else None, rest))
+    return joined((element("p", said, class_="lead"), lists, note if missing else None, rest, _overlaps(material)))
+
+
+def _overlaps(material: Material) -> Html | None:
+    """The share of neighbours that each two sets have in common, where the report has it."""
+    found = {(a, b): each for each in material.report.overlaps for a, b in ((each.a, each.b), (each.b, each.a))}
+    if not found:
+        return None
+    body = []
+    for name in material.names:
+        cells = [element("th", name_of(name), scope="row", class_=f"set {material.colour(name)}")]
+        for other in material.names:
+            each = found.get((name, other))
+            shade = {"class_": "up", "style": f"--heat:{each.share:.2f}"} if each else {}
+            cells.append(
+                numeric(each.share if each else math.nan, f"{100 * each.share:.0f}%" if each else "·", **shade)
+            )
+        body.append(cells)
+    first = next(iter(found.values()))
+    said = (
+        f"The share of the {first.k} nearest words that two sets have in common, the mean over {first.n_words:,} words."
+    )
+    heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
+    grid = table("Neighbours in common", ("vectors", *heads), body, classes="heat")
+    return joined((element("h3", "Neighbours in common"), element("p", said, class_="lead"), grid))
 
 
 def _lists(material: Material, each: str, names: Sequence[str]) -> list[Html]:
     nearest = {name: [found for found, _ in material.sets[name].nearest(each, _K)] for name in names}
     cells = []
     for name, found in nearest.items():
-        others = [{*theirs} for other, theirs in nearest.items() if other != name]
-        items = []
-        for near in found:
-            held = sum(near in theirs for theirs in others)
-            kind = None if not others else "own" if not held else "all" if held == len(others) else None
-            items.append(element("li", word(near), class_=kind))
+        others = {near for other, theirs in nearest.items() if other != name for near in theirs}
+        items = (element("li", word(near), class_="pale" if near in others else None) for near in found)
         cells.append(element("td", element("ol", *items)))
     return cells
 

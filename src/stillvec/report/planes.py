@@ -30,15 +30,18 @@ def planes_section(material: Material) -> Html | None:
     if len(known) < _LEAST:
         return None
     said = (
-        f"{len(known)} pairs of words that differ by gender, joined by lines: the more parallel and alike the lines, "
+        f"{len(known)} pairs of words that differ by gender, joined by lines: the more alike the lines, "
         "the more the space holds gender as one direction. t-SNE keeps neighbours and not directions; "
         "how alike the differences are in the whole space, as a mean cosine, is written above each plane."
+        " Vectors are at length one."
     )
     rows = []
     for name in names:
-        points = np.asarray(material.sets[name][[word for pair in known for word in pair]], np.float64)  # (2n, d)
+        points = _unit(
+            np.asarray(material.sets[name][[word for pair in known for word in pair]], np.float64)
+        )  # (2n, d)
         alike = element("p", f"Differences of pairs are alike by {number(alikeness(points))}.", class_="note")
-        views = {"PCA": principal_plane(points), "t-SNE": tsne(_unit(points))}
+        views = {"PCA": principal_plane(points), "t-SNE": tsne(points)}
         drawn = [_plane(f"{kind} of {name}", kind, places, known) for kind, places in views.items()]
         heading = element("h3", name_of(name), class_=f"set {material.colour(name)}")
         rows.append(element("div", heading, alike, element("div", *drawn, class_="planes"), class_="space"))

@@ -12,7 +12,6 @@ from stillvec.report.material import Material
 from stillvec.report.standing import Row, Standing, headlines, ranking, rows, tasks
 
 _FULL = 0.15  # the distance from a row's mean at which its colour is full
-_LABELS = {"own": "", "common": "on common words", "unleaked": "outside the lexicon"}
 
 
 def ranking_section(material: Material) -> Html | None:
@@ -56,8 +55,8 @@ def _chart(material: Material, standings: Sequence[Standing], caption: str, clas
 
 def heat_section(material: Material) -> Html | None:
     """Every score: a row a dataset, a column a set, the colour its distance from the mean of the row."""
-    shown = _shown(material)
-    if not shown:
+    found = [row for row in rows(material.report) if row.words == material.basis or row.words == "unleaked"]
+    if not found:
         return None
     several = len(material.names) > 1
     legend = "Each cell is the score times 100; point at it for its interval and coverage. The best of a row is bold. "
@@ -66,25 +65,26 @@ def heat_section(material: Material) -> Html | None:
         if several
         else "The darker, the higher."
     )
+    parts = [element("p", legend, class_="lead")]
+    if material.basis == "own":
+        return joined((*parts, _heat(material, found, "Scores of all sets on all datasets")))
+    parts.append(_heat(material, found, "Scores on the items that all sets know"))
+    own = _heat(material, [row for row in rows(material.report) if row.words == "own"], "Scores on a set's own items")
+    return joined((*parts, element("details", element("summary", "The same on all items that each set knows"), own)))
+
+
+def _heat(material: Material, shown: Sequence[Row], caption: str) -> Html:
+    places = {key: at for at, key in reversed([*enumerate((row.task, row.dataset) for row in shown)])}
+    ordered = sorted(shown, key=lambda row: (places[row.task, row.dataset], row.words == "unleaked"))
     heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
-    body = [(_label(row), *_cells(row, material.names)) for row in shown]
-    heat = table("Scores of all sets on all datasets", ("dataset", *heads), body, classes="heat sortable")
-    return joined((element("p", legend, class_="lead"), heat))
-
-
-def _shown(material: Material) -> list[Row]:
-    """All rows; those on common words only where they differ from a set's own."""
-    found = rows(material.report)
-    kept = [row for row in found if row.words != "common" or material.basis == "common"]
-    order = {name: place for place, name in enumerate(_LABELS)}
-    places = {key: at for at, key in reversed([*enumerate((row.task, row.dataset) for row in found)])}
-    return sorted(kept, key=lambda row: (places[row.task, row.dataset], order.get(row.words, 9)))
+    body = [(_label(row), *_cells(row, material.names)) for row in ordered]
+    return table(caption, ("dataset", *heads), body, classes="heat sortable")
 
 
 def _label(row: Row) -> Html:
-    on = _LABELS.get(row.words, row.words)
-    inside = (element("bdi", row.dataset), " ", element("small", f"{row.task} · {row.metric}" + (on and f" · {on}")))
-    return element("th", *inside, scope="row", class_="" if row.words == "own" else "within")
+    on = " · outside the lexicon" if row.words == "unleaked" else ""
+    inside = (element("bdi", row.dataset), " ", element("small", f"{row.task} · {row.metric}{on}"))
+    return element("th", *inside, scope="row", class_="within" if on else None)
 
 
 def _cells(row: Row, names: Sequence[str]) -> list[Html]:

@@ -25,14 +25,18 @@ def significance_section(material: Material) -> Html | None:
             "the same resampled pairs of words for both. p is corrected by Holm."
         )
         overall = _ranked(report.overall, material.names)
-        parts += [element("p", said, class_="lead"), _differences(material, overall, "Differences of means")]
+        first = [each for each in overall if each.a == material.names[0]]
+        parts += [element("p", said, class_="lead"), _differences(first, "Differences of means from the best")]
+        if len(overall) > len(first):
+            summary = element("summary", f"All {plural(len(overall), 'comparison')}")
+            parts.append(element("details", summary, _differences(overall, "All differences of means")))
     single = [each for each in report.comparisons if each.words != "unleaked"]
     if single and len(material.names) > 1:
         parts.append(_datasets(material, single))
     return joined(parts)
 
 
-def _differences(material: Material, shown: Sequence[Comparison], caption: str) -> Html:
+def _differences(shown: Sequence[Comparison], caption: str) -> Html:
     some = shown[:_MOST]
     scale = Scale.around([0.0, *(value for each in some for value in (each.low, each.high, each.difference))])
     body = [

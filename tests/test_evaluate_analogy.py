@@ -1,8 +1,9 @@
-"""Analogies: gensim's own answers on the same vectors, sections, policies."""
+"""Analogies: gensim's own answers on the same vectors, a slow loop for the direction, sections, policies."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from stillvec.errors import DatasetError
 from stillvec.evaluate import evaluate
 from stillvec.evaluate.analogy import Analogy
 from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluate.solving import Form, solve
+from stillvec.evaluate.tasks import Items
+from stillvec.registry import settings_from
 
 CAPITALS = [
     ("Athens", "Greece"),
@@ -53,13 +57,26 @@ def analogy_folder(folder: Path, content: str, name: str = "google.txt") -> Path
     return folder
 
 
+def keyed(vectors: WordVectors) -> Any:
+    """The same vectors in gensim's class."""
+    theirs = pytest.importorskip("gensim.models").KeyedVectors(vectors.dim)
+    theirs.add_vectors(list(vectors.words), np.array(vectors.matrix))
+    return theirs
+
+
+def google_file() -> str:
+    return str(pytest.importorskip("gensim.test.utils").datapath("questions-words.txt"))
+
+
+def google_questions() -> Items:
+    return Analogy().read(Path(google_file()))
+
+
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("restrict", [300_000, 330])
 def test_the_accuracy_is_that_of_gensim(tmp_path: Path, lower: bool, restrict: int) -> None:
-    keyed = pytest.importorskip("gensim.models").KeyedVectors
     vectors = structured_vectors(lower)
-    theirs = keyed(vectors.dim)
-    theirs.add_vectors(list(vectors.words), np.array(vectors.matrix))
+    theirs = keyed(vectors)
     path = analogy_folder(tmp_path, google_form()) / "analogy" / "google.txt"
     wanted, sections = theirs.evaluate_word_analogies(str(path), restrict_vocab=restrict, case_insensitive=lower)
     task = Analogy(restrict)
@@ -69,28 +86,84 @@ def test_the_accuracy_is_that_of_gensim(tmp_path: Path, lower: bool, restrict: i
     assert right[answers.covered].mean() == pytest.approx(wanted)
     assert answers.covered.sum() == len(sections[-1]["correct"]) + len(sections[-1]["incorrect"])
     if restrict == 300_000:
-        (score,) = evaluate(vectors, tmp_path).scores
+        score = evaluate(vectors, tmp_path).scores[0]
         by_section = [len(s["correct"]) / (len(s["correct"]) + len(s["incorrect"])) for s in sections[:-1]]
         assert [detail.value for detail in score.details] == pytest.approx(by_section)
         assert [detail.section for detail in score.details] == ["capitals", "plurals"]
 
 
-def test_blocks_and_batches_change_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["3cosadd", "3cosmul"])
+def test_each_answer_on_real_vectors_is_that_of_gensim(form: Form, word_pieces: WordVectors) -> None:
+    # gensim's evaluate_word_analogies takes the name of a function and calls most_similar all the same
+    theirs, questions = keyed(word_pieces), google_questions()
+    known = [words for words in questions.texts if all(word in word_pieces for word in words)][::40]
+    asked = {"3cosadd": theirs.most_similar, "3cosmul": theirs.most_similar_cosmul}[form]
+    lower = [[word.lower() for word in words] for words in known]
+    wanted = [asked(positive=[b, c], negative=[a], topn=1)[0][0] for a, b, c, _ in lower]
+    rows = np.array([[word_pieces.vocabulary.row(word) for word in words[:3]] for words in known])
+    found = solve(Lookup(word_pieces), rows, len(word_pieces), [form])[form]
+    assert [word_pieces.words[row] for row in found] == wanted
+    assert len(wanted) > 100
+
+
+def test_the_accuracy_of_the_real_questions_is_that_of_gensim(word_pieces: WordVectors) -> None:
+    some = word_pieces.subset(word_pieces.words[:6000])
+    theirs = keyed(some)
+    wanted, sections = theirs.evaluate_word_analogies(google_file())
+    answers = Analogy().answer(Lookup(some), google_questions())
+    right = answers.values["accuracy"][answers.covered]
+    assert len(right) == sum(len(sections[-1][kind]) for kind in ("correct", "incorrect")) > 500
+    assert right.sum() == len(sections[-1]["correct"]) > 50
+    assert right.mean() == pytest.approx(wanted)
+
+
+def test_the_direction_is_that_of_a_slow_loop() -> None:
     vectors = structured_vectors(True)
-    task = Analogy()
-    items = task.read(analogy_folder(tmp_path, google_form()) / "analogy" / "google.txt")
-    whole = task.answer(Lookup(vectors), items).values["accuracy"]
-    monkeypatch.setattr("stillvec.evaluate.analogy._TABLE", 1)  # the narrowest blocks: 256 candidates
-    monkeypatch.setattr("stillvec.evaluate.analogy._BATCH", 3)
-    assert np.array_equal(task.answer(Lookup(vectors), items).values["accuracy"], whole)
+    units = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    questions = np.random.default_rng(0).choice(len(vectors), (40, 3))
+    questions = questions[[len(set(row)) == 3 for row in questions.tolist()]]
+
+    def slow(a: int, b: int, c: int) -> int:
+        cosines = {}
+        for d in range(len(vectors)):
+            if d not in (a, b, c):
+                x, y = units[d] - units[c], units[b] - units[a]
+                cosines[d] = x @ y / np.linalg.norm(x) / np.linalg.norm(y)
+        return max(cosines, key=lambda d: cosines[d])
+
+    found = solve(Lookup(vectors), questions, len(vectors), ["direction", "3cosadd"])
+    assert found["direction"].tolist() == [slow(*row) for row in questions.tolist()]
+    assert (found["direction"] != found["3cosadd"]).any()
+
+
+def test_the_forms_asked_for_are_the_metrics(tmp_path: Path) -> None:
+    folder = analogy_folder(tmp_path, google_form())
+    scores = evaluate(structured_vectors(True), folder).scores
+    assert [score.metric for score in scores] == ["accuracy", "accuracy-3cosmul", "accuracy-direction"]
+    assert all(0 < score.low < score.value < score.high < 1 for score in scores)
+    task = settings_from(Analogy, {"forms": ["direction", "3cosmul"]})
+    answers = task.answer(Lookup(structured_vectors(True)), task.read(folder / "analogy" / "google.txt"))
+    assert [*answers.values] == ["accuracy-direction", "accuracy-3cosmul"]
+
+
+def test_blocks_and_batches_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = structured_vectors(True)
+    forms: list[Form] = ["3cosadd", "3cosmul", "direction"]
+    questions = np.random.default_rng(0).choice(len(vectors), (70, 3))
+    whole = solve(Lookup(vectors), questions, len(vectors), forms)
+    monkeypatch.setattr("stillvec.evaluate.solving._TABLE", 1)  # the narrowest blocks: 256 candidates
+    monkeypatch.setattr("stillvec.evaluate.solving._BATCH", 3)
+    parts = solve(Lookup(vectors), questions, len(vectors), forms)
+    assert all(np.array_equal(parts[form], whole[form]) for form in forms)
+    assert max(whole["3cosadd"]) > 256
 
 
 def test_the_words_of_the_question_and_zero_vectors_are_no_answers(tmp_path: Path) -> None:
     # b - a + c is nearest to c itself, and every other candidate points away from it
     words = ["nothing", "a", "b", "c", "d"]
     vectors = WordVectors(Vocabulary(words), [[0, 0], [1, 0.1], [1, 0.2], [1, 0.3], [-1, 0.1]])
-    (score,) = evaluate(vectors, analogy_folder(tmp_path, ": s\na b c d\n")).scores
-    assert score.value == 1
+    scores = evaluate(vectors, analogy_folder(tmp_path, ": s\na b c d\n")).scores
+    assert [score.value for score in scores] == [1, 1, 1]
 
 
 def test_unknown_words_are_skipped_or_stood_in_for(tmp_path: Path) -> None:
@@ -108,7 +181,7 @@ def test_unknown_words_are_skipped_or_stood_in_for(tmp_path: Path) -> None:
 def test_a_table_is_read_by_its_header_and_types_are_sections(tmp_path: Path) -> None:
     rows = [f"{i},{'JJ_JJR'},{a},{b},{c},{d}" for i, (a, b) in enumerate(PLURALS) for c, d in PLURALS if a != c]
     folder = analogy_folder(tmp_path, "\n".join([",type,word1,word2,word3,target", *rows]), "msr.csv")
-    (score,) = evaluate(structured_vectors(True, dim=60, others=20, noise=0.0), folder).scores
+    score, *_ = evaluate(structured_vectors(True, dim=60, others=20, noise=0.0), folder).scores
     assert (score.dataset, score.value, score.n_items) == ("msr", 1, 12)
     assert [(d.section, d.n_items) for d in score.details] == [("JJ_JJR", 12)]
 

@@ -146,7 +146,7 @@ def test_without_a_folder_the_datasets_of_gensim_are_used_and_gensim_is_not_impo
         "vectors = WordVectors(['cat', 'tiger', 'old', 'new', 'king', 'queen'], [[i, 1] for i in range(6)])\n"
         "report = evaluate(vectors, resamples=10)\n"
         "assert 'gensim' not in sys.modules and 'torch' not in sys.modules\n"
-        "print([(score.dataset, score.n_items) for score in report.scores])"
+        "print([*dict.fromkeys((score.dataset, score.n_items) for score in report.scores)])"
     )
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == str([("simlex999", 999), ("wordsim353", 353), ("questions-words", 19544)])

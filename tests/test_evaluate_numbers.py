@@ -13,6 +13,7 @@ from stillvec.errors import CallError
 from stillvec.evaluate import evaluate, paired_difference
 from stillvec.evaluate.intervals import Resampling, pearson, spearman, wilson
 from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluate.similarity import Similarity
 
 
 def noisy(n: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -185,3 +186,20 @@ def test_a_paired_difference_is_taken_on_the_items_both_know(tmp_path: Path) -> 
     assert paired_difference(full, full.subset(full.words[:30]), folder, resamples=20) == (0, 0, 0)
     with pytest.raises(CallError, match="no two pairs"):
         paired_difference(full, WordVectors(["foreign"], [[1.0]]), folder)
+
+
+def test_similarity_is_that_of_gensim_on_real_vectors(word_pieces: WordVectors) -> None:
+    theirs = pytest.importorskip("gensim.models").KeyedVectors(word_pieces.dim)
+    theirs.add_vectors(list(word_pieces.words), np.array(word_pieces.matrix))
+    utils = pytest.importorskip("gensim.test.utils")
+    for name, n_items in (("wordsim353.tsv", 353), ("simlex999.txt", 999)):
+        _, spearman, out = theirs.evaluate_word_pairs(utils.datapath(name))
+        task = Similarity()
+        items = task.read(Path(utils.datapath(name)))
+        answers = task.answer(Lookup(word_pieces), items)
+        chosen = np.flatnonzero(answers.covered)
+        assert len(items) == n_items
+        assert 100 * (1 - len(chosen) / n_items) == pytest.approx(out)
+        assert task.score(items, answers, chosen, Resampling(0))["spearman"].value == pytest.approx(
+            spearman[0], abs=1e-6
+        )

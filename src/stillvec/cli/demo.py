@@ -142,7 +142,7 @@ def score(sets: Mapping[str, WordVectors], file: Path) -> tuple[Score, ...]:
         report = evaluate(sets, folder, [*PACKAGED])
     with atomic_file(file) as part:
         part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
-    return report.scores
+    return tuple(score for score in report.scores if score.metric in ("spearman", "accuracy"))
 
 
 def show_scores(scores: Sequence[Score]) -> None:

@@ -1,6 +1,7 @@
-"""Analogies: the share of questions that 3CosAdd answers (Mikolov et al. 2013; Levy & Goldberg 2014).
+"""Analogies: the share of questions answered, by 3CosAdd, 3CosMul and pair direction (`solving` has the formulas).
 
-    a is to b as c is to   argmax over d not in {a, b, c} of   cos(d, b) - cos(d, a) + cos(d, c)
+`accuracy` is 3CosAdd's (Mikolov et al. 2013), `accuracy-3cosmul` that of Levy & Goldberg's product (2014),
+`accuracy-direction` that of the direction from c alone; `forms` chooses. Each also by section of the file.
 
 Every `analogy/*.txt` in Google's form (`: section`, then four words a line) and every `analogy/*.csv` with
 the columns type, word1, word2, word3, target. The rules are gensim's: only the `restrict` most frequent
@@ -9,7 +10,7 @@ independent, so the truth is wider.
 
 A table of SemEval-2012 relations (types `1a` to `10j`) has these columns too, but pairs an example of a
 relation with others that illustrate it more or less well: one question has many right answers, and it is
-not read as analogies.
+read by the task `relation`.
 """
 
 from __future__ import annotations
@@ -24,19 +25,24 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
 from stillvec.evaluate.intervals import Estimate, Resampling, wilson
-from stillvec.evaluate.lookup import Lookup, unit
+from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.reading import files_in, lines, records
+from stillvec.evaluate.solving import Form, solve
 from stillvec.evaluate.tasks import Answers, Items
 
 _COLUMNS = ("type", "word1", "word2", "word3", "target")
 _RELATION = re.compile(r"([1-9]|10)[a-j]")
-_TABLE = 1 << 23  # cosines held at once: 32 MB
-_BATCH = 32  # questions scored at once: with 8,192 candidates 1 MB, what a core's cache holds
+_METRICS: dict[Form, str] = {
+    "3cosadd": "accuracy",
+    "3cosmul": "accuracy-3cosmul",
+    "direction": "accuracy-direction",
+}
 
 
 @dataclass(frozen=True)
 class Analogy:
     restrict: int | None = 300_000  # gensim's
+    forms: tuple[Form, ...] = ("3cosadd", "3cosmul", "direction")
 
     def find(self, folder: Path) -> list[Path]:
         found = files_in(folder / "analogy", (".txt", ".csv"))
@@ -56,47 +62,16 @@ class Analogy:
         # a question whose answer is unknown cannot be answered, whatever stands in for its other words
         asked = np.flatnonzero(covered if lookup.unknown == "skip" else rows[:, 3] >= 0)
         questions, place = np.unique(rows[asked, :3], axis=0, return_inverse=True)
-        right = np.zeros(len(rows), bool)
+        right = {_METRICS[form]: np.zeros(len(rows), bool) for form in self.forms}
         if len(asked):
-            right[asked] = _best(lookup, questions, limit)[place.ravel()] == rows[asked, 3]
-        return Answers(covered, {"accuracy": right})
+            for form, best in solve(lookup, questions, limit, self.forms).items():
+                right[_METRICS[form]][asked] = best[place.ravel()] == rows[asked, 3]
+        return Answers(covered, right)
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
     ) -> dict[str, Estimate]:
-        return {"accuracy": wilson(int(answers.values["accuracy"][chosen].sum()), len(chosen))}
-
-
-def _best(lookup: Lookup, questions: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-    """The row that answers each question (q, 3), the first where several are equal.
-
-    Questions share words, so each word's cosines are computed once, a block of candidates at a time, and a
-    question costs two additions a candidate whatever the dimension.
-    """
-    words, place = np.unique(questions, return_inverse=True)
-    place = place.reshape(-1, 3)
-    units = unit(lookup.take(words))  # (w, dim)
-    answer = np.zeros(len(questions), np.int64)
-    best = np.full(len(questions), -np.inf, np.float32)
-    width = int(np.clip(_TABLE // len(words), 256, 8192))
-    for start in range(0, limit, width):
-        block = unit(np.asarray(lookup.vectors.matrix[start : min(start + width, limit)], np.float32))
-        table = units @ block.T  # (w, width)
-        dead = ~block.any(axis=1)
-        for first in range(0, len(questions), _BATCH):
-            batch = slice(first, first + _BATCH)
-            scores = table[place[batch, 1]]
-            scores -= table[place[batch, 0]]
-            scores += table[place[batch, 2]]
-            scores[:, dead] = -np.inf
-            question, word = np.nonzero((questions[batch] >= start) & (questions[batch] < start + len(block)))
-            scores[question, questions[batch][question, word] - start] = -np.inf
-            top = scores.argmax(axis=1)
-            value = scores[np.arange(len(top)), top]
-            better = np.flatnonzero(value > best[batch])
-            answer[first + better] = start + top[better]
-            best[first + better] = value[better]
-    return answer
+        return {metric: wilson(int(right[chosen].sum()), len(chosen)) for metric, right in answers.values.items()}
 
 
 def _google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:

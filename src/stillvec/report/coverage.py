@@ -72,16 +72,16 @@ def _policies(material: Material) -> list[Html]:
 
 
 def _orders(material: Material, changed: Sequence[PolicyRanking]) -> Html:
-    names = [name for name in material.names if name in changed[0].orders["skip"]]
+    names = [name for name in material.names if any(name in each.orders["skip"] for each in changed)]
     body = []
     for each in changed:
         for policy, order in each.orders.items():
             small = element("small", f"unknown words: {_POLICIES[policy]}")
             cells: list[Html] = [element("th", element("bdi", each.dataset), " ", small, scope="row")]
             for name in names:
-                value = each.values[policy][name]
+                value = each.values[policy].get(name, math.nan)
                 place = f"{order.index(name) + 1}." if math.isfinite(value) else ""
-                moved = order.index(name) != each.orders["skip"].index(name)
+                moved = bool(place) and order.index(name) != each.orders["skip"].index(name)
                 told = (element("b", place) if moved else place, " ", element("small", number(value)))
                 cells.append(numeric(value, joined(told), class_="down" if moved else "", style="--heat:0.4"))
             body.append(cells)

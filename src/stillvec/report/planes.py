@@ -21,7 +21,8 @@ PAIRS = (
 )  # fmt: skip
 _LEAST = 3  # pairs
 _SETS = 8
-_SIDE = 340
+_SIZE = (340, 300)
+_OPEN = 3  # sets before the others are folded
 
 
 def planes_section(material: Material) -> Html | None:
@@ -47,6 +48,9 @@ def planes_section(material: Material) -> Html | None:
         rows.append(element("div", heading, alike, element("div", *drawn, class_="planes"), class_="space"))
     left = len(material.given) - len(names)
     rest = element("p", f"The first {_SETS} of {len(material.given)} sets.", class_="note") if left else None
+    if rows[_OPEN:]:
+        folded = element("details", element("summary", f"The other {len(rows) - _OPEN}"), *rows[_OPEN:])
+        rows = [*rows[:_OPEN], folded]
     return joined((element("p", said, class_="lead"), *rows, rest))
 
 
@@ -70,7 +74,7 @@ def _plane(label: str, kind: str, places: NDArray[np.float64], known: list[tuple
     """Words at their places, both axes on one scale, a line for each pair."""
     low, high = places.min(axis=0), places.max(axis=0)
     span = max(float((high - low).max()), np.finfo(float).tiny)
-    at = (places - (low + high) / 2) / span * (_SIDE - 90) + _SIDE / 2
+    at = (places - (low + high) / 2) / span * (min(_SIZE) - 50) + np.array(_SIZE) / 2
     lines = [
         element(
             "line",
@@ -92,7 +96,7 @@ def _plane(label: str, kind: str, places: NDArray[np.float64], known: list[tuple
         for row, (word, (x, y)) in enumerate(zip(words, _apart(at, words), strict=True))
     ]
     drawn = element(
-        "svg", *lines, *dots, *texts, viewBox=f"0 0 {_SIDE} {_SIDE}", role="img", aria_label=label, class_="plane"
+        "svg", *lines, *dots, *texts, viewBox=f"0 0 {_SIZE[0]} {_SIZE[1]}", role="img", aria_label=label, class_="plane"
     )
     return element("figure", drawn, element("figcaption", kind))
 
@@ -118,4 +122,4 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 
 def _outside(box: tuple[float, ...]) -> float:
-    return 1e3 * float(min(box) < 0 or max(box) > _SIDE)
+    return 1e3 * float(min(box) < 0 or box[2] > _SIZE[0] or box[3] > _SIZE[1])

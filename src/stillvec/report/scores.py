@@ -47,6 +47,7 @@ def _chart(material: Material, standings: Sequence[Standing], caption: str, clas
             element("td", interval(each.low, each.high), class_="num pale wide"),
         )
         for each in standings
+        if math.isfinite(each.value)
     ]
     wide = element("th", "95%", scope="col", class_="num wide")
     head = ("vectors", chart, element("th", "mean", scope="col", class_="num"), wide)

@@ -13,6 +13,7 @@ from stillvec.report.material import Material
 from stillvec.report.standing import Standing
 
 _MOST = 8  # curves
+_TICKS = 4  # sizes that have room for their numbers
 
 
 def sizes_section(material: Material) -> Html | None:
@@ -29,13 +30,14 @@ def sizes_section(material: Material) -> Html | None:
         Line(label, colour(at), [(place(size), *each[1:]) for size, each in curve])
         for at, (label, curve) in enumerate(curves.items())
     ]
-    ticks = [(place(10**power), short(10**power)) for power in range(math.ceil(low), math.floor(high) + 1)]
-    ticks = ticks if len(ticks) > 1 else [(place(size), short(size)) for size in sorted({min(sizes), max(sizes)})]
+    powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    told = sorted({*sizes}) if len({*sizes}) <= _TICKS else powers
+    ticks = [(place(size), short(size)) for size in (told if len(told) > 1 else (min(sizes), max(sizes)))]
     said = "The mean score of the ranking over the words of text that a set was made from, on a logarithmic scale."
     chart = line_chart(lines, ticks, "Score over the size of the corpus, a line for each method")
     body = [
         (
-            element("th", label, scope="row", class_=f"set {colour(at)}"),
+            element("th", name_of(label), scope="row", class_=f"set {colour(at)}"),
             numeric(size, f"{size:,.0f}"),
             name_of(each.name),
             numeric(each.value),

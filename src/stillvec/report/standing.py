@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -54,24 +55,48 @@ def basis(report: Report) -> Words:
 
 
 def headlines(report: Report, words: str, task: str | None = None) -> list[Row]:
-    """The first metric of each dataset, where every set has a value and more of it is better."""
-    kept: dict[tuple[str, str], Row] = {}
-    for row in rows(report):
-        if row.words == words and row.ordered and task in (None, row.task):
-            kept.setdefault((row.task, row.dataset), row)
-    whole = (row for row in kept.values() if len(row.scores) == len(report.names))
-    return [row for row in whole if all(math.isfinite(score.value) for score in row.scores.values())]
+    """The first metric of each dataset, where every one of the ranked has a value and more of it is better."""
+    kept = first_metrics(report, words, task)
+    names = _ranked(kept)
+    return [row for row in kept if all(name in row.scores and _finite(row.scores[name]) for name in names)]
 
 
 def ranking(report: Report, task: str | None = None, words: str | None = None) -> list[Standing]:
-    """The sets, the best first, by the mean over tasks of the mean over their datasets."""
-    counted = headlines(report, words or basis(report), task)
+    """The sets, the best first, by the mean over tasks of the mean over their datasets.
+
+    What was not asked in all tasks (a teacher, judged on sentences only) has no mean over them: NaN, at the end.
+    """
+    chosen = words or basis(report)
+    counted = headlines(report, chosen, task)
+    ranked = _ranked(first_metrics(report, chosen, task))
     sizes: dict[str, int] = {}
     for row in counted:
         sizes[row.task] = sizes.get(row.task, 0) + 1
     weights = [1 / (len(sizes) * sizes[row.task]) for row in counted]
-    standings = [mean(name, [row.scores[name] for row in counted], weights) for name in report.names]
-    return sorted(standings, key=lambda each: -each.value if math.isfinite(each.value) else math.inf)
+    found = []
+    for name in report.names:
+        scores = [row.scores[name] for row in counted] if name in ranked else []
+        found.append(mean(name, scores, weights if scores else []))
+    return sorted(found, key=lambda each: -each.value if math.isfinite(each.value) else math.inf)
+
+
+def first_metrics(report: Report, words: str, task: str | None = None) -> list[Row]:
+    """Of each dataset the row of its first metric, where more is better."""
+    kept: dict[tuple[str, str], Row] = {}
+    for row in rows(report):
+        if row.words == words and row.ordered and task in (None, row.task):
+            kept.setdefault((row.task, row.dataset), row)
+    return [*kept.values()]
+
+
+def _ranked(kept: Sequence[Row]) -> set[str]:
+    """Those that were asked in the most of these datasets."""
+    asked = Counter(name for row in kept for name in row.scores)
+    return {name for name, count in asked.items() if count == max(asked.values())}
+
+
+def _finite(score: Score) -> bool:
+    return math.isfinite(score.value)
 
 
 def mean(name: str, scores: Sequence[Score], weights: Sequence[float]) -> Standing:

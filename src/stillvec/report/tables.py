@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
@@ -13,7 +14,8 @@ from dataclasses import asdict, fields
 from stillvec.evaluate import Score
 from stillvec.report.markup import number, plain
 from stillvec.report.material import Material
-from stillvec.report.standing import Row, rows
+from stillvec.report.standing import Row, first_metrics, rows
+from stillvec.report.verdict import verdict
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -45,10 +47,13 @@ def markdown_text(material: Material, title: str) -> str:
     mean = [
         (each.name, number(each.value), f"{number(each.low)} to {number(each.high)}") for each in material.standings
     ]
-    parts = [f"# {_markdown(title)}", _markdown_table(("vectors", "mean", "95%"), mean)]
+    said = html.unescape(re.sub(r"<[^>]*>", "", verdict(material)))
+    parts = [f"# {_markdown(title)}", _markdown(said), _markdown_table(("vectors", "mean", "95%"), mean)]
     parts.append("Scores times 100; the best of a row is bold.")
     body = []
     for row in rows(report):
+        if row.words == "common" and material.basis == "own":
+            continue  # it would repeat the row before
         best = _best(row)
         cells = [number(row.scores[name].value) if name in row.scores else "–" for name in material.names]
         shown = [f"**{cell}**" if name in best else cell for name, cell in zip(material.names, cells, strict=True)]
@@ -65,15 +70,13 @@ def markdown_text(material: Material, title: str) -> str:
 
 
 def latex_text(material: Material) -> str:
-    """A table for booktabs: a row a set, a column a dataset, the best of each bold."""
+    """A table for booktabs: a row a set, a column a dataset by its first metric, the best of each bold."""
     report = material.report
-    columns = [row for row in rows(report) if row.words == material.basis]
-    doubled = [row.dataset for row in columns]
-    heads = [
-        _latex(row.dataset if doubled.count(row.dataset) == 1 else f"{row.dataset} {row.metric}") for row in columns
-    ]
+    columns = first_metrics(report, material.basis)
+    heads = [_latex(row.dataset) for row in columns]
+    on = "the items that all sets know" if material.basis == "common" else "the items that each set knows"
     lines = [
-        "% \\usepackage{booktabs}",
+        f"% \\usepackage{{booktabs}}; scores times 100, the first metric of each dataset, on {on}",
         f"\\begin{{tabular}}{{l{'r' * len(columns)}r}}",
         "\\toprule",
         " & ".join(["", *heads, "mean"]) + r" \\",
@@ -115,7 +118,8 @@ def _dataset(row: Row) -> str:
 
 def _markdown_table(head: tuple[str, ...], body: Sequence[tuple[str, ...]], literal: int = 99) -> str:
     """Cells from `literal` on are markup already."""
-    lines = [[*map(_markdown, head)], ["---"] * min(literal, len(head), 1) + ["---:"] * (len(head) - 1)]
+    left = literal if literal < len(head) else 1  # columns of text
+    lines = [[*map(_markdown, head)], ["---"] * left + ["---:"] * (len(head) - left)]
     lines += [[cell if at >= literal else _markdown(cell) for at, cell in enumerate(row)] for row in body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -73,6 +73,14 @@ def percentiles(blocks: list[Floats]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def mean_estimate(values: NDArray[Any], resampling: Resampling) -> Estimate:
+    """The mean of the items' values with the percentile interval of its resamples."""
+    if not len(values):
+        return Estimate(np.nan, np.nan, np.nan)
+    blocks = [_mean(weights, values, values) for weights in resampling.weights(len(values))]
+    return Estimate(float(np.mean(values)), *percentiles(blocks))
+
+
 def wilson(right: int, n: int) -> Estimate:
     """A share and its interval (Wilson 1927), which stays inside [0, 1] where the usual one does not."""
     if not n:

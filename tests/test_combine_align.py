@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.linalg import orthogonal_procrustes
+from scipy.linalg import orthogonal_procrustes, sqrtm
 from scipy.stats import ortho_group
 
 from stillvec.combine.align import Align
-from stillvec.combine.rotating import mutual_nearest, neighbourhood, procrustes
+from stillvec.combine.rotating import mutual_nearest, neighbourhood, procrustes, reweighted
 from stillvec.errors import CallError, LexiconError, VocabularyError
 from stillvec.vectors import WordVectors
 
@@ -100,7 +100,7 @@ def _dictionary(folder: Path, count: int) -> Path:
 
 def _mrr(method: Align, source: WordVectors, target: WordVectors) -> float:
     """Mean reciprocal rank of 500 words outside the seed, by cosine among all words."""
-    x, z = (each.rows(np.arange(COUNT)) for each in method.fit(source, target))
+    x, z = (_unit(each.rows(np.arange(COUNT))) for each in method.fit(source, target))
     cosines = x[SEED : 2 * SEED] @ z.T
     right = cosines[np.arange(SEED), np.arange(SEED, 2 * SEED)]
     return float((1 / (1 + (cosines > right[:, None]).sum(1))).mean())
@@ -129,6 +129,52 @@ def test_a_small_seed_grows_by_self_learning(tmp_path: Path) -> None:
     assert alone < 0.8 * once
     assert once <= grown
     assert grown > 0.95
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_reweighting_is_that_of_vecmap_step_by_step(power: float) -> None:
+    """Whiten, turn, re-weight, de-whiten, with scipy's roots and inverses; both sides up to one rotation."""
+    random = np.random.default_rng(11)
+    x = random.normal(size=(200, 6)) * np.linspace(2, 0.5, 6)
+    z = x @ ortho_group.rvs(6, random_state=random) + random.normal(size=(200, 6)) * np.linspace(0.2, 2, 6)
+    white = [np.linalg.inv(sqrtm(rows.T @ rows)) for rows in (x, z)]
+    u, agreement, vt = np.linalg.svd((x @ white[0]).T @ (z @ white[1]))
+    slow = []
+    for rows, change, turn in ((x, white[0], u), (z, white[1], vt.T)):
+        weighted = rows @ change @ turn @ np.diag(agreement**power)
+        slow.append(weighted @ turn.T @ np.linalg.inv(change) @ turn)
+    made = [rows @ change for rows, change in zip((x, z), reweighted(x, z, power), strict=True)]
+    for a in range(2):
+        for b in range(2):
+            assert np.allclose(made[a] @ made[b].T, slow[a] @ slow[b].T)
+    if not power:
+        assert np.allclose(made[0], x)
+
+
+def test_reweighting_listens_to_the_directions_on_which_languages_agree(tmp_path: Path) -> None:
+    """Ten directions of fifty say the same in both languages, the others hardly anything."""
+    random = np.random.default_rng(12)
+    latent, noise = random.normal(size=(COUNT, DIM)), np.array([0.3] * 10 + [3.0] * 40)
+    pair = []
+    for letter in "st":
+        rows = (latent + noise * random.normal(size=latent.shape)) / np.sqrt(1 + noise**2)
+        rows = rows @ ortho_group.rvs(DIM, random_state=random)
+        pair.append(WordVectors([f"{letter}{number}" for number in range(COUNT)], rows))
+    seeds = _dictionary(tmp_path, SEED)
+    plain, weighted = (_mrr(Align(seeds, rounds=0, reweight=power), *pair) for power in (0.0, 0.5))
+    assert weighted > plain + 0.1
+
+
+def test_reweighting_takes_the_words_that_self_learning_found(tmp_path: Path) -> None:
+    pair, seeds = _languages(13), _dictionary(tmp_path, SEED)
+    alphas = (-0.5, -0.5)
+    first, other = Align(seeds, alphas=alphas).fit(*pair)
+    x, z = first.rows(np.arange(COUNT)), other.rows(np.arange(COUNT))
+    left, right = mutual_nearest(x, z)
+    wanted = reweighted(x[left], z[right], 0.5)
+    made = Align(seeds, alphas=alphas, reweight=0.5).fit(*pair)
+    assert np.allclose(made[0].rows(np.arange(9)), x[:9] @ wanted[0])
+    assert np.allclose(made[1].rows(np.arange(9)), z[:9] @ wanted[1])
 
 
 def test_identical_words_turn_a_space_back_whatever_its_rotation() -> None:
@@ -166,6 +212,7 @@ def test_a_narrow_space_is_turned_into_a_wide_one() -> None:
     [
         ({"rounds": -1}, "at least 0"),
         ({"neighbours": 0}, "at least 1"),
+        ({"reweight": 1.5}, "0 to 1"),
         ({"tags": ("a", "a")}, "tag of its own"),
         ({"tags": ("a",)}, "2 tags, and 1 came"),
         ({"alphas": (0.1, 0.1, 0.1)}, "2 alphas, and 3 came"),
@@ -184,5 +231,7 @@ def test_a_seed_that_says_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "seed.txt").write_text("x y\n")
     with pytest.raises(LexiconError, match="None of the 1 pairs"):
         Align(tmp_path / "seed.txt")(*pair)
+    with pytest.raises(CallError, match="re-weighted, and 3 came"):
+        Align(reweight=0.5)(pair[0], pair[0], pair[0])
     with pytest.raises(CallError, match="two spaces, and 3 came"):
         Align(tmp_path / "seed.txt")(*pair, pair[0])

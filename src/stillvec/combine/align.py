@@ -1,7 +1,8 @@
 """Alignment: every space turned onto the first, from a seed dictionary or the words they write alike.
 
 Orthogonal Procrustes with self-learning (Artetxe et al. 2018) and CSLS retrieval (Conneau et al. 2018); before it each
-space may be changed to another order of similarity (Vulić, Korhonen & Glavaš 2020).
+space may be changed to another order of similarity (Vulić, Korhonen & Glavaš 2020), and after it the directions may be
+weighted by how far the two spaces agree on them (VecMap's symmetric re-weighting, Artetxe et al. 2018).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.combine.joining import Floats, Words, joined, powers, principal, unit_rows
-from stillvec.combine.rotating import mutual_nearest, procrustes
+from stillvec.combine.rotating import mutual_nearest, procrustes, reweighted
 from stillvec.errors import CallError, LexiconError, VocabularyError
 from stillvec.lexicons import LEXICONS
 from stillvec.vectors import WordVectors
@@ -26,7 +27,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Turned:
-    """A space, and what is done with its rows: `unit(unit(x Q Δ^α) - mean) R`."""
+    """A space, and what is done with its rows: `unit(unit(x Q Δ^α) - mean) R`; `R` turns, and may weight directions."""
 
     space: WordVectors
     order: Floats  # Q Δ^α (D, D)
@@ -53,6 +54,7 @@ class Align:
     rounds: int = 5  # of taking each other's nearest words for the dictionary, as long as they grow more
     candidates: int = 10_000  # most frequent words of each space that may become its pairs
     neighbours: int = 10  # of CSLS
+    reweight: float = 0.0  # power of the agreement, of two spaces; VecMap's is 0.5; 0: rotations only
     tags: tuple[str, ...] = ()
     words: Words = "union"
 
@@ -60,6 +62,8 @@ class Align:
         for name, least in (("rounds", 0), ("candidates", 1), ("neighbours", 1)):
             if getattr(self, name) < least:
                 raise CallError(f"The setting {name} is at least {least}, and {getattr(self, name)} came.")
+        if not 0 <= self.reweight <= 1:
+            raise CallError(f"The power of re-weighting is 0 to 1, and {self.reweight} came.")
         if len(set(self.tags)) < len(self.tags):
             raise CallError(f"Each space has a tag of its own, and {','.join(self.tags)} came.")
 
@@ -84,10 +88,23 @@ class Align:
             _check_length("alphas", self.alphas, len(spaces))
         if self.dictionary is not None and len(spaces) != 2:
             raise CallError(f"A dictionary is of two spaces, and {len(spaces)} came; align them two by two.")
+        if self.reweight and len(spaces) != 2:
+            raise CallError(f"Two spaces are re-weighted, and {len(spaces)} came; align them two by two.")
         wider = max(space.dim for space in spaces)
         alphas = self.alphas or (0.0,) * len(spaces)
         first, *others = (self._prepared(*each, wider) for each in zip(spaces, alphas, strict=True))
-        return [first, *(self._onto(first, other) for other in others)]
+        turned = [first, *(self._onto(first, other) for other in others)]
+        return self._reweighted(turned[0], turned[1]) if self.reweight else turned
+
+    def _reweighted(self, first: Turned, other: Turned) -> list[Turned]:
+        """By the words that are each other's nearest once the other is turned, or by the seed where none are grown."""
+        left, right = self.pairs(first.space, other.space)
+        if self.rounds:
+            x, z = (each.rows(np.arange(min(self.candidates, len(each.space)))) for each in (first, other))
+            left, right = mutual_nearest(x, z, self.neighbours)
+        maps = reweighted(first.rows(left), other.rows(right), self.reweight)
+        both = zip((first, other), maps, strict=True)
+        return [replace(each, rotation=each.rotation @ change) for each, change in both]
 
     def _prepared(self, space: WordVectors, alpha: float, wider: int) -> Turned:
         order = np.eye(space.dim)

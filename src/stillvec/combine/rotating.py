@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combine.joining import Floats
+from stillvec.combine.joining import Floats, powers, principal
 
 _CELLS = 1 << 23  # cosines held at once: 32 MB
 Rows = NDArray[np.int64]
@@ -21,6 +21,20 @@ def procrustes(x: NDArray[Any], z: NDArray[Any], weights: NDArray[Any] | None = 
     """The rotation `R` (d, d) that minimises `Σ w ‖x R - z‖²` over the rows: `R = U Vᵀ` of `Xᵀ W Z = U S Vᵀ`."""
     u, _, vt = np.linalg.svd((x if weights is None else x * weights[:, None]).T @ z)
     return np.asarray(u @ vt)
+
+
+def reweighted(x: NDArray[Any], z: NDArray[Any], power: float) -> tuple[Floats, Floats]:
+    """Maps of both sides into the space of `x` (d, d), directions weighted by how far the two agree on them.
+
+    Whitened, turned, weighted and given back their variances (Artetxe et al. 2018): with `A = (XᵀX)^½`, `B = (ZᵀZ)^½`
+    and `A⁻¹ XᵀZ B⁻¹ = U S Vᵀ` they are `A⁻¹ U S^power Uᵀ A` and `B⁻¹ V S^power Vᵀ B V Uᵀ`.
+    """
+    sides = [principal(np.asarray(rows, np.float64).T @ rows) for rows in (x, z)]
+    a, b = ((axes * powers(values, 0.5)) @ axes.T for values, axes in sides)
+    a_inverse, b_inverse = ((axes * powers(values, -0.5)) @ axes.T for values, axes in sides)
+    u, agreement, vt = np.linalg.svd(a_inverse @ (np.asarray(x, np.float64).T @ z) @ b_inverse)
+    weights = powers(agreement, power)
+    return a_inverse @ (u * weights) @ u.T @ a, b_inverse @ (vt.T * weights) @ vt @ b @ vt.T @ u.T
 
 
 def neighbourhood(x: NDArray[Any], z: NDArray[Any], neighbours: int) -> NDArray[np.float32]:

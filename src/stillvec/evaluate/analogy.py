@@ -46,10 +46,11 @@ class Analogy:
 
     def find(self, folder: Path) -> list[Path]:
         found = files_in(folder / "analogy", (".txt", ".csv"))
-        return [path for path in found if not (path.suffix.lower() == ".csv" and _is_relation_table(path))]
+        return [path for path in found if not (path.suffix.lower() == ".csv" and is_relation_table(path))]
 
     def read(self, path: Path) -> Items:
-        rows = [*(_table(path) if path.suffix.lower() == ".csv" else _google(path))]
+        tabular = path.suffix.lower() == ".csv"
+        rows = [(section, words) for _, section, words, _ in table(path)] if tabular else [*_google(path)]
         if not rows:
             raise DatasetError(f"{path}:1: four words a line are wanted, and there are none in the file.")
         return Items(tuple(words for _, words in rows), np.ones(len(rows)), tuple(section for section, _ in rows))
@@ -87,8 +88,8 @@ def _google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield section, tuple(words)
 
 
-def _table(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(type, four words) of each row of a table with a header."""
+def table(path: Path) -> Iterator[tuple[str, str, tuple[str, ...], str | None]]:
+    """(file:line, type, four words, score or None) of each row of a table with a header."""
     rows = records(path)
     where, header = next(rows, (f"{path}:1", []))
     if not set(_COLUMNS) <= set(header):
@@ -99,13 +100,13 @@ def _table(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
             filled = len([*filter(None, fields)])
             raise DatasetError(f"{where}: a type and four words are wanted, and {filled} fields came.")
         section, *words = (fields[i] for i in at)
-        yield section, tuple(words)
+        yield where, section, tuple(words), fields[header.index("score")] if "score" in header else None
 
 
-def _is_relation_table(path: Path) -> bool:
+def is_relation_table(path: Path) -> bool:
     """Whether all types are SemEval-2012's; an unreadable file is not, and reading it says why."""
     try:
-        types = {section for section, _ in _table(path)}
+        types = {section for _, section, _, _ in table(path)}
     except DatasetError:
         return False
     return bool(types) and all(_RELATION.fullmatch(each) for each in types)

@@ -78,9 +78,21 @@ class Judged:
             n_covered=int(part.covered.sum()),
             unknown=policy,
             words=part.words,
-            details=_details(self.items, answers, metric, part.covered, part.scored),
+            details=self._details(answers, metric, part),
             n_leaked=leaked,
         )
+
+    def _details(self, answers: Answers, metric: str, part: Part) -> tuple[Detail, ...]:
+        """The value on each section, in the order of the file."""
+        members: dict[str, list[int]] = {}
+        for number, section in enumerate(self.items.sections):
+            members.setdefault(section, []).append(number)
+        details = []
+        for section, numbers in members.items():
+            those = np.array(numbers)
+            found = self.task.score(self.items, answers, those[part.scored[those]], Resampling(0))
+            details.append(Detail(section, found[metric].value, len(those), int(part.covered[those].sum())))
+        return tuple(details)
 
     def shared(self, policy: Unknown) -> Iterator[tuple[Words, Mask]]:
         """The items on which sets are compared: those that all know, all of them if unknown words have a vector."""
@@ -114,21 +126,3 @@ class Judged:
                     values.setdefault(metric, {}).setdefault(policy, {})[name] = estimate.value
         for metric, by_policy in values.items():
             yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy)
-
-
-def _details(
-    items: Items, answers: Answers, metric: str, covered: NDArray[np.bool_], scored: NDArray[np.bool_]
-) -> tuple[Detail, ...]:
-    """The mean answer of each section, in the order of the file."""
-    if not items.sections:
-        return ()
-    names = [*dict.fromkeys(items.sections)]
-    place = {name: number for number, name in enumerate(names)}
-    section = np.array([place[name] for name in items.sections])
-    counts = [np.bincount(section[mask], minlength=len(names)) for mask in (covered | True, covered, scored)]
-    sums = np.bincount(section[scored], answers.values[metric][scored], minlength=len(names))
-    means = np.divide(sums, counts[2], out=np.full(len(names), np.nan), where=counts[2] > 0)
-    return tuple(
-        Detail(name, float(mean), int(n), int(known))
-        for name, mean, n, known in zip(names, means, counts[0], counts[1], strict=True)
-    )

@@ -64,7 +64,12 @@ TASKS: Registry[type[Task]] = Registry(
     {
         "similarity": "stillvec.evaluate.similarity:Similarity",
         "analogy": "stillvec.evaluate.analogy:Analogy",
+        "relation": "stillvec.evaluate.relation:Relation",
+        "categorization": "stillvec.evaluate.categorization:Categorization",
+        "outliers": "stillvec.evaluate.outliers:Outliers",
+        "synonyms": "stillvec.evaluate.synonyms:Synonyms",
         "sentences": "stillvec.evaluate.sentences:Sentences",
         "translation": "stillvec.evaluate.translation:Translation",
+        "bias": "stillvec.evaluate.bias:Bias",
     },
 )

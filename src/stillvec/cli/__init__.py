@@ -20,6 +20,7 @@ VERBS = {  # in the order a newcomer meets them
     "distill": "a teacher and a corpus in, word vectors out",
     "train": "a corpus in, word vectors out without a teacher: skip-gram, GloVe and others",
     "evaluate": "how good vectors are, side by side",
+    "datasets": "which tests there are, and where others are from",
     "nearest": "the nearest words of a word",
     "analogy": "what is to C as B is to A",
     "refine": "better vectors of the same words, step by step",

@@ -1,19 +1,23 @@
-"""stillvec evaluate VECTORS...: how good vectors are, side by side."""
+"""stillvec evaluate VECTORS...: how good vectors are, side by side, and which differences are real."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from stillvec.cli import show
+from stillvec.cli import scoreboard, show
+from stillvec.cli.progress import watch
 from stillvec.errors import CallError
-from stillvec.evaluate import TASKS, Report, Score, evaluate
-from stillvec.files import atomic_file
-from stillvec.formats import load
+from stillvec.evaluate import TASKS, Evaluation
+from stillvec.evaluate.choosing import split_tasks
+from stillvec.evaluate.encoders import TeacherEncoder, rival
+from stillvec.files import atomic_file, cache_folder
+from stillvec.formats import load, read_manifest
+from stillvec.vectors import WordVectors
 
 _POLICIES = {
     "skip": "Items with unknown words are left out",
@@ -24,41 +28,101 @@ _LEGEND = "In a cell: the value, its 95% interval, the share of items whose word
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any format we read"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any format we read")
+    add(
         "--data",
         metavar="DIR",
         help="a folder with similarity/, analogy/, sentences/ (default: $STILLVEC_DATA, else what gensim carries)",
     )
-    parser.add_argument(
-        "--tasks", metavar="A,B", type=_tasks, help=f"of {', '.join(TASKS)} (default: all there is data for)"
+    add(
+        "--tasks",
+        metavar="A,B:key=value",
+        type=_tasks,
+        help=f"of {', '.join(TASKS)}, perhaps with settings (default: all there is data for that are not costly)",
     )
-    parser.add_argument(
-        "--unknown", choices=[*_POLICIES], default="skip", help="items with unknown words (default: skip)"
+    add("--only", metavar="A,B", type=_names, help="datasets by name (stillvec datasets lists them)")
+    add("--all", action="store_true", help="costly tasks too, those that train")
+    add("--quick", action="store_true", help="the quick form of costly tasks: less data, one seed")
+    add("--unknown", choices=[*_POLICIES], default="skip", help="items with unknown words (default: skip)")
+    add("--policies", action="store_true", help="tell where another policy for unknown words gives another order")
+    add(
+        "--lexicon",
+        action="append",
+        default=[],
+        metavar="FILE|wordnet",
+        help="one that vectors were refined with: similarity also on the pairs that it does not hold; may be repeated",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the scores as JSON; - prints only them")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the intervals (default: 0)")
+    add("--teacher", metavar="DIR", help="a teacher, judged on sentences beside the vectors as their ceiling")
+    add("--rival", metavar="model2vec:DIR", help="what model2vec wrote, judged on sentences as model2vec encodes them")
+    add("--overlap", action="store_true", help="how many nearest neighbours each two sets share")
+    add("--json", metavar="FILE", help="write the scores as JSON; - prints only them")
+    add("--report", metavar="FILE.html", help="write a page; or tables, as .md, .csv, .tex")
+    add("--seed", type=int, default=0, metavar="N", help="of the intervals (default: 0)")
+    add(
+        "--no-cache", action="store_true", help="answer all anew, and keep nothing ($STILLVEC_CACHE, or a cache folder)"
+    )
+    add("--quiet", action="store_true", help="no progress")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.report:
+        from stillvec.report import check_writable
+
+        check_writable(Path(options.report))
     names = unique_names(options.vectors)
     sets = {name: load(path) for name, path in zip(names, options.vectors, strict=True)}
-    report = evaluate(sets, options.data, options.tasks, unknown=options.unknown, seed=options.seed)
+    work = _evaluation(options, sets)
+    watch(work.steps(), quiet=options.quiet or options.json == "-")
+    report = work.report
     text = json.dumps(report.to_json(), ensure_ascii=False, indent=1)
     if options.json == "-":
         print(text)
     else:
-        _tables(report)
+        scoreboard.show_report(report)
         show.note(f"{_POLICIES[options.unknown]}.")
         show.note(_LEGEND)
         if options.json:
             with atomic_file(options.json) as part:
                 part.write_text(text + "\n", "utf-8")
+    if options.report:
+        _write_page(options, work, sets)
     for error in report.errors:
         print(f"stillvec: {error}", file=sys.stderr)
     return 1 if report.errors else 0
+
+
+def _evaluation(options: argparse.Namespace, sets: dict[str, WordVectors]) -> Evaluation:
+    encoders: dict[str, Any] = {}
+    if options.teacher:
+        encoders["teacher"] = TeacherEncoder(options.teacher)
+    if options.rival:
+        encoders["model2vec"] = rival(options.rival)
+    return Evaluation(
+        sets,
+        options.data,
+        options.tasks,
+        options.only,
+        unknown=options.unknown,
+        seed=options.seed,
+        lexicons=tuple(options.lexicon),
+        policies=options.policies or bool(options.report),
+        overlap=options.overlap or bool(options.report),
+        costly=options.all,
+        quick=options.quick,
+        encoders=encoders,
+        cache=None if options.no_cache else cache_folder() / "answers",
+    )
+
+
+def _write_page(options: argparse.Namespace, work: Evaluation, sets: dict[str, WordVectors]) -> None:
+    from stillvec.report import write_report
+
+    folders = {name: Path(path) for name, path in zip(sets, options.vectors, strict=True)}
+    manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
+    write_report(work.report, sets, options.report, manifests=manifests, data=options.data)
+    if options.json != "-":
+        show.note(f"Wrote {options.report}")
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:
@@ -72,63 +136,11 @@ def unique_names(paths: Sequence[str]) -> list[str]:
 
 
 def _tasks(text: str) -> list[str]:
-    tasks = [task.strip() for task in text.split(",") if task.strip()]
-    for task in tasks:
-        if task not in TASKS:
-            raise argparse.ArgumentTypeError(f"there is no task {task!r}; known are {', '.join(TASKS)}")
-    return tasks
+    try:
+        return split_tasks(text)
+    except CallError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _tables(report: Report) -> None:
-    """A table a task: a row for each dataset, a column for each set of vectors."""
-    for task in dict.fromkeys(score.task for score in report.scores):
-        rows: dict[tuple[str, str, str], list[Score]] = {}
-        for score in report.scores:
-            if score.task == task:
-                rows.setdefault((score.dataset, score.metric, score.words), []).append(score)
-        if _same_items(rows):
-            rows = {key: scores for key, scores in rows.items() if key[2] == "own"}
-        metrics = [*dict.fromkeys(metric for _, metric, _ in rows)]
-        ordered = sorted(rows.items(), key=lambda row: (row[0][0], metrics.index(row[0][1]), row[0][2] != "own"))
-        cells = [(_label(*key, several=len(metrics) > 1), *map(_cell, scores)) for key, scores in ordered]
-        if task == "similarity":
-            cells += _means([*rows.values()])
-        what = metrics[0] if len(metrics) == 1 else "correlations" if task == "sentences" else ", ".join(metrics)
-        show.table(f"{task}: {what} x 100 [95%] coverage", ("dataset", *report.names), cells)
-
-
-def _same_items(rows: dict[tuple[str, str, str], list[Score]]) -> bool:
-    """Whether the sets know the same items, so that rows on common words would only repeat their own."""
-    for (dataset, metric, words), scores in rows.items():
-        if words == "common":
-            own = rows[dataset, metric, "own"]
-            if any(mine.n_covered != ours.n_covered for mine, ours in zip(own, scores, strict=True)):
-                return False
-    return True
-
-
-def _label(dataset: str, metric: str, words: str, *, several: bool) -> str:
-    if words == "common":
-        return "  on common words"
-    return f"{dataset} {metric.removeprefix('spearman-')}" if several else dataset
-
-
-def _cell(score: Score) -> str:
-    share = f"{100 * score.n_covered / score.n_items:3.0f}%"
-    if math.isnan(score.value):
-        return f"{'-':>4} {'':12} {share}"
-    return f"{_hundredths(score.value)} [{_hundredths(score.low)}, {_hundredths(score.high)}] {share}"
-
-
-def _hundredths(value: float) -> str:
-    """Four characters where it can: 45.3, -7.1, 100."""
-    return f"{100 * value:4.1f}" if abs(value) < 0.9995 else f"{100 * value:4.0f}"
-
-
-def _means(rows: list[list[Score]]) -> Iterator[tuple[str, ...]]:
-    """The mean over the datasets on which every set of vectors has a value, if there are several."""
-    for words, label in (("own", "mean of {}"), ("common", "  on common words")):
-        whole = [row for row in rows if row[0].words == words and not any(math.isnan(s.value) for s in row)]
-        if len(whole) > 1:
-            sums = [sum(score.value for score in column) for column in zip(*whole, strict=True)]
-            yield (label.format(len(whole)), *(_hundredths(total / len(whole)) for total in sums))
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

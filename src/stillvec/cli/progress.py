@@ -7,14 +7,28 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from stillvec.errors import StillvecWarning
 
-if TYPE_CHECKING:  # what only shows progress needs no torch
-    from stillvec.pipeline import Step
-
 _EVERY = 10.0  # seconds between plain lines
+
+
+class Step(Protocol):
+    """What long work yields: `Step` of pipeline or evaluate."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int | None: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def remark(self) -> str: ...
 
 
 def watch(steps: Iterable[Step], *, quiet: bool = False) -> None:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from stillvec.evaluate.comparing import Difference, paired_difference
-from stillvec.evaluate.evaluating import evaluate
+from stillvec.evaluate.evaluating import Evaluation, evaluate
 from stillvec.evaluate.report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
 from stillvec.evaluate.tasks import TASKS
 
@@ -16,6 +16,7 @@ __all__ = [
     "Comparison",
     "Detail",
     "Difference",
+    "Evaluation",
     "Overlap",
     "PolicyRanking",
     "Report",

@@ -40,6 +40,9 @@ class Encoder(Protocol):
 class Contestant(Protocol):
     name: str
 
+    @property
+    def identity(self) -> str: ...
+
     def can(self, task: Task) -> bool: ...
 
     def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering: ...
@@ -58,7 +61,7 @@ class VectorsContestant:
     def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
         if self.cache.folder is None:
             return (yield from self._answering(task, items, policy))
-        facts = _facts(dataset, task) | {"vectors": self._digest, "unknown": policy}
+        facts = _facts(dataset, task) | {"vectors": self.identity, "unknown": policy}
         answers = self.cache.get(facts)
         if answers is None or len(answers.covered) != len(items):
             answers = yield from self._answering(task, items, policy)
@@ -74,7 +77,7 @@ class VectorsContestant:
         return answers
 
     @cached_property
-    def _digest(self) -> str:
+    def identity(self) -> str:
         return vectors_digest(self.vectors)
 
 
@@ -84,13 +87,17 @@ class EncoderContestant:
     encoder: Encoder
     cache: Cache
 
+    @property
+    def identity(self) -> str:
+        return self.encoder.identity
+
     def can(self, task: Task) -> bool:
         return isinstance(task, Sentences)
 
     def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
         assert isinstance(task, Sentences)
         yield from _nothing()
-        facts = _facts(dataset, task) | {"encoder": self.encoder.identity} if self.cache.folder else {}
+        facts = _facts(dataset, task) | {"encoder": self.identity} if self.cache.folder else {}
         answers = self.cache.get(facts)
         if answers is None:
             texts = task.texts(items)

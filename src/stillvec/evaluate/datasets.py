@@ -38,12 +38,16 @@ class Place:
     def of(cls, data: str | os.PathLike[str] | None) -> Place:
         """The folder given; without one $STILLVEC_DATA; without that the packaged datasets."""
         given = data if data is not None else os.environ.get("STILLVEC_DATA") or None
-        place = cls(_packaged_folder(), True) if given is None else cls(Path(given))
+        place = cls.of_package() if given is None else cls(Path(given))
         if not place.folder.is_dir():
             raise CallError(
                 f"The folder of data {place.folder} does not exist; give one that holds similarity/, analogy/, ..."
             )
         return place
+
+    @classmethod
+    def of_package(cls) -> Place:
+        return cls(_packaged_folder(), True)
 
     def find(self, name: str, task: Task) -> list[Dataset]:
         """The datasets of one task, each with a name of its own."""

@@ -6,27 +6,30 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, combinations
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 
 from stillvec.errors import CallError, DatasetError
-from stillvec.evaluate.caching import Cache
+from stillvec.evaluate.caching import Cache, files_digest, settings_of
 from stillvec.evaluate.choosing import chosen_tasks
 from stillvec.evaluate.comparing import Drawn, averaged, compared, holm
 from stillvec.evaluate.contestants import Contestant, Encoder, EncoderContestant, VectorsContestant
 from stillvec.evaluate.datasets import Dataset, Place, find_datasets
 from stillvec.evaluate.intervals import Resampling
 from stillvec.evaluate.judging import Judged
-from stillvec.evaluate.report import Comparison, Report, Unknown, Words
+from stillvec.evaluate.overlap import neighbour_overlap
+from stillvec.evaluate.report import Comparison, Overlap, Report, Unknown, Words
 from stillvec.evaluate.tasks import Task
-from stillvec.lexicons import as_pair, pairs_held, read_lexicon
+from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
 from stillvec.registry import nearest_known
 from stillvec.vectors import WordVectors
 
+_NEIGHBOURS = 10  # of a word, whose overlap is told
 _LEAKING = "similarity"  # the task whose items a lexicon may hold
+_NOT_BETTER = {"bias"}  # tasks in which more is not better, so that nobody wins
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Evaluation:
     seed: int = 0
     lexicons: Sequence[str | os.PathLike[str]] = ()
     policies: bool = False
+    overlap: bool = False
     costly: bool = False
     quick: bool = False
     encoders: Mapping[str, Encoder] = field(default_factory=dict)
@@ -77,11 +81,21 @@ class Evaluation:
 
     def steps(self) -> Iterator[Step]:
         begun = time.perf_counter()
+        for source in self.lexicons:
+            next(read_lexicon(source), None)  # a lexicon that cannot be read is told before the work
         tasks, left = chosen_tasks(self.tasks, costly=self.costly, quick=self.quick)
         found = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
         place = Place.of(self.data)
         left_out = tuple(name for name, task in left.items() if place.find(name, task))
         contestants = self._contestants()
+        cache = self._cache
+        if cache.folder is not None:
+            yield Step("evaluating", 0, None, "", 0.0)
+            facts = self._facts(found, tasks, contestants, left_out)
+            earlier = cache.report(facts)
+            if earlier is not None:
+                self.report = earlier
+                return
         total = sum(len(self._asked(contestants, dataset, tasks)) for dataset in found)
         done = 0
         judged: list[Judged] = []
@@ -104,10 +118,34 @@ class Evaluation:
                 judged.append(each)
         if not judged:
             raise DatasetError(" ".join(errors))
+        yield Step("evaluating", total, total, "tests", time.perf_counter() - begun, "comparing")
         self.report = self._report(judged, tuple(errors), left_out)
+        if cache.folder is not None and not errors:
+            cache.put_report(facts, self.report)
+
+    @property
+    def _cache(self) -> Cache:
+        return Cache(None if self.cache is None else Path(self.cache))
+
+    def _facts(
+        self,
+        found: Sequence[Dataset],
+        tasks: Mapping[str, Task],
+        contestants: Sequence[Contestant],
+        left_out: tuple[str, ...],
+    ) -> dict[str, object]:
+        """All that decides the report."""
+        names = ("unknown", "common", "resamples", "seed", "policies", "overlap")
+        return {name: getattr(self, name) for name in names} | {
+            "datasets": [[each.task, each.name, files_digest(each.path)] for each in found],
+            "tasks": {name: settings_of(task) for name, task in tasks.items()},
+            "contestants": [[each.name, each.identity] for each in contestants],
+            "lexicons": [lexicon_digest(source) for source in self.lexicons],
+            "left_out": left_out,
+        }
 
     def _contestants(self) -> list[Contestant]:
-        cache = Cache(None if self.cache is None else Path(self.cache))
+        cache = self._cache
         return [
             *(VectorsContestant(name, vectors, cache) for name, vectors in self.vectors.items()),
             *(EncoderContestant(name, encoder, cache) for name, encoder in self.encoders.items()),
@@ -120,6 +158,7 @@ class Evaluation:
         task = tasks[dataset.task]
         able = [each for each in contestants if each.can(task)]
         compare = self.policies and len(self.vectors) > 1 and not getattr(task, "costly", False)
+        compare = compare and dataset.task not in _NOT_BETTER
         policies = [self.unknown, *(other for other in get_args(Unknown) if compare and other != self.unknown)]
         return [(each, policy) for policy in policies for each in able]
 
@@ -130,7 +169,20 @@ class Evaluation:
         scores = [score for each in judged for score in each.scores(self.unknown, self.common and several, resampling)]
         comparisons, overall = self._compare(judged, resampling) if several and self.common else ([], [])
         rankings = (ranking for each in judged for ranking in each.rankings()) if self.policies else ()
-        return Report(tuple(scores), errors, holm(comparisons), holm(overall), tuple(rankings), (), left_out)
+        return Report(
+            tuple(scores), errors, holm(comparisons), holm(overall), tuple(rankings), self._overlaps(), left_out
+        )
+
+    def _overlaps(self) -> tuple[Overlap, ...]:
+        """Each two sets that share enough words to have neighbours among them."""
+        found: list[Overlap] = []
+        for a, b in combinations(self.vectors, 2) if self.overlap else ():
+            try:
+                each = neighbour_overlap(self.vectors[a], self.vectors[b], _NEIGHBOURS, resamples=0)
+            except CallError:  # too few words that both know
+                continue
+            found.append(Overlap(a, b, each.value, _NEIGHBOURS, each.n_words))
+        return tuple(found)
 
     def _find_leaks(self, judged: Sequence[Judged]) -> None:
         """Mark the pairs that a lexicon holds; a lexicon is read once for all datasets."""
@@ -148,7 +200,7 @@ class Evaluation:
         comparisons: list[Comparison] = []
         overall: list[Comparison] = []
         means: dict[Words, list[tuple[int, dict[str, Drawn]]]] = {}
-        for each in judged:
+        for each in (one for one in judged if one.dataset.task not in _NOT_BETTER):
             for words, scored in each.shared(self.unknown):
                 for metric, of in each.drawn(self.unknown, scored, resampling).items():
                     n = int(scored.sum())
@@ -183,6 +235,7 @@ def evaluate(
     seed: int = 0,
     lexicons: Sequence[str | os.PathLike[str]] = (),
     policies: bool = False,
+    overlap: bool = False,
     costly: bool = False,
     quick: bool = False,
     only: Sequence[str] | None = None,
@@ -215,6 +268,7 @@ def evaluate(
         seed,
         lexicons,
         policies,
+        overlap,
         costly,
         quick,
         encoders or {},

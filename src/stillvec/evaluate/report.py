@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -162,6 +163,22 @@ class Report:
             scores = [score.to_json() for score in self.by(name)]
             sets.append({"vectors": name, "scores": scores} | {key: some for key, some in mine.items() if some})
         return sets[0] if len(sets) == 1 else sets
+
+    def dumps(self) -> str:
+        """All of it as text, for `loads`; `to_json` is for others to read."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def loads(cls, text: str) -> Report:
+        kept = json.loads(text)
+        for score in kept["scores"]:
+            score["details"] = tuple(Detail(**each) for each in score["details"])
+        kinds = {"scores": Score, "policies": PolicyRanking, "overlaps": Overlap}
+        kinds |= dict.fromkeys(("comparisons", "overall"), Comparison)
+        ready = {
+            key: tuple(kinds[key](**each) if key in kinds else each for each in some) for key, some in kept.items()
+        }
+        return cls(**ready)
 
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,21 @@ from pathlib import Path
 
 from stillvec.corpus.dictionary import CURE, numbered_lines, wordnet_in
 from stillvec.errors import LexiconError
+from stillvec.files import file_digest
 from stillvec.lexicons.edge import Edge
 from stillvec.lexicons.evaluated import as_pair, pairs_held, read_evaluated, read_judged
 from stillvec.registry import Registry
 
-__all__ = ["LEXICONS", "Edge", "as_pair", "pairs_held", "read_evaluated", "read_judged", "read_lexicon"]
+__all__ = [
+    "LEXICONS",
+    "Edge",
+    "as_pair",
+    "lexicon_digest",
+    "pairs_held",
+    "read_evaluated",
+    "read_judged",
+    "read_lexicon",
+]
 
 LEXICONS: Registry[Callable[[Path], Iterator[Edge]]] = Registry(
     "form of lexicon",
@@ -38,6 +48,13 @@ def read_lexicon(source: str | os.PathLike[str]) -> Iterator[Edge]:
         return LEXICONS["wordnet"](Path())
     path = Path(source).expanduser()
     return LEXICONS[_form(path)](path)
+
+
+def lexicon_digest(source: str | os.PathLike[str]) -> str:
+    """One name for a lexicon: how it was named and, where it is a file, what is in it."""
+    form, colon, rest = str(source).partition(":")
+    path = Path(rest if colon and form in LEXICONS else source).expanduser()
+    return f"{source} {file_digest(path)}" if path.is_file() else str(source)
 
 
 def _form(path: Path) -> str:

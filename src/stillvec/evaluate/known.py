@@ -1,0 +1,215 @@
+"""The datasets that papers use: what each holds, under which terms, and where its authors publish it.
+
+A table of data: `stillvec datasets` reads it, and nothing else does. A file that is not here is evaluated all the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Known(NamedTuple):
+    name: str  # of the file, without its ending
+    task: str
+    items: str  # as its authors count them
+    source: str
+    terms: str
+    published: str  # where its authors say how to get it
+    files: tuple[str, ...] = ()  # other names it goes by
+
+
+_WS353_PARTS = "Agirre et al. 2009, of Finkelstein et al. 2002"
+_KIM = "collected for Kim 2014"
+_UNSAID = "as its authors say"
+
+KNOWN: tuple[Known, ...] = (
+    Known("rg65", "similarity", "65 pairs", "Rubenstein & Goodenough 1965", _UNSAID, "the paper's table 1"),
+    Known(
+        "ws353",
+        "similarity",
+        "353 pairs",
+        "Finkelstein et al. 2002",
+        "CC BY 4.0",
+        "WordSimilarity-353, Evgeniy Gabrilovich's page at the Technion",
+        ("wordsim353",),
+    ),
+    Known(
+        "ws353-similarity",
+        "similarity",
+        "203 pairs",
+        _WS353_PARTS,
+        _UNSAID,
+        "WordSim353 - Similarity and Relatedness, alfonseca.org",
+    ),
+    Known(
+        "ws353-relatedness",
+        "similarity",
+        "252 pairs",
+        _WS353_PARTS,
+        _UNSAID,
+        "WordSim353 - Similarity and Relatedness, alfonseca.org",
+    ),
+    Known(
+        "simlex999", "similarity", "999 pairs", "Hill et al. 2015", _UNSAID, "SimLex-999, fh295.github.io/simlex.html"
+    ),
+    Known(
+        "simverb3500",
+        "similarity",
+        "3,500 pairs",
+        "Gerz et al. 2016",
+        _UNSAID,
+        "SimVerb-3500, Daniela Gerz's page at Cambridge",
+    ),
+    Known(
+        "rareword",
+        "similarity",
+        "2,034 pairs",
+        "Luong et al. 2013",
+        _UNSAID,
+        "nlp.stanford.edu/~lmthang/morphoNLM",
+        ("rw",),
+    ),
+    Known(
+        "men3000",
+        "similarity",
+        "3,000 pairs",
+        "Bruni et al. 2014",
+        "CC BY 2.0",
+        "The MEN Test Collection, Elia Bruni's page",
+        ("men",),
+    ),
+    Known(
+        "google",
+        "analogy",
+        "19,544 questions",
+        "Mikolov et al. 2013",
+        "Apache 2.0",
+        "word2vec's questions-words.txt",
+        ("questions-words",),
+    ),
+    Known(
+        "msr",
+        "analogy",
+        "8,000 questions",
+        "Mikolov, Yih & Zweig 2013",
+        _UNSAID,
+        "Microsoft Research, Syntactic Analogies",
+    ),
+    Known(
+        "semeval2012",
+        "relation",
+        "79 relations",
+        "Jurgens et al. 2012",
+        _UNSAID,
+        "SemEval-2012 Task 2",
+    ),
+    Known(
+        "bats",
+        "analogy",
+        "98,000 questions",
+        "Gladkova et al. 2016",
+        _UNSAID,
+        "The Bigger Analogy Test Set, vecto.space",
+    ),
+    Known(
+        "ap",
+        "categorization",
+        "402 words, 21 classes",
+        "Almuhareb 2006",
+        _UNSAID,
+        "the author's thesis, University of Essex",
+    ),
+    Known(
+        "battig", "categorization", "5,231 words, 56 classes", "Battig & Montague 1969", _UNSAID, "the paper's norms"
+    ),
+    Known(
+        "esslli2008-verbs",
+        "categorization",
+        "45 verbs, 9 classes",
+        "ESSLLI 2008 workshop, Baroni et al.",
+        _UNSAID,
+        "wordspace.collocations.de, ESSLLI 2008 shared task",
+    ),
+    Known(
+        "stsb",
+        "sentences",
+        "1,379 pairs (test)",
+        "Cer et al. 2017",
+        "CC BY-SA 4.0",
+        "STS benchmark, ixa2.si.ehu.eus/stswiki",
+    ),
+    Known(
+        "mr",
+        "classification",
+        "10,662 sentences",
+        f"Pang & Lee 2005, {_KIM}",
+        _UNSAID,
+        "Movie Review Data, Cornell (Pang and Lee)",
+    ),
+    Known(
+        "cr",
+        "classification",
+        "3,775 sentences",
+        f"Hu & Liu 2004, {_KIM}",
+        _UNSAID,
+        "Bing Liu's page, University of Illinois Chicago",
+    ),
+    Known("mpqa", "classification", "10,606 phrases", f"Wiebe et al. 2005, {_KIM}", "GNU GPL", "mpqa.cs.pitt.edu"),
+    Known(
+        "subj",
+        "classification",
+        "10,000 sentences",
+        f"Pang & Lee 2004, {_KIM}",
+        _UNSAID,
+        "Movie Review Data, Cornell (Pang and Lee)",
+    ),
+    Known(
+        "trec",
+        "classification",
+        "5,952 questions",
+        f"Li & Roth 2002, {_KIM}",
+        _UNSAID,
+        "Cognitive Computation Group, QC data",
+    ),
+    Known(
+        "sst5",
+        "classification",
+        "11,855 sentences",
+        f"Socher et al. 2013, {_KIM}",
+        _UNSAID,
+        "nlp.stanford.edu/sentiment",
+    ),
+    Known(
+        "conll2000",
+        "tagging",
+        "10,948 sentences",
+        "Tjong Kim Sang & Buchholz 2000",
+        _UNSAID,
+        "CoNLL-2000 shared task, cnts.ua.ac.be/conll2000",
+    ),
+    Known(
+        "wnut17",
+        "tagging",
+        "5,690 sentences",
+        "Derczynski et al. 2017",
+        "CC BY 4.0",
+        "W-NUT 2017, noisy-text.github.io/2017",
+    ),
+    Known(
+        "ud-ewt",
+        "tagging",
+        "16,622 sentences",
+        "Silveira et al. 2014",
+        "CC BY-SA 4.0",
+        "UD English EWT, universaldependencies.org",
+    ),
+)
+
+
+def known_as(name: str) -> Known | None:
+    """What is known of the dataset of a file: `stsb.test` is a part of `stsb`."""
+    plain = name.lower()
+    for each in KNOWN:
+        if any(plain == known or plain.startswith(f"{known}.") for known in (each.name, *each.files)):
+            return each
+    return None

@@ -132,3 +132,12 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: str, t
     with pytest.raises(DatasetError, match=told) as caught:
         Bias().read(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def test_on_common_words_only_the_common_attributes_count(data: Path, vectors: WordVectors) -> None:
+    some = vectors.subset(word for word in vectors.words if word not in ("target_x1", "attribute_b0"))
+    known = {name: [word for word in words if word in some] for name, words in HELD.items()}
+    with pytest.warns(StillvecWarning):
+        scores = evaluate({"all": vectors, "some": some}, data, ["bias"]).scores
+    common = [score.value for score in scores if score.words == "common"]
+    assert common == pytest.approx([*slow(vectors, known)] * 2, abs=1e-5)

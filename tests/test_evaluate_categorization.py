@@ -135,3 +135,16 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, content: str, told: str) -
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(DatasetError, match=told):
         Categorization().read(tmp_path / "a.csv")
+
+
+def test_on_common_words_only_those_are_clustered(tmp_path: Path) -> None:
+    points, gold = clouds(2.5)
+    folder = folder_of(tmp_path, gold)
+    words = [f"w{n}" for n in range(len(gold))]
+    whole = WordVectors(words, points)
+    part = WordVectors(words, points[::-1].copy()).subset(words[:50])
+    scores = evaluate({"whole": whole, "part": part}, folder, ["categorization"]).scores
+    common = [score.value for score in scores if (score.vectors, score.words) == ("whole", "common")]
+    own = [score.value for score in scores if (score.vectors, score.words) == ("whole", "own")]
+    alone = [score.value for score in evaluate(whole.subset(words[:50]), folder, ["categorization"]).scores]
+    assert common == alone != own

@@ -9,8 +9,7 @@ together into two lists of these sizes is as far apart as X and Y, or farther: o
 most `divisions`, else of so many that are drawn (seed 0), X and Y themselves among them. Then its bounds are
 Wilson's; an exact p has none.
 
-An item is a word of a list. Unknown words are left out, unless the policy fills them, and named in a warning. On the
-words that several sets have in common, the targets are those; the attributes are all that each set knows. Without
+An item is a word of a list. Unknown words are left out, unless the policy fills them, and named in a warning. Without
 resamples there is no test, and so no p.
 """
 
@@ -66,13 +65,18 @@ class Bias:
                 f"The vectors do not know {len(unknown)} of {len(words)} words of a test of bias: {', '.join(unknown)}."
             )
             warnings.warn(told, StillvecWarning, stacklevel=2)
-        points = unit(lookup.take(rows)).astype(np.float64)
-        used = covered if lookup.unknown == "skip" else covered | True
+        used = np.flatnonzero(covered if lookup.unknown == "skip" else covered | True)
+        return self.narrow(items, Answers(covered, {"units": unit(lookup.take(rows))}), used)
+
+    def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
+        """Let all words lean to the chosen attributes and no others."""
+        units = answers.values["units"]  # (n, dim)
+        points = units.astype(np.float64)
         leaning = np.zeros(len(items))
         for attribute, sign in ((2, 1), (3, -1)):
-            those = points[used & (items.gold == attribute)]
+            those = points[chosen[items.gold[chosen] == attribute]]
             leaning += sign * (points @ those.mean(axis=0)) if len(those) else np.nan
-        return Answers(covered, {"effect": leaning})
+        return Answers(answers.covered, {"effect": leaning, "units": units})
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling

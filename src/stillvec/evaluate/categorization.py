@@ -11,9 +11,9 @@ mean of k-means over seeds 0 to `seeds` - 1, and nothing is chosen. Vectors are 
 leaves them as they are, as that toolkit does. With `chance=true` `purity-chance` is what the best clustering gets
 when the categories are dealt to the words at random, twenty times.
 
-All words that a set knows are clustered together; on the words that several sets have in common, the share is of
-those, in the same clusters. Interval: percentile bootstrap over the words, the clusters held fixed. Beyond `linked`
-words no hierarchy is made: it needs all distances.
+All words that a set knows are clustered together; on the words that several sets have in common, those are clustered
+anew. Interval: percentile bootstrap over the words, the clusters held fixed. Beyond `linked` words no hierarchy is
+made: it needs all distances.
 """
 
 from __future__ import annotations
@@ -69,20 +69,26 @@ class Categorization:
         rows = lookup.rows([word for (word,) in items.texts])
         covered = rows >= 0
         asked = np.flatnonzero(covered if lookup.unknown == "skip" else covered | True)
-        names = ["purity", "purity-kmeans", *(["purity-chance"] if self.chance else [])]
-        values = {name: np.zeros(len(items)) for name in names}
-        if len(asked):
-            points = lookup.take(rows[asked])
-            gold = items.gold[asked].astype(np.int64)
-            found = self._hits(unit(points) if self.unit else points, gold)
-            for name, hits in found.items():
-                values[name][asked] = hits
-        return Answers(covered, values)
+        return self.narrow(items, Answers(covered, {"vectors": lookup.take(rows)}), asked)
+
+    def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
+        """Cluster the chosen words and no others."""
+        vectors = answers.values["vectors"]  # (n, dim)
+        values = {name: np.zeros(len(items)) for name in self._metrics}
+        if len(chosen):
+            points = unit(vectors[chosen]) if self.unit else vectors[chosen]
+            for name, hits in self._hits(points, items.gold[chosen].astype(np.int64)).items():
+                values[name][chosen] = hits
+        return Answers(answers.covered, values | {"vectors": vectors})
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
     ) -> dict[str, Estimate]:
-        return {metric: mean_estimate(hits[chosen], resampling) for metric, hits in answers.values.items()}
+        return {metric: mean_estimate(answers.values[metric][chosen], resampling) for metric in self._metrics}
+
+    @property
+    def _metrics(self) -> tuple[str, ...]:
+        return ("purity", "purity-kmeans", "purity-chance")[: 3 if self.chance else 2]
 
     def _hits(self, points: NDArray[np.float32], gold: Ints) -> dict[str, NDArray[np.float64]]:
         """Metric → how right each word is (n,)."""

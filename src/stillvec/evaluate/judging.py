@@ -14,7 +14,7 @@ from stillvec.evaluate.contestants import Contestant
 from stillvec.evaluate.datasets import Dataset
 from stillvec.evaluate.intervals import Estimate, Resampling
 from stillvec.evaluate.report import Detail, PolicyRanking, Score, Unknown, Words
-from stillvec.evaluate.tasks import Answers, Items, Task
+from stillvec.evaluate.tasks import Answers, Items, Task, Whole
 
 Mask = NDArray[np.bool_]
 
@@ -35,6 +35,7 @@ class Judged:
     items: Items = field(init=False)
     leaked: Mask | None = None  # (n,) pairs that the lexicons hold
     answers: dict[Unknown, dict[str, Answers]] = field(default_factory=dict)
+    _narrowed: dict[tuple[Unknown, str, bytes], Answers] = field(default_factory=dict)
 
     def answer(self, contestant: Contestant, policy: Unknown) -> Iterator[float]:
         answers = yield from contestant.answering(self.dataset, self.task, self.items, policy)
@@ -52,11 +53,22 @@ class Judged:
             known: dict[bytes, dict[str, Estimate]] = {}
             for part in parts:
                 key = part.scored.tobytes()
+                given = self._given(policy, name, part.scored)
                 if key not in known:
-                    chosen = np.flatnonzero(part.scored)
-                    known[key] = self.task.score(self.items, answers, chosen, resampling)
+                    known[key] = self.task.score(self.items, given, np.flatnonzero(part.scored), resampling)
                 for metric, estimate in known[key].items():
-                    yield self._score(name, metric, estimate, part, answers, policy)
+                    yield self._score(name, metric, estimate, part, given, policy)
+
+    def _given(self, policy: Unknown, name: str, scored: Mask) -> Answers:
+        """What a set answers if only these items are asked; for most tasks that makes no difference."""
+        answers = self.answers[policy][name]
+        asked = answers.covered if policy == "skip" else answers.covered | True
+        if not isinstance(self.task, Whole) or np.array_equal(scored, asked):
+            return answers
+        key = (policy, name, scored.tobytes())
+        if key not in self._narrowed:
+            self._narrowed[key] = self.task.narrow(self.items, answers, np.flatnonzero(scored))
+        return self._narrowed[key]
 
     def _score(
         self,
@@ -109,8 +121,9 @@ class Judged:
         found: dict[str, dict[str, Drawn]] = {}
         if len(chosen) < 2 or len(self.answers[policy]) < 2:
             return {}
-        for name, answers in self.answers[policy].items():
-            for metric, each in drawn(self.task, self.items, answers, chosen, resampling, self.stream).items():
+        for name in self.answers[policy]:
+            given = self._given(policy, name, scored)
+            for metric, each in drawn(self.task, self.items, given, chosen, resampling, self.stream).items():
                 found.setdefault(metric, {})[name] = each
         return {metric: of for metric, of in found.items() if len(of) > 1}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class Answers:
     """What a set of vectors answers to each item."""
 
     covered: NDArray[np.bool_]  # (n,) all that the item asks about is known
-    values: Mapping[str, NDArray[Any]]  # metric → (n,); whatever stands at an item that is skipped is not looked at
+    values: Mapping[str, NDArray[Any]]  # metric → (n,); whatever stands at an item that is skipped is not looked at;
+    # a task may keep more under other names
 
 
 class Task(Protocol):
@@ -56,6 +57,15 @@ class Task(Protocol):
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
     ) -> dict[str, Estimate]:
         """Metric → its estimate on the chosen items."""
+        ...
+
+
+@runtime_checkable
+class Whole(Protocol):
+    """A task in which an answer depends on the other items: on fewer of them it must be given anew."""
+
+    def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
+        """The answers had only the chosen items been asked, from what `answers` keep."""
         ...
 
 

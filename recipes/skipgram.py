@@ -2,8 +2,8 @@
 
     STILLVEC_DATA=... python recipes/skipgram.py [--corpus FILE...] [--out DIR] [--epochs 5 15] [--workers N]
 
-Words and sentences are those the teacher gets, all of them. Epochs are to be chosen on the development sets; the rest
-is what Levy & Goldberg (2015) found to be good.
+Words and sentences are those the teacher gets, all of them; they stay in DIR/sentences.txt for another call. Epochs
+are to be chosen on the development sets; the rest is what Levy & Goldberg (2015) found to be good.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def main() -> None:
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     text = out / "sentences.txt"
-    _write_sentences(files, text)
+    if not text.exists():
+        _write_sentences(files, text)
     for epochs in options.epochs:
         for name in options.methods:
             model = Word2Vec(
@@ -41,7 +42,6 @@ def main() -> None:
             )  # fmt: skip
             model.wv.save_word2vec_format(str(out / f"{name}-{epochs}.bin"), binary=True)
             print(f"{name}, {epochs} epochs: {len(model.wv):,} words", flush=True)
-    text.unlink()
 
 
 def _write_sentences(files: list[str], text: Path) -> None:

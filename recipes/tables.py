@@ -53,7 +53,8 @@ def sizes(scores: Path, figure: Path) -> None:
     words = sorted(each["words"] for each in found.values())
     print("| vectors | " + " | ".join(f"{count / 1e6:.1f}M" for count in words) + " |\n|" + "---|" * (1 + len(words)))
     for name, points in lines.items():
-        print(f"| {name} | " + " | ".join(f"{value:.1f}" for _, value in sorted(points)) + " |")
+        at = dict(points)
+        print(f"| {name} | " + " | ".join(f"{at[count]:.1f}" if count in at else "–" for count in words) + " |")
     _draw(lines, figure, "words of the corpus", log=True)
 
 

@@ -178,7 +178,9 @@ def test_bias_is_told_and_ranks_nobody(tmp_path: Path) -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("a", 0.1, "weat", "bias"), score("b", 0.9, "weat", "bias"))
     assert [each.name for each in ranking(Report(scores))] == ["a", "b"]
     write_report(Report(scores), {}, tmp_path / "r.html")
-    assert "weat" in Reader((tmp_path / "r.html").read_text("utf-8")).texts
+    texts = Reader((tmp_path / "r.html").read_text("utf-8")).texts
+    assert "weat" in texts
+    assert "0.90" in texts
 
 
 def test_sets_that_know_different_items_are_ranked_on_common_ones() -> None:
@@ -345,3 +347,65 @@ def test_a_name_that_tells_no_form_is_refused_and_nothing_is_written(tmp_path: P
     with pytest.raises(CallError, match="is a folder"):
         write_report(Report((score("a", 0.5),)), {}, tmp_path / "f.html")
     assert [path.name for path in tmp_path.iterdir()] == ["f.html"]
+
+
+def section(folder: Path, report: Report, name: str, given: dict[str, WordVectors] | None = None) -> str:
+    """One section of a page, as it is written."""
+    write_report(report, given or {}, folder / "section.html", data=folder)
+    page = (folder / "section.html").read_text("utf-8")
+    return page[(start := page.index(f'<section id="{name}">')) : page.index("</section>", start)]
+
+
+def test_the_heat_map_shows_every_score_the_best_in_bold_and_how_far_it_is_from_the_mean(tmp_path: Path) -> None:
+    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4), score("a", 0.2, "e"))), "every-score")
+    assert re.findall(r"<td[^>]*>(.*?)</td>", told) == ["<b>50.0</b>", "40.0", "<b>20.0</b>", "–"]
+    assert "a: 50.00, 95% 40.0 to 60.0; 10 of 10 items known" in told
+    assert "b: not evaluated" in told
+    assert re.findall(r"--heat:([\d.]+)", told)[:2] == ["0.33", "0.33"]  # 5 points of 15 to each side of the mean
+    assert told.count('class="num up"') == 2
+    assert told.count('class="num down"') == 1
+
+
+def test_coverage_is_the_share_of_items_known(tmp_path: Path) -> None:
+    differ = Report((score("a", 0.5, covered=5), score("b", 0.4, covered=8)))
+    assert re.findall(r">(\d+%)</td>", section(tmp_path, differ, "coverage")) == ["50%", "80%"]
+    alike = Report((score("a", 0.5, covered=5), score("b", 0.4, covered=5)))
+    assert re.findall(r">(\d+%)</td>", section(tmp_path, alike, "coverage")) == ["50%"]
+    assert "all sets" in section(tmp_path, alike, "coverage")
+
+
+def test_differences_are_told_from_the_side_of_the_better_with_what_is_real(tmp_path: Path) -> None:
+    scores = (score("a", 0.5), score("b", 0.4), score("c", 0.3))
+    overall = (compared("b", "a", -0.1, 0.2), compared("c", "a", -0.2, 0.01), compared("b", "c", 0.1, 0.0001))
+    single = (compared("a", "b", 0.1, 0.01), compared("a", "b", 0.1, 0.5), compared("b", "c", -0.1, 0.01))
+    told = section(tmp_path, Report(scores, comparisons=single, overall=overall), "which-differences-are-real")
+    text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", told))
+    assert "a − b +10.0 0.0 to 20.0 0.200 may be chance" in text
+    assert "a − c +20.0 10.0 to 30.0 0.010 yes" in text
+    assert "b − c +10.0 0.0 to 20.0 &lt; 0.001 yes" in text
+    assert re.findall(r"\d of \d", text) == ["1 of 2", "0 of 2", "0 of 1", "1 of 1"]
+
+
+def test_a_neighbour_that_another_set_has_too_is_pale(tmp_path: Path) -> None:
+    given = {
+        "a": WordVectors(["here", "both", "mine"], [[1, 0], [1, 0.1], [0.9, 0.2]]),
+        "b": WordVectors(["here", "both", "yours"], [[1, 0], [1, 0.1], [0.9, 0.2]]),
+    }
+    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4))), "neighbours", given)
+    found = re.findall(r'<li( class="pale")?><bdi>(\w+)', told)
+    assert {word: bool(pale) for pale, word in found} == {"here": True, "both": True, "mine": False, "yours": False}
+
+
+def test_thirds_are_by_the_counts_of_the_largest_corpus_and_their_means_have_intervals(tmp_path: Path) -> None:
+    data(tmp_path, 150, "more")
+    material = material_of(tmp_path, ["a", "b"])
+    assert len(material.pairs) == 2
+    third = by_frequency(material)[0].values["a"]
+    one = by_frequency(Material(material.report, material.sets, {}, material.pairs[:1]))[0].values["a"]
+    assert third.value == pytest.approx(one.value)  # the same pairs twice
+    assert third.high - third.value == pytest.approx((one.high - one.value) / math.sqrt(2))
+    assert third.value - third.low == pytest.approx((one.value - one.low) / math.sqrt(2))
+    b = material.sets["b"]
+    large = WordVectors(Vocabulary(b.words, [10**6 + i for i in range(len(b))]), b.matrix)
+    turned = by_frequency(Material(material.report, {"a": material.sets["a"], "b": large}, {}, material.pairs))
+    assert turned[0].median >= 10**6

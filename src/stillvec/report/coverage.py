@@ -14,7 +14,7 @@ from stillvec.evaluate.report import PolicyRanking, Unknown
 from stillvec.evaluate.similarity import Similarity
 from stillvec.report.markup import Html, element, joined, name_of, number, numeric, plural, table
 from stillvec.report.material import Material
-from stillvec.report.standing import Row, rows
+from stillvec.report.standing import Row, ordered, rows
 
 _POLICIES: Mapping[Unknown, str] = {"skip": "left out", "mean": "the mean vector", "zero": "the zero vector"}
 _SHOWN = 3  # datasets, before the others are folded
@@ -57,6 +57,7 @@ def _policies(material: Material) -> list[Html]:
     found = material.report.policies or policies(material)
     if not found or len(material.names) < 2:
         return []
+    found = tuple(each for each in found if ordered(each.task, each.metric))
     changed = [each for each in found if each.changes]
     count = plural(len(found), "dataset")
     heading = element("h3", "When unknown words count")

@@ -75,10 +75,10 @@ def notes_section(material: Material) -> Html:
     unknown = sorted({score.unknown for score in material.report.scores})
     counted = headlines(material.report, material.basis)
     notes = {
-        "Score": "All scores are times 100. Correlations can be negative; accuracies run from 0 to 100.",
+        "Score": "Correlations and shares of right answers, times 100; effects of bias as they are.",
         "Mean": "The first metric of each dataset on which every set has a value; datasets of a task weigh the same, "
         f"and tasks weigh the same. Here: {', '.join(f'{row.dataset} ({row.metric})' for row in counted) or 'none'}.",
-        "Interval": "95%. Of a correlation by the percentile bootstrap over items, of an accuracy by Wilson's formula. "
+        "Interval": "95%, by the percentile bootstrap over items; of a share of right answers by Wilson's formula. "
         "That of a mean is put together as if datasets were independent; where they share pairs of words it is a "
         "little too narrow, and the paired comparisons are the better judge.",
         "Real": "Two sets are compared on the same resampled items, so that what is hard for both cancels. A "

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from stillvec.report.markup import Html, element, joined, name_of, numeric, table, word
 from stillvec.report.material import Material
 
@@ -74,7 +76,7 @@ def chosen_words(material: Material, names: Sequence[str]) -> list[str]:
     asked = {text.lower() for pairs in material.pairs for texts in pairs.items.texts for text in texts}
     others = [material.sets[name] for name in names[1:]]
     good = re.compile(r"[^\W\d_]{4,12}")
-    ranked = sorted(range(len(first)), key=lambda row: (-int(first.vocabulary.counts[row]), row))
+    ranked = np.argsort(-first.vocabulary.counts, kind="stable").tolist()
     usual = min(_USUAL, len(first) // 20)
     fit = [
         first.words[row]

@@ -100,7 +100,7 @@ def _cells(row: Row, names: Sequence[str]) -> list[Html]:
             continue
         shade = _shade(score.value, mean) if len(names) > 1 else abs(score.value)
         told = {"style": f"--heat:{abs(shade):.2f}", "class_": "up" if shade >= 0 else "down"} if row.ordered else {}
-        inside = element("b", number(score.value)) if score.value == best else number(score.value)
+        inside = element("b", row.shown(name)) if score.value == best else row.shown(name)
         cells.append(numeric(score.value, inside, title=_title(name, score), **told))
     return cells
 

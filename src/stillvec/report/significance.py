@@ -9,7 +9,7 @@ from stillvec.evaluate.report import Comparison
 from stillvec.report.drawing import Scale, axis, whisker
 from stillvec.report.markup import Html, element, interval, joined, name_of, numeric, plural, points, table
 from stillvec.report.material import Material
-from stillvec.report.standing import UNORDERED
+from stillvec.report.standing import ordered
 from stillvec.report.verdict import leads, reverse
 
 _MOST = 60  # rows of a table that a reader still looks at
@@ -31,7 +31,7 @@ def significance_section(material: Material) -> Html | None:
         if len(overall) > len(first):
             summary = element("summary", f"All {plural(len(overall), 'comparison')}")
             parts.append(element("details", summary, _differences(overall, "All differences of means")))
-    single = [each for each in report.comparisons if each.words != "unleaked" and each.task not in UNORDERED]
+    single = [each for each in report.comparisons if each.words != "unleaked" and ordered(each.task, each.metric)]
     if single and len(material.names) > 1:
         parts.append(_datasets(material, single))
     return joined(parts)

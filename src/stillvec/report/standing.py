@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from stillvec.evaluate import Report, Score
+from stillvec.report.markup import number
 
 Words = Literal["own", "common"]
-UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better
+_UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better
+_YARDSTICKS = ("-chance", "-control")  # endings of metrics that others are held against
+
+
+def ordered(task: str, metric: str) -> bool:
+    """Whether more of a metric is better."""
+    return task not in _UNORDERED and not metric.endswith(_YARDSTICKS)
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,14 @@ class Row:
 
     @property
     def ordered(self) -> bool:
-        return self.task not in UNORDERED
+        return ordered(self.task, self.metric)
+
+    def shown(self, name: str) -> str:
+        """The value of a set times 100; as it is, where it is no share and no correlation."""
+        value = self.scores[name].value if name in self.scores else math.nan
+        if self.task in _UNORDERED and math.isfinite(value):
+            return f"{value:.2f}".replace("-", "−")
+        return number(value)
 
 
 class Standing(NamedTuple):

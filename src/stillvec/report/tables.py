@@ -55,7 +55,7 @@ def markdown_text(material: Material, title: str) -> str:
         if row.words == "common" and material.basis == "own":
             continue  # it would repeat the row before
         best = _best(row)
-        cells = [number(row.scores[name].value) if name in row.scores else "–" for name in material.names]
+        cells = [row.shown(name) for name in material.names]
         shown = [f"**{cell}**" if name in best else cell for name, cell in zip(material.names, cells, strict=True)]
         body.append((row.task, _dataset(row), row.metric, *shown))
     parts.append(_markdown_table(("task", "dataset", "metric", *material.names), body, literal=3))

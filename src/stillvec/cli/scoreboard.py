@@ -114,13 +114,12 @@ def _differences(report: Report, numbered: dict[str, str]) -> None:
     if not found:
         return
     pairs = [pair for pair in combinations(report.names, 2) if any((each.a, each.b) == pair for each in found)]
-    order = {name: at for at, name in enumerate(report.names, 1)}
+    order = {name: str(at) for at, name in enumerate(report.names, 1)}
     corrected = len([each for each in report.comparisons if each.words != "unleaked"])
     title = f"differences x 100 [95%] on the same items; * real at 5%, Holm's correction for {corrected}"
     if len(pairs) <= _PAIRS:
-        short = {pair: f"{numbered[pair[0]]} - {numbered[pair[1]]}" for pair in pairs}
-        if any(len(each) > _WIDE + 4 for each in short.values()):
-            short = {pair: f"{order[pair[0]]} - {order[pair[1]]}" for pair in pairs}
+        named = numbered if len(pairs) == 1 else order
+        short = {pair: f"{named[pair[0]]} - {named[pair[1]]}" for pair in pairs}
         rows: dict[tuple[str, Key], dict[tuple[str, str], Comparison]] = {}
         for each in found:
             key = (each.task, (each.dataset, each.metric, each.words))
@@ -139,7 +138,7 @@ def _differences(report: Report, numbered: dict[str, str]) -> None:
 _SUMMARY = ("sets", "mean of similarity", "first better *", "second better *", "neither")
 
 
-def _summary(report: Report, pairs: Sequence[tuple[str, str]], order: dict[str, int]) -> Iterator[tuple[object, ...]]:
+def _summary(report: Report, pairs: Sequence[tuple[str, str]], order: dict[str, str]) -> Iterator[tuple[object, ...]]:
     overall = {(each.a, each.b): each for each in report.overall if each.words != "unleaked"}
     for pair in pairs:
         mine = [each for each in report.comparisons if (each.a, each.b) == pair and each.words != "unleaked"]
@@ -152,7 +151,7 @@ def _summary(report: Report, pairs: Sequence[tuple[str, str]], order: dict[str, 
 def _difference_label(task: str, dataset: str, metric: str, words: str) -> str:
     if words == "unleaked":
         return _LABELS["unleaked"]
-    return dataset if task == "similarity" else f"{dataset} {metric}"
+    return dataset if task == "similarity" else f"{dataset} {metric.removeprefix('accuracy-')}"
 
 
 def _difference(each: Comparison | None) -> str:

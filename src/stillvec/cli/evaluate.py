@@ -57,7 +57,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--rival", metavar="model2vec:DIR", help="what model2vec wrote, judged on sentences as model2vec encodes them")
     add("--overlap", action="store_true", help="how many nearest neighbours each two sets share")
     add("--json", metavar="FILE", help="write the scores as JSON; - prints only them")
-    add("--report", metavar="FILE.html", help="write a page; or tables, as .md, .csv, .tex")
+    add(
+        "--report",
+        action="append",
+        default=[],
+        metavar="FILE.html",
+        help="write a page; or tables, as .md, .csv, .json, .tex; may be repeated",
+    )
     add("--seed", type=int, default=0, metavar="N", help="of the intervals (default: 0)")
     add(
         "--no-cache", action="store_true", help="answer all anew, and keep nothing ($STILLVEC_CACHE, or a cache folder)"
@@ -69,7 +75,8 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         from stillvec.report import check_writable
 
-        check_writable(Path(options.report))
+        for file in options.report:
+            check_writable(Path(file))
     names = unique_names(options.vectors)
     sets = {name: load(path) for name, path in zip(names, options.vectors, strict=True)}
     work = _evaluation(options, sets)
@@ -120,9 +127,10 @@ def _write_page(options: argparse.Namespace, work: Evaluation, sets: dict[str, W
 
     folders = {name: Path(path) for name, path in zip(sets, options.vectors, strict=True)}
     manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
-    write_report(work.report, sets, options.report, manifests=manifests, data=options.data)
-    if options.json != "-":
-        show.note(f"Wrote {options.report}")
+    for file in options.report:
+        write_report(work.report, sets, file, manifests=manifests, data=options.data)
+        if options.json != "-":
+            show.note(f"Wrote {file}")
 
 
 def unique_names(paths: Sequence[str]) -> list[str]:

@@ -1,0 +1,232 @@
+"""The verbs evaluate and datasets as a user calls them, and the encoders that sentences are judged with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stillvec import Vocabulary, WordVectors, save
+from stillvec.cli import main
+from stillvec.cli.scoreboard import short_names
+from stillvec.errors import CallError
+from stillvec.evaluate.encoders import TeacherEncoder, rival
+from stillvec.evaluate.known import KNOWN, known_as
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+def vectors(seed: int = 0, words: list[str] = WORDS) -> WordVectors:
+    return WordVectors(Vocabulary(words), np.random.default_rng(seed).standard_normal((len(words), 6)))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[list[str], str]:
+    """Three sets of vectors, of which the last knows fewer words, and a folder of data."""
+    good = vectors()
+    sets = [good, vectors(5), WordVectors(good.vocabulary, good.matrix + 0.1).subset(WORDS[:30])]
+    paths = [str(tmp_path / name) for name in ("good", "bad", "fewer")]
+    for path, each in zip(paths, sets, strict=True):
+        save(each, path)
+    generator = np.random.default_rng(1)
+    for name in ("similarity/one.tsv", "similarity/two.tsv"):
+        pairs = [(f"w{a}", f"w{b}") for a, b in generator.integers(0, 40, (120, 2))]
+        rows = [f"{a}\t{b}\t{good.similarity(a, b) + 0.1 * generator.standard_normal():.4f}" for a, b in pairs]
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text("\n".join(rows))
+    (tmp_path / "data/sentences").mkdir()
+    (tmp_path / "data/sentences/sts.csv").write_text("w1 w2,w3,4\nw4,w5 w6,2\nw7,w7,5\nw8 w9,w10,1\n")
+    return paths, str(tmp_path / "data")
+
+
+def test_three_sets_are_compared_in_a_hundred_columns(
+    places: tuple[list[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, data = places
+    (tmp_path / "lexicon.txt").write_text("w1 w2 w3\nw4 w5 w6\n")
+    lexicon = str(tmp_path / "lexicon.txt")
+    assert main(["evaluate", *paths, "--data", data, "--lexicon", lexicon, "--policies", "--overlap"]) == 0
+    printed = capsys.readouterr().out
+    for wanted in (
+        "differences x 100 [95%] on the same items",
+        "The sets are 1 good, 2 bad, 3 fewer.",
+        "of the lexicon",
+        "on common words",
+        "neighbours: share of the 10 nearest",
+        "unknown words",
+    ):
+        assert wanted in printed, wanted
+    assert any(line.startswith("  one ") and line.count("*") == 2 for line in printed.splitlines())
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_many_sets_are_told_by_how_often_each_is_better(
+    places: tuple[list[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, data = places
+    save(vectors(9), tmp_path / "fourth")
+    assert main(["evaluate", *paths, str(tmp_path / "fourth"), "--data", data, "--tasks", "similarity"]) == 0
+    printed = capsys.readouterr().out
+    assert "first better *" in printed
+    row = next(line.split() for line in printed.splitlines() if line.startswith("  1 - 2"))
+    assert row[-3:] == ["2", "0", "0"]
+
+
+def test_the_second_call_prints_the_same_from_the_cache_and_no_cache_keeps_nothing(
+    places: tuple[list[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, data = places
+    call = ["evaluate", *paths, "--data", data]
+    assert main([*call, "--no-cache"]) == 0
+    first = capsys.readouterr().out
+    assert not (tmp_path / "cache").exists()
+    assert main(call) == 0
+    assert capsys.readouterr().out == first
+    monkeypatch.setattr("stillvec.evaluate.similarity.Similarity.answer", None)  # whoever asks now fails
+    assert main(call) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_a_page_is_written_with_the_evaluation(places: tuple[list[str], str], tmp_path: Path) -> None:
+    paths, data = places
+    page = tmp_path / "report.html"
+    assert main(["evaluate", *paths, "--data", data, "--report", str(page), "--quiet"]) == 0
+    assert "<html" in page.read_text("utf-8")
+    assert main(["evaluate", *paths, "--data", data, "--report", str(tmp_path / "report.doc")]) == 1
+    assert not (tmp_path / "report.doc").exists()
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--only", "onne"], "did you mean 'one'"),
+        (["--lexicon", "nowhere.txt"], "nowhere.txt"),
+        (["--rival", "word2vec:x"], "There is no rival 'word2vec'"),
+        (["--rival", "model2vec:nowhere"], "names none"),
+        (["--teacher", "./nowhere"], "nowhere"),
+        (["--tasks", "similarity:sed=3"], "no setting 'sed'"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(
+    places: tuple[list[str], str], extra: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, data = places
+    assert main(["evaluate", paths[0], "--data", data, "--quiet", *extra]) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+
+
+def test_a_teacher_is_the_ceiling_on_sentences(
+    places: tuple[list[str], str], model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, data = places
+    call = ["evaluate", paths[0], "--data", data, "--tasks", "sentences", "--teacher", model, "--json", "-"]
+    assert main(call) == 0
+    ours, teacher = json.loads(capsys.readouterr().out)
+    assert teacher["vectors"] == "teacher"
+    assert [score["metric"] for score in teacher["scores"] if score["words"] == "own"] == ["spearman", "pearson"]
+    assert {each["b"] for each in ours["comparisons"]} == {"teacher"}
+
+
+def test_a_teacher_encodes_as_its_model_does_text_by_text(model: str) -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    texts = ["the cat sat on the mat", "ice", "a much longer sentence about the snow and the fire", ""]
+    ours = TeacherEncoder(model, "cpu").encode(texts)
+    network, tokenizer = AutoModel.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
+    for text, row in zip(texts[:3], ours, strict=False):
+        with torch.inference_mode():
+            states = network(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]  # (T, D)
+        np.testing.assert_allclose(row, states.mean(0).numpy(), atol=1e-5)
+    assert not ours[3].any()
+
+
+def test_a_rival_encodes_with_its_own_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class StaticModel:
+        @classmethod
+        def from_pretrained(cls, path: str) -> StaticModel:
+            assert path == str(tmp_path)
+            return cls()
+
+        def encode(self, texts: list[str]) -> Any:
+            return [[len(text), 0.0] for text in texts]
+
+    package = ModuleType("model2vec")
+    package.__spec__ = __import__("importlib.machinery").machinery.ModuleSpec("model2vec", None)
+    package.StaticModel = StaticModel  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "model2vec", package)
+    (tmp_path / "config.json").write_text("{}")
+    encoder = rival(f"model2vec:{tmp_path}")
+    assert encoder.encode(["ab", "c"]).tolist() == [[2, 0], [1, 0]]
+    before = encoder.identity
+    (tmp_path / "config.json").write_text('{"other": 1}')
+    assert rival(f"model2vec:{tmp_path}").identity != before
+
+
+def test_a_rival_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(CallError, match="pip install model2vec"):
+        rival(f"model2vec:{tmp_path}")
+
+
+def test_long_names_keep_their_ends_and_stay_apart() -> None:
+    assert short_names(["a", "b/c"]) == {"a": "a", "b/c": "b/c"}
+    long = ["x" * 30 + "/aggregate", "y" * 30 + "/aggregate"]
+    short = short_names(long)
+    assert len({*short.values()}) == 2
+    assert all(len(each) <= 22 for each in short.values())
+
+
+def test_datasets_lists_what_is_there_and_where_the_rest_is_from(
+    places: tuple[list[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, data = places
+    (Path(data) / "similarity/simlex999.tsv").write_text("a\tb\t1\nc\td\t2\n")
+    assert main(["datasets", "--data", data, "--json", "-"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    mine = {each["name"]: each for each in listed["found"] if each["folder"] == data}
+    assert {name: each["items"] for name, each in mine.items()} == {"one": 120, "two": 120, "simlex999": 2, "sts": 4}
+    assert mine["simlex999"]["source"] == "Hill et al. 2015"
+    missing = {each["name"] for each in listed["missing"]}
+    assert "simlex999" not in missing
+    assert "men3000" in missing
+    assert main(["datasets", "--data", data]) == 0
+    printed = capsys.readouterr().out
+    assert f"in {data}" in printed
+    assert "not there, and where it is from" in printed
+
+
+def test_datasets_names_a_broken_file_and_lists_the_others(
+    places: tuple[list[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, data = places
+    (Path(data) / "similarity/broken.tsv").write_text("a\tb\n")
+    assert main(["datasets", "--data", data]) == 1
+    captured = capsys.readouterr()
+    assert "broken.tsv:1:" in captured.err
+    assert "one" in captured.out
+
+
+def test_every_known_dataset_is_told_whole_and_found_by_its_names() -> None:
+    assert len({each.name for each in KNOWN}) == len(KNOWN)
+    for each in KNOWN:
+        assert all((each.items, each.source, each.terms, each.published)), each.name
+        assert all(known_as(name) == each for name in (each.name, f"{each.name}.test", *each.files))
+    assert known_as("ws353-similarity") != known_as("ws353")
+    assert known_as("newcomer") is None
+
+
+def test_what_is_known_agrees_with_the_real_files(data_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["datasets", "--data", str(data_folder), "--json", "-"]) == 0
+    for each in json.loads(capsys.readouterr().out)["found"]:
+        known = known_as(each["name"])
+        assert known is not None, each["name"]
+        if each["task"] in ("similarity", "analogy") and known.task == each["task"]:
+            assert f"{each['items']:,} " in f"{known.items} "

@@ -1,0 +1,77 @@
+"""What tasks that train have in common: items with more behind them to learn from, and scores over several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluate.intervals import Estimate, Floats, Resampling, percentiles
+from stillvec.evaluate.splits import Round
+from stillvec.evaluate.tasks import Answers, Items
+
+
+@dataclass(frozen=True)
+class LearntItems(Items):
+    """The tested items, the other items that stand behind them in the rounds, and the names of the labels."""
+
+    more: tuple[tuple[str, ...], ...] = ()  # (m,)
+    labels: tuple[Any, ...] = ()  # (n + m,) the label of each, or those of its words
+    rounds: tuple[Round, ...] = ()
+
+    @property
+    def all_texts(self) -> tuple[tuple[str, ...], ...]:
+        return self.texts + self.more
+
+
+def drained(work: Generator[float, None, Answers]) -> Answers:
+    """What the work ends with, whoever does not look at its progress."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            answers: Answers = end.value
+            return answers
+
+
+def share(part: float, whole: int, work: Generator[float, None, Any]) -> Generator[float, None, Any]:
+    """The progress of a part of the work as progress of the whole."""
+    while True:
+        try:
+            yield (part + next(work)) / whole
+        except StopIteration as end:
+            return end.value
+
+
+def estimates(
+    measures: Mapping[str, Callable[[Floats], Floats]], n: int, resampling: Resampling
+) -> dict[str, Estimate]:
+    """Each measure (R, n) → (R,) on the items themselves, and its bootstrap interval over items."""
+    if not n:
+        return {name: Estimate(np.nan, np.nan, np.nan) for name in measures}
+    drawn: dict[str, list[Floats]] = {name: [] for name in measures}
+    for weights in resampling.weights(n):
+        for name, measure in measures.items():
+            drawn[name].append(measure(weights))
+    whole = np.ones((1, n))
+    return {name: Estimate(float(measure(whole)[0]), *percentiles(drawn[name])) for name, measure in measures.items()}
+
+
+def ratio(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
+    """A sum over items (n,) or (n, seeds) by another sum (n,); of several seeds the mean."""
+    columns = over.reshape(len(over), -1)
+    return lambda weights: np.asarray(quotient(weights @ columns, (weights @ under)[:, None]).mean(axis=1))
+
+
+def spread(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
+    """The standard deviation over seeds of the same."""
+    return lambda weights: np.asarray(quotient(weights @ over, (weights @ under)[:, None]).std(axis=1, ddof=1))
+
+
+def quotient(over: NDArray[Any], under: NDArray[Any]) -> Floats:
+    """Quotients; NaN where there is nothing below."""
+    over, under = np.broadcast_arrays(over, under)
+    return np.asarray(np.divide(over, under, out=np.full(over.shape, np.nan), where=under > 0))

@@ -1,0 +1,260 @@
+"""Sentence classification: the parts of a dataset, the linear probe against scikit-learn, the network, the scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import f1_score
+
+from stillvec.errors import CallError, DatasetError
+from stillvec.evaluate.batching import texts_as_sequences
+from stillvec.evaluate.classification import Classification, macro_f1
+from stillvec.evaluate.convolution import Convolution, Network, Schedule
+from stillvec.evaluate.intervals import Resampling
+from stillvec.evaluate.linear import RidgePath, Scaling, chosen_logistic, logistic, one_hot, predicted
+from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluate.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
+from stillvec.vectors import WordVectors
+
+GOOD, BAD, PLAIN = ("fine", "lovely", "great"), ("dull", "awful", "poor"), ("a", "film", "and", "the", "plot")
+
+
+@pytest.fixture
+def vectors() -> WordVectors:
+    generator = np.random.default_rng(1)
+    matrix = generator.standard_normal((11, 8)).astype(np.float32)
+    matrix[:3, 0] += 3
+    matrix[3:6, 0] -= 3
+    return WordVectors([*GOOD, *BAD, *PLAIN], matrix)
+
+
+def _write(path: Path, number: int, seed: int = 0) -> Path:
+    generator = np.random.default_rng(seed)
+    lines = []
+    for at in range(number):
+        label = at % 2
+        words = [*generator.choice(PLAIN, 4), generator.choice(GOOD if label else BAD)]
+        lines.append(f"{label} {' '.join(generator.permutation(words))}")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_a_dataset_in_parts_is_one_dataset_and_a_file_alone_is_another(tmp_path: Path) -> None:
+    for name in ("a.train", "a.dev", "a.test", "b", "c.train", "c.dev", "README"):
+        _write(tmp_path / "classification" / f"{name}.txt", 2)
+    found = Classification().find(tmp_path)
+    assert [path.name for path in found] == ["a.test.txt", "b.txt", "c.train.txt"]
+    assert {part: path.name for part, path in parts_beside(found[0]).items()} == {
+        "train": "a.train.txt",
+        "dev": "a.dev.txt",
+        "test": "a.test.txt",
+    }
+    assert parts_beside(found[2]) == {"train": found[2]}
+
+
+def test_a_test_file_without_a_training_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = _write(tmp_path / "classification" / "a.test.txt", 20)
+    assert whole_datasets(path.parent, (".txt",)) == [path]
+    with pytest.raises(DatasetError, match="same name with train"):
+        Classification().read(path)
+
+
+def test_every_item_is_tested_once_and_never_in_the_round_that_learns_from_it() -> None:
+    labels = list("aab" * 30)
+    divided = rounds({"train": 90}, labels, Path("x"))
+    assert sorted(np.concatenate([each.test for each in divided]).tolist()) == [*range(90)]
+    for each in divided:
+        assert not set(each.test) & set(each.both)
+        assert not set(each.train) & set(each.dev)
+        assert len(each.train) == 54
+    for label in "ab":
+        held = np.bincount(fifths(labels)[np.array(labels) == label], minlength=FOLDS)
+        assert held.max() - held.min() <= 1
+
+
+def test_what_is_tested_comes_first_and_what_is_not_used_is_left_out() -> None:
+    quick = rounds({"train": 100}, ["x"] * 100, Path("x"), most=20)
+    order, (split,) = with_tested_first(quick)
+    assert len(split.train) == 20
+    assert len(split.dev) == 5
+    assert len(order) == 45
+    assert order[split.test].tolist() == quick[0].test.tolist()
+    assert order[split.train].tolist() == quick[0].train.tolist()
+    assert split.test.max() < len(split.test)
+
+
+def test_logistic_regression_is_that_of_scikit_learn() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((150, 6))
+    y = (x[:, 0] + generator.standard_normal(150) > 0).astype(int) + (x[:, 1] > 1)
+    theirs = LogisticRegression(C=1 / 3, tol=1e-9, max_iter=2000).fit(x, y)
+    ours = logistic(x, one_hot(y, 3), 3.0)
+    shares = np.exp(x @ ours[:-1] + ours[-1])
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, theirs.predict_proba(x), atol=2e-3)
+    assert (predicted(x, ours) == theirs.predict(x)).all()
+
+
+def test_counts_of_labels_weigh_as_that_many_items() -> None:
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    seen = np.array([[3.0, 1.0], [0.0, 2.0], [5.0, 0.0], [0.0, 0.0]])
+    rows, labels = np.nonzero(seen)
+    often = seen[rows, labels].astype(int)
+    apart = logistic(np.repeat(x[rows], often, axis=0), one_hot(np.repeat(labels, often), 2), 1.0)
+    np.testing.assert_allclose(logistic(x, seen, 1.0), apart, atol=1e-3)
+
+
+def test_ridge_regression_is_that_of_scikit_learn() -> None:
+    generator = np.random.default_rng(0)
+    x, y = generator.standard_normal((60, 5)) * [1, 2, 3, 4, 5] + 7, generator.standard_normal((60, 3))
+    scaling = Scaling.of(x)
+    theirs = Ridge(alpha=10.0).fit(scaling(x), y).predict(scaling(x))
+    np.testing.assert_allclose(RidgePath(x, y).predict(x, 10.0), theirs, atol=1e-9)
+
+
+def test_a_column_that_does_not_vary_says_nothing() -> None:
+    x = np.array([[5.0, 1.0], [5.0, 2.0]])
+    np.testing.assert_array_equal(Scaling.of(x)(np.array([[9.0, 1.5]])), [[0.0, 0.0]])
+
+
+def test_the_penalty_is_chosen_on_development_items_alone() -> None:
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((60, 40))
+    y = (x[:, 0] > 0).astype(np.int64)
+    train, dev = np.arange(40), np.arange(40, 60)
+    scores = {}
+    for penalty in (0.01, 1000.0):
+        scaling = Scaling.of(x[train])
+        weights = logistic(scaling(x[train]), one_hot(y[train], 2), penalty)
+        scores[penalty] = (predicted(scaling(x[dev]), weights) == y[dev]).mean()
+    best = max(scores, key=lambda each: (scores[each], each))
+    scaling, found = chosen_logistic(x, y, train, dev, [0.01, 1000.0])
+    np.testing.assert_allclose(found, logistic(scaling(x), one_hot(y, 2), best), atol=1e-2)
+
+
+def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors) -> None:
+    sequences = texts_as_sequences(Lookup(vectors), ["a lovely film", "dull"])
+    network = Network(sequences.table, 3, 0, tuned=False)
+    ids = torch.from_numpy(sequences.padded(np.arange(2), border=1))
+    filters = network.filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
+    for row, length in enumerate((3, 1)):
+        text = network.table[ids[row, : length + 2]].T[None]
+        heard = torch.relu(torch.nn.functional.conv1d(text, filters, network.bias)).amax(dim=2)
+        want = heard @ network.out + network.out_bias
+        torch.testing.assert_close(network.scores(ids)[row : row + 1], want)
+
+
+def test_frozen_vectors_stay_and_tuned_ones_move_but_for_padding_and_words_not_read(vectors: WordVectors) -> None:
+    texts = ["a lovely film", "the dull plot", "great"]
+    sequences = texts_as_sequences(Lookup(vectors), texts)
+    labels = np.array([1, 0, 1])
+    for tuned in (False, True):
+        work = Convolution(sequences, labels, sequences.scaled(), tuned=tuned)
+        *_, network = work.trained(np.array([0, 1]), 0.01, 2, 0)
+        moved = (network.table.detach().numpy() != sequences.scaled()).any(axis=1)
+        assert moved.any() == tuned
+        assert not moved[0]
+        assert not moved[sequences.ids[sequences.text == 2]].any()
+
+
+@pytest.mark.parametrize("model", ["linear", "cnn"])
+def test_what_words_tell_is_learnt_and_twice_the_same(model: str, vectors: WordVectors, tmp_path: Path) -> None:
+    path = _write(tmp_path / "classification" / "mine.txt", 600)
+    task = Classification(model=model, quick=True)  # type: ignore[arg-type]
+    items = task.read(path)
+    first, second = (task.answer(Lookup(vectors), items) for _ in range(2))
+    assert len(items) == 120
+    for metric, values in first.values.items():
+        assert values.tobytes() == second.values[metric].tobytes()
+    scores = task.score(items, first, np.arange(120), Resampling(100))
+    assert scores[f"accuracy-{model}"].value > 0.9
+    assert scores["known-words"].value == 1
+
+
+def test_a_text_without_known_words_is_not_covered_and_words_are_counted(vectors: WordVectors, tmp_path: Path) -> None:
+    path = _write(tmp_path / "classification" / "a.train.txt", 40)
+    (tmp_path / "classification" / "a.test.txt").write_text("1 zebra\n0 dull zebra\n1 \n", "utf-8")
+    task = Classification(model="linear")
+    items = task.read(path.with_name("a.test.txt"))
+    answers = task.answer(Lookup(vectors), items)
+    assert answers.covered.tolist() == [False, True, False]
+    assert task.score(items, answers, np.arange(3), Resampling(0))["known-words"].value == pytest.approx(1 / 3)
+
+
+def test_seeds_have_a_mean_and_a_spread(vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.evaluate.convolution.Schedule", lambda: Schedule((1e-3,), (1, 1)))
+    _write(tmp_path / "classification" / "a.train.txt", 40)
+    path = _write(tmp_path / "classification" / "a.test.txt", 30, seed=5)
+    task = Classification(model="cnn", seeds=3)
+    items = task.read(path)
+    work = task.answering(Lookup(vectors), items)
+    told = []
+    while True:
+        try:
+            told.append(next(work))
+        except StopIteration as end:
+            answers = end.value
+            break
+    assert told == sorted(told)
+    assert told[-1] == 1
+    labels = answers.values["macro-f1-cnn"]
+    right = (labels == items.gold[:, None]).mean(axis=0)
+    scores = task.score(items, answers, np.arange(30), Resampling(50))
+    assert scores["accuracy-cnn"].value == pytest.approx(right.mean())
+    assert scores["accuracy-cnn-sd"].value == pytest.approx(right.std(ddof=1))
+    assert answers.values["accuracy-cnn"].mean() == pytest.approx(right.mean())
+
+
+def test_macro_f1_is_that_of_scikit_learn_also_in_a_resample() -> None:
+    generator = np.random.default_rng(0)
+    gold, labels = generator.integers(0, 4, 50).astype(float), generator.integers(0, 4, (50, 2)).astype(float)
+    (weights,) = Resampling(3, 1).weights(50)
+    found = macro_f1(weights, gold, labels)
+    for row, value in zip(weights.astype(int), found, strict=True):
+        drawn = np.repeat(np.arange(50), row)
+        theirs = [f1_score(gold[drawn], labels[drawn, seed], average="macro") for seed in (0, 1)]
+        assert value == pytest.approx(np.mean(theirs))
+
+
+def test_lines_in_latin_1_and_utf_8_stand_side_by_side(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.txt"
+    path.write_bytes("".join(f"{n % 2} crème {n}\n" for n in range(20)).encode() + "1 brûlée\n".encode("latin-1"))
+    items = Classification(model="linear").read(path)
+    assert items.texts[0] == ("crème 0",)
+    assert items.texts[20] == ("brûlée",)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("1 good\n0\n", "x.txt:2: a label, a blank and a text are wanted, and only '0' came"),
+        ("\n", "there is none in the file"),
+        ("1 good\n" * 12, "at least two labels"),
+        ("1 good\n0 bad\n", "at least 10 items are wanted to learn from, and 2 came"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_a_sentence(content: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(content, "utf-8")
+    with pytest.raises(DatasetError, match=sentence):
+        Classification().read(path)
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(CallError, match="both, cnn or linear"):
+        Classification(model="tree")  # type: ignore[arg-type]
+    with pytest.raises(CallError, match="one seed"):
+        Classification(seeds=0)
+
+
+def test_real_reviews_are_told_apart_by_real_vectors(data_folder: Path, word_pieces: WordVectors) -> None:
+    task = Classification(model="linear", quick=True)
+    items = task.read(data_folder / "classification" / "cr.txt")
+    answers = task.answer(Lookup(word_pieces), items)
+    scores = task.score(items, answers, np.flatnonzero(answers.covered), Resampling(0))
+    assert scores["accuracy-linear"].value > 0.7

@@ -1,0 +1,222 @@
+"""Tagging: the CRF against all paths, spans against seqeval, the tagger on what only neighbours tell."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from seqeval.metrics import f1_score
+from seqeval.metrics.sequence_labeling import get_entities
+
+from stillvec.errors import CallError, DatasetError
+from stillvec.evaluate.batching import Sequences, tokens_as_sequences
+from stillvec.evaluate.crf import best_paths, log_partition, marginals, negative_log_likelihood
+from stillvec.evaluate.intervals import Resampling
+from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluate.spans import are_spans, counts, spans
+from stillvec.evaluate.tagging import Tagging
+from stillvec.evaluate.tasks import Answers
+from stillvec.evaluate.treebank import conllu, tagged
+from stillvec.vectors import WordVectors
+
+LENGTHS, TAGS = (4, 1, 3), 3
+
+
+@pytest.fixture
+def chain() -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Scores of three sentences of 4, 1 and 3 words, what is inside them, and the steps."""
+    random = torch.Generator().manual_seed(0)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return 2 * torch.randn(*shape, generator=random, dtype=torch.float64)
+
+    inside = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    return draw(3, 4, TAGS), inside, (draw(TAGS), draw(TAGS, TAGS), draw(TAGS))
+
+
+def _paths(chain: tuple, sentence: int) -> dict[tuple[int, ...], float]:  # type: ignore[type-arg]
+    """Every path of a sentence and its score."""
+    scores, _, (begin, step, end) = chain
+    found = {}
+    for path in product(range(TAGS), repeat=LENGTHS[sentence]):
+        total = begin[path[0]] + end[path[-1]] + sum(scores[sentence, t, tag] for t, tag in enumerate(path))
+        found[path] = float(total + sum(step[a, b] for a, b in pairwise(path)))
+    return found
+
+
+@pytest.mark.parametrize("sentence", range(3))
+def test_the_crf_is_what_all_paths_together_say(chain: tuple, sentence: int) -> None:  # type: ignore[type-arg]
+    paths = _paths(chain, sentence)
+    whole = np.logaddexp.reduce([*paths.values()])
+    length = LENGTHS[sentence]
+    assert float(log_partition(*chain)[sentence]) == pytest.approx(whole)
+    best = max(paths, key=paths.__getitem__)
+    assert tuple(best_paths(*chain)[sentence, :length].tolist()) == best
+    shares = np.zeros((4, TAGS))
+    for path, score in paths.items():
+        shares[np.arange(length), path] += np.exp(score - whole)
+    np.testing.assert_allclose(marginals(*chain)[sentence].numpy(), shares, atol=1e-12)
+    tags = torch.zeros(3, 4, dtype=torch.int64)
+    for path, score in [*paths.items()][:5]:
+        tags[sentence, :length] = torch.tensor(path)
+        lost = negative_log_likelihood(chain[0], tags, chain[1], chain[2])[sentence]
+        assert float(lost) == pytest.approx(whole - score)
+
+
+def test_the_slope_of_the_crf_is_that_of_small_steps(chain: tuple) -> None:  # type: ignore[type-arg]
+    scores, inside, steps = chain
+    tags = torch.tensor([[0, 1, 2, 1], [2, 0, 0, 0], [1, 1, 0, 0]])
+    learnt = [each.clone().requires_grad_() for each in (scores, *steps)]
+    assert torch.autograd.gradcheck(lambda s, *rest: negative_log_likelihood(s, tags, inside, rest).sum(), learnt)
+
+
+def test_what_stands_outside_a_sentence_changes_nothing(chain: tuple) -> None:  # type: ignore[type-arg]
+    scores, inside, steps = chain
+    other = torch.where(inside.unsqueeze(2), scores, 100.0)
+    torch.testing.assert_close(log_partition(other, inside, steps), log_partition(scores, inside, steps))
+    assert torch.equal(best_paths(other, inside, steps), best_paths(scores, inside, steps))
+
+
+@pytest.mark.parametrize("marks", ["BI", "BIES", "I", "IE"])
+def test_spans_are_those_of_seqeval_also_where_tags_break_the_rules(marks: str) -> None:
+    generator = np.random.default_rng(0)
+    tags = ["O", "O", *(f"{mark}-{kind}" for mark in marks for kind in ("PER", "geo-loc"))]
+    sentences = [[str(tag) for tag in generator.choice(tags, generator.integers(1, 9))] for _ in range(400)]
+    for sentence in sentences:
+        assert spans(sentence) == set(get_entities(sentence)), sentence
+
+
+def test_span_f1_is_that_of_seqeval() -> None:
+    generator = np.random.default_rng(1)
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    gold, said = ([[str(t) for t in generator.choice(tags, 6)] for _ in range(100)] for _ in range(2))
+    right, named, there = np.sum([counts(a, b) for a, b in zip(gold, said, strict=True)], axis=0)
+    assert 2 * right / (named + there) == pytest.approx(f1_score(gold, said))
+
+
+def test_tags_of_words_are_no_spans() -> None:
+    assert are_spans(["O", "B-NP", "I-NP"])
+    assert not are_spans(["NOUN", "B-NP"])
+    assert not are_spans(["O"])
+
+
+def _write(path: Path, sentences: int, seed: int) -> Path:
+    """A word is of kind X behind "the" and of kind Y behind "a": only its neighbour tells."""
+    generator = np.random.default_rng(seed)
+    lines = []
+    for _ in range(sentences):
+        for _ in range(generator.integers(1, 4)):
+            before = str(generator.choice(["the", "a"]))
+            lines += [f"{before}\tO", f"{generator.choice(['dog', 'cat'])}\tB-{'X' if before == 'the' else 'Y'}"]
+        lines.append("")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+@pytest.fixture
+def vectors() -> WordVectors:
+    return WordVectors(["the", "a", "dog", "cat"], np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32))
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_a_tag_that_only_a_neighbour_tells_is_learnt(tuned: bool, vectors: WordVectors, tmp_path: Path) -> None:
+    _write(tmp_path / "tagging" / "pets.train.txt", 400, 0)
+    _write(tmp_path / "tagging" / "pets.test.txt", 40, 1)
+    task = Tagging(seeds=1, epochs=8, tuned=tuned)
+    (path,) = task.find(tmp_path)
+    items = task.read(path)
+    answers = task.answer(Lookup(vectors), items)
+    scores = task.score(items, answers, np.arange(len(items)), Resampling(50))
+    assert scores["f1"].value > 0.95
+    assert scores["f1"].low <= scores["f1"].value <= scores["f1"].high
+    assert answers.values["f1"].shape == (40, 3, 1)
+
+
+def test_the_same_seed_gives_the_same_tags(vectors: WordVectors, tmp_path: Path) -> None:
+    task = Tagging(quick=True)
+    items = task.read(_write(tmp_path / "a.txt", 60, 0))
+    first, second = (task.answer(Lookup(vectors), items) for _ in range(2))
+    assert len(items) == 12
+    assert first.values["f1"].tobytes() == second.values["f1"].tobytes()
+
+
+def test_span_f1_of_several_seeds_has_a_mean_and_a_spread(tmp_path: Path, vectors: WordVectors) -> None:
+    items = Tagging().read(_write(tmp_path / "a.txt", 30, 0))
+    found = np.random.default_rng(0).integers(0, 3, (30, 3, 2)).astype(float)
+    known = np.ones((30, 2))
+    scores = Tagging().score(
+        items, Answers(known[:, 0] > 0, {"f1": found, "known-words": known}), np.arange(30), Resampling(9)
+    )
+    right, said, there = found.sum(axis=0)
+    f1 = 2 * right / (said + there)
+    assert scores["f1"].value == pytest.approx(f1.mean())
+    assert scores["f1-sd"].value == pytest.approx(f1.std(ddof=1))
+
+
+CONLLU = """# text = He'll go.
+1-2\tHe'll\t_\t_\t_\t_\t_\t_\t_\t_
+1\tHe\the\tPRON\tPRP\tPerson=3\t3\tnsubj\t_\t_
+2\t'll\twill\tAUX\tMD\t_\t3\taux:x\t_\t_
+3\tgo\tgo\tVERB\tVB\tVerbForm=Inf\t0\troot\t_\t_
+3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
+4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_
+"""
+
+
+def test_conllu_gives_words_and_not_ranges_or_empty_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "x.conllu"
+    path.write_text(CONLLU, "utf-8")
+    (sentence,) = conllu(path)
+    assert [token.form for token in sentence] == ["He", "'ll", "go", "."]
+    assert sentence[1].relation == "aux"
+    assert sentence[0].features == {"Person": "3"}
+    assert tagged(path) == [(("He", "'ll", "go", "."), ("PRON", "AUX", "VERB", "PUNCT"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("x.txt", "dog NN\ncat\n", "x.txt:2: a word and its tag are wanted, and one field came"),
+        ("x.txt", "\n", "there is none in the file"),
+        ("x.conllu", "1\tdog\n", "x.conllu:1: CoNLL-U has 10 columns parted by tabs, and 2 came"),
+        ("x.conllu", CONLLU.replace("\t3\tnsubj", "\tx\tnsubj"), "the number of the head, and 'x' came"),
+        ("x.conllu", CONLLU.replace("\t3\tnsubj", "\t9\tnsubj"), "a head is a word of its sentence, and 'He' has 9"),
+        ("x.conllu", "# nothing\n", "there is none in the file"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_a_sentence(name: str, content: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(DatasetError, match=sentence):
+        Tagging().read(tmp_path / name)
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(CallError, match="one epoch"):
+        Tagging(epochs=0)
+
+
+def test_batches_hold_every_text_once_and_texts_of_about_one_length() -> None:
+    lengths = np.random.default_rng(0).integers(0, 20, 500)
+    sequences = Sequences(np.zeros((2, 1), np.float32), np.ones(lengths.sum(), np.int64), np.cumsum(lengths))
+    for generator in (None, np.random.default_rng(1)):
+        batches = [*sequences.batches(np.arange(500), 16, generator)]
+        assert sorted(np.concatenate(batches).tolist()) == [*range(500)]
+        assert np.mean([np.ptp(lengths[batch]) for batch in batches]) < 3
+
+
+def test_padding_stands_behind_words_and_unknown_words_have_a_row_of_their_own(vectors: WordVectors) -> None:
+    sequences = tokens_as_sequences(Lookup(vectors, "mean"), [["the", "zebra"], ["dog"], []])
+    table = sequences.table
+    np.testing.assert_array_equal(table[0], 0)
+    np.testing.assert_allclose(table[1], vectors.matrix.mean(axis=0), atol=1e-6)
+    ids = sequences.padded(np.array([0, 1, 2]))
+    assert (ids > 0).tolist() == [[True, True], [True, False], [False, False]]
+    np.testing.assert_array_equal(table[ids[0, 0]], vectors["the"])
+    assert ids[0, 1] == 1
+    assert sequences.known.tolist() == [1, 1, 0]
+    np.testing.assert_allclose(sequences.means(), [vectors["the"], vectors["dog"], table[1]], atol=1e-6)
+    assert np.sqrt(np.mean(sequences.scaled()[2:] ** 2)) == pytest.approx(0.3)

@@ -443,6 +443,13 @@ def test_paragraphs_can_be_streamed(distil: Distil, cache: Path, out: Path, tmp_
     assert not np.allclose(load(tmp_path / "sentences").matrix, load(tmp_path / "kept").matrix, atol=1e-2)
 
 
+def test_a_single_step_that_leads_nowhere_in_the_stream_is_told(
+    distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "diverged" in refused(capsys, distil("x2static:stream=true,batch=100000,rate=1e6"))
+    assert not out.exists()
+
+
 def test_divergence_in_the_stream_is_one_line(distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "diverged" in refused(capsys, distil("x2static:stream=true,batch=4,rate=1e4"))
     assert not out.exists()

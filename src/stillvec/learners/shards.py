@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def read_shard(kept: Statistics, number: int, device: torch.device, order: np.ra
     """A shard on the device, its sentences as they lie or shuffled."""
     begin, end = number * SHARD, min((number + 1) * SHARD, len(kept["kept:lengths"]))
     lengths = np.asarray(kept["kept:lengths"][begin:end], np.int64)
-    first = int(np.asarray(kept["kept:lengths"][:begin], np.int64).sum())
+    first = _first_words(kept["kept:lengths"])[number]
     last = first + int(lengths.sum())
     scale = float(kept["kept:scale"])
     words = _rows(kept["kept:words"], first, last, device).long()
@@ -72,6 +73,18 @@ def read_shard(kept: Statistics, number: int, device: torch.device, order: np.ra
     return Shard(words[word], sizes[sentence], contexts[sentence], None if states is None else states[word])
 
 
+def _first_words(lengths: Array) -> list[int]:
+    """Where the words of each shard begin; added up once for all shards, since there may be thousands."""
+    for key, (alive, _) in [*_firsts.items()]:
+        if alive() is None:
+            del _firsts[key]
+    key = id(lengths), SHARD
+    if key not in _firsts:
+        sums = [int(np.sum(lengths[at : at + SHARD], dtype=np.int64)) for at in range(0, len(lengths), SHARD)]
+        _firsts[key] = weakref.ref(lengths), [0, *accumulate(sums)]
+    return _firsts[key][1]
+
+
 def _rows(array: Array, begin: int, end: int, device: torch.device) -> Tensor:
     """Rows of a kept array on the device: from disk, or, on a GPU with room for all of it, from what lies there."""
     for number, (alive, _) in [*_on_gpu.items()]:
@@ -88,6 +101,7 @@ def _rows(array: Array, begin: int, end: int, device: torch.device) -> Tensor:
 
 
 _ROOM = 0.3  # of a GPU's free memory, for one array of contexts
+_firsts: dict[tuple[int, int], tuple[weakref.ref[Array], list[int]]] = {}
 _on_gpu: dict[int, tuple[weakref.ref[Array], Tensor]] = {}  # as long as the array itself is there
 
 

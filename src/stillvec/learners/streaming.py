@@ -13,7 +13,7 @@ from stillvec.encoding import Encoded, Marked
 from stillvec.learners.kept import counted, heard_shard
 from stillvec.learners.listening import layers_of, to_numpy
 from stillvec.learners.shards import Shard, is_full, joined
-from stillvec.learners.training import Trained, Watch, learn_shard
+from stillvec.learners.training import Trained, Watch, learn_shard, look_back
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -52,6 +52,7 @@ class _StreamTrainer:
         self.met = np.zeros(len(vocabulary), np.int64)
         self._model: Trained | None = None
         self._held: list[Shard] = []
+        self._last: Shard | None = None
         self._learnt = 0  # shards
         self._words = 0  # that the vocabulary has
 
@@ -74,6 +75,9 @@ class _StreamTrainer:
     def arrays(self) -> dict[str, Array]:
         self._learn()
         model = self._model or self._begun([])
+        if self._last is not None:
+            with torch.inference_mode(False):
+                look_back(model, self._last, self.course, self.watch)
         found = {f"kept:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
         return found | {"kept:loss": np.array(self.watch.loss)}
 
@@ -86,7 +90,7 @@ class _StreamTrainer:
             return
         with torch.inference_mode(False):
             shard = joined(self._held)
-            self._held = []
+            self._held, self._last = [], shard
             if self._model is None:
                 self._model = self._begun([shard])
             known = int((shard.words >= 0).sum())

@@ -103,7 +103,7 @@ def _train(
         if checkpoint is not None:
             checkpoint.write(model, number + 1)
         if number == course.epochs * count - 1:
-            _look_back(model, shard, course, watch)
+            look_back(model, shard, course, watch)
 
 
 class _Still(Course):
@@ -113,7 +113,7 @@ class _Still(Course):
         return 0.0
 
 
-def _look_back(model: Trained, shard: Shard, course: Course, watch: Watch) -> None:
+def look_back(model: Trained, shard: Shard, course: Course, watch: Watch) -> None:
     """The loss after the last step, on a batch: each batch told its loss before its own step."""
     generator = torch.Generator(shard.contexts.device)
     generator.manual_seed(_seed(course.seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -206,6 +207,8 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     assert told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01)).startswith("a is best over 1 dataset")
     assert "is real" in told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01))
     assert "its distance to b may be chance" in told(compared("b", "a", -0.1, 0.2), compared("a", "c", 0.2, 0.01))
+    both = told(compared("a", "b", -0.1, 0.01), compared("a", "c", 0.2, 0.01))
+    assert "it is really ahead of 1 of the 2 others, it is really behind b, by" in both
     assert "was not tested" in told()
     assert "none can be called" in re.sub("<[^>]*>", "", verdict(Material(Report((score("a", math.nan),)), {})))
 
@@ -384,6 +387,11 @@ def test_differences_are_told_from_the_side_of_the_better_with_what_is_real(tmp_
     assert "a − c +20.0 10.0 to 30.0 0.010 yes" in text
     assert "b − c +10.0 0.0 to 20.0 &lt; 0.001 yes" in text
     assert re.findall(r"\d of \d", text) == ["1 of 2", "0 of 2", "0 of 1", "1 of 1"]
+    assert "lexicon" not in text
+    leaked = replace(overall[1], words="unleaked", difference=-0.04)
+    told = section(tmp_path, Report(scores, overall=(*overall, leaked)), "which-differences-are-real")
+    text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", told))
+    assert text.index("does not hold") < text.index("a − c +4.0")
 
 
 def test_a_neighbour_that_another_set_has_too_is_pale(tmp_path: Path) -> None:

@@ -50,9 +50,7 @@ def _overlaps(material: Material) -> Html | None:
             )
         body.append(cells)
     first = next(iter(found.values()))
-    said = (
-        f"The share of the {first.k} nearest words that two sets have in common, the mean over {first.n_words:,} words."
-    )
+    said = f"The share of the {first.k} nearest words that two sets have in common, the mean over words that both know."
     heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
     grid = table("Neighbours in common", ("vectors", *heads), body, classes="heat")
     return joined((element("h3", "Neighbours in common"), element("p", said, class_="lead"), grid))

@@ -25,12 +25,16 @@ def significance_section(material: Material) -> Html | None:
             "The mean over similarity datasets of the set on the left, less that of the set on the right, in points; "
             "the same resampled pairs of words for both. p is corrected by Holm."
         )
-        overall = _ranked(report.overall, material.names)
+        overall = _ranked([each for each in report.overall if each.words != "unleaked"], material.names)
+        outside = _ranked([each for each in report.overall if each.words == "unleaked"], material.names)
         first = [each for each in overall if each.a == material.names[0]]
         parts += [element("p", said, class_="lead"), _differences(first, "Differences of means from the best")]
         if len(overall) > len(first):
             summary = element("summary", f"All {plural(len(overall), 'comparison')}")
             parts.append(element("details", summary, _differences(overall, "All differences of means")))
+        if outside:
+            summary = element("summary", "The same on pairs that the lexicon does not hold")
+            parts.append(element("details", summary, _differences(outside, "Differences outside the lexicon")))
     single = [each for each in report.comparisons if each.words != "unleaked" and ordered(each.task, each.metric)]
     if single and len(material.names) > 1:
         parts.append(_datasets(material, single))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from stillvec.evaluate.report import Comparison
 from stillvec.report.markup import Html, element, joined, listed, number, plural, word
 from stillvec.report.material import Material
-from stillvec.report.standing import headlines
+from stillvec.report.standing import headlines, ordered
 
 _TESTED = "by the paired bootstrap, corrected for the number of comparisons"
 
@@ -30,14 +31,7 @@ def _reality(material: Material, best: str) -> list[object]:
     """The end of the sentence: is the lead real?"""
     against = leads(material.report.overall, best)
     if against:
-        alike = [each for each in against if not each.real]
-        behind = [each for each in alike if each.difference < 0]
-        if not alike:
-            told = "over the other" if len(against) == 1 else "over each of the others"
-            return [f"; its lead {told} on word similarity is real, {_TESTED}."]
-        names = joined((word(each.b) for each in alike), ", ")
-        but = " (some even ahead there)" if behind else ""
-        return ["; but on word similarity its distance to ", names, but, f" may be chance, {_TESTED}."]
+        return [*_on_similarity(against), f", {_TESTED}."]
     second = material.names[1]
     single = [each for each in leads(material.report.comparisons, best) if each.b == second]
     if not single:
@@ -48,10 +42,28 @@ def _reality(material: Material, best: str) -> list[object]:
     return [said, f"{plural(len(single), 'comparison')}, {_TESTED}."]
 
 
+def _on_similarity(against: Sequence[Comparison]) -> list[object]:
+    """Of whom it is really ahead, from whom it cannot be told apart, and behind whom it really is."""
+    ahead = [each for each in against if each.real and each.difference > 0]
+    behind = [each.b for each in against if each.real and each.difference < 0]
+    alike = [each.b for each in against if not each.real]
+    if len(ahead) == len(against):
+        told = "over the other" if len(against) == 1 else "over each of the others"
+        return [f"; its lead {told} on word similarity is real"]
+    clauses: list[Html] = []
+    if ahead:
+        clauses.append(joined((f"it is really ahead of {len(ahead)} of the {len(against)} others",)))
+    if alike:
+        clauses.append(joined(("its distance to ", joined(map(word, alike), ", "), " may be chance")))
+    if behind:
+        clauses.append(joined(("it is really behind ", joined(map(word, behind), ", "))))
+    return ["; on word similarity ", joined(clauses, ", ")]
+
+
 def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:
     """The comparisons of one set with others, all seen from its side."""
     turned = [each if each.a == best else reverse(each) for each in comparisons if best in (each.a, each.b)]
-    return [each for each in turned if each.words != "unleaked"]
+    return [each for each in turned if each.words != "unleaked" and ordered(each.task, each.metric)]
 
 
 def reverse(each: Comparison) -> Comparison:

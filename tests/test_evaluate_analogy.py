@@ -158,6 +158,24 @@ def test_blocks_and_batches_change_no_answer(monkeypatch: pytest.MonkeyPatch) ->
     assert max(whole["3cosadd"]) > 256
 
 
+def test_of_equal_candidates_in_two_blocks_the_first_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.evaluate.solving._TABLE", 1)
+    points = np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32)
+    twice = WordVectors([f"w{number}" for number in range(600)], np.concatenate([points, points]))
+    forms: list[Form] = ["3cosadd", "3cosmul"]
+    found = solve(Lookup(twice), np.array([[301, 302, 303], [410, 420, 430]]), 600, forms)
+    assert all((rows < 300).all() for rows in found.values())
+
+
+def test_a_candidate_opposite_to_a_wins_by_3cosmul_as_in_gensim() -> None:
+    # (1 + cos) / 2 of it and a is as good as zero, and little over 1e-6 is more than much over a half
+    rows = [[1, 0, 0], [0.98, 0.2, 0], [0.98, 0, 0.2], [0.9, 0.9, 0.1], [-1, 0.001, 0.001]]
+    vectors = WordVectors(["a", "b", "c", "near", "opposite"], rows)
+    found = solve(Lookup(vectors), np.array([[0, 1, 2]]), 5, ["3cosadd", "3cosmul"])
+    assert keyed(vectors).most_similar_cosmul(positive=["b", "c"], negative=["a"], topn=1)[0][0] == "opposite"
+    assert {form: vectors.words[row[0]] for form, row in found.items()} == {"3cosadd": "near", "3cosmul": "opposite"}
+
+
 def test_the_words_of_the_question_and_zero_vectors_are_no_answers(tmp_path: Path) -> None:
     # b - a + c is nearest to c itself, and every other candidate points away from it
     words = ["nothing", "a", "b", "c", "d"]

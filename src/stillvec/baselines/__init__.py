@@ -10,6 +10,9 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "skipgram": "stillvec.baselines.skipgram:Skipgram",
         "cbow": "stillvec.baselines.cbow:Cbow",
         "fasttext": "stillvec.baselines.fasttext:FastText",
+        "glove": "stillvec.baselines.glove:Glove",
+        "sent2vec": "stillvec.baselines.sent2vec:Sent2vec",
+        "deps": "stillvec.baselines.deps:Deps",
     },
 )
 

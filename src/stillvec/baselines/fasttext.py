@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from stillvec.baselines.gensim_training import GensimBaseline, gensim
-from stillvec.baselines.text import as_token
+from stillvec.baselines.text import Text, as_token
 from stillvec.baselines.training import check_settings
 from stillvec.errors import CallError
 from stillvec.vectors import WordVectors
@@ -50,9 +50,9 @@ class FastText(GensimBaseline):
             **self.common(workers),
         )
 
-    def vectors(self, model: Any, vocabulary: Vocabulary) -> WordVectors:
-        matrix = np.stack([model.wv.get_vector(as_token(word)) for word in vocabulary])
-        return WordVectors(vocabulary, np.asarray(matrix, np.float32))
+    def vectors(self, model: Any, text: Text) -> WordVectors:
+        matrix = np.stack([model.wv.get_vector(as_token(word)) for word in text.vocabulary])
+        return WordVectors(text.vocabulary, np.asarray(matrix, np.float32))
 
     def notes(self, model: Any) -> dict[str, Any]:
         return {"buckets": model.wv.bucket}

@@ -49,20 +49,20 @@ class GensimBaseline:
         """gensim's, not trained."""
         raise NotImplementedError
 
-    def vectors(self, model: Any, vocabulary: Vocabulary) -> WordVectors:
-        """Of the words that the corpus has; gensim's rows are in our order."""
+    def vectors(self, model: Any, text: Text) -> WordVectors:
+        """Of the words that the text has; gensim's rows are in our order."""
         matrix = model.wv.vectors + model.syn1neg if self.add_contexts else model.wv.vectors
-        return WordVectors(seen(vocabulary), np.asarray(matrix, np.float32))
+        return WordVectors(text.known, np.asarray(matrix, np.float32))
 
     def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
         workers = max(1, min(means.threads, text.words // _LEAST))
         model = self.model(text.vocabulary, workers)
-        known = seen(text.vocabulary)
+        known = text.known
         model.build_vocab_from_freq(
             dict(zip(map(as_token, known), known.counts.tolist(), strict=True)), corpus_count=text.sentences
         )
         yield from _watched(model, text, self.epochs)
-        vectors = self.vectors(model, text.vocabulary)
+        vectors = self.vectors(model, text)
         if not np.isfinite(vectors.matrix).all():
             raise diverged(self.rate)
         notes = {"made_by": f"gensim {importlib.metadata.version('gensim')}", "threads": workers}
@@ -91,15 +91,6 @@ class GensimBaseline:
 
 def gensim(module: str, purpose: str) -> Any:
     return require(f"gensim.models.{module}", "train", purpose)
-
-
-def seen(vocabulary: Vocabulary) -> Vocabulary:
-    """Those words that the corpus has."""
-    counts = vocabulary.counts
-    if counts.all():
-        return vocabulary
-    words = [word for word, count in zip(vocabulary, counts, strict=True) if count]
-    return Vocabulary(words, counts[counts > 0], lowercase=vocabulary.lowercase)
 
 
 def _watched(model: Any, text: Text, epochs: int) -> Generator[TrainingStep, None, None]:

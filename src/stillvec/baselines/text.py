@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.baselines.parsing import made_parses
 from stillvec.corpus import Corpus
+from stillvec.corpus.parses import Parse
 from stillvec.errors import CorpusError
+from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordFinder
 
 _SENTENCES = 4096  # found at once
@@ -28,6 +31,11 @@ class Text:
     folder: Path
     words: int  # of all sentences
     sentences: int
+    parser: str | None = None  # a spaCy pipeline, where the corpus holds no parses
+
+    def parses(self) -> Iterator[Parse]:
+        """The dependency parses of the corpus: from CoNLL-U, or made by the parser."""
+        return self.corpus.parses() if self.parser is None else made_parses(self.corpus.sentences(), self.parser)
 
     @cached_property
     def rows(self) -> NDArray[np.int32]:
@@ -36,6 +44,29 @@ class Text:
     @cached_property
     def ends(self) -> NDArray[np.int64]:
         return np.memmap(self.folder / "ends", np.int64, "r", shape=(self.sentences,))  # (S,)
+
+    @cached_property
+    def known(self) -> Vocabulary:
+        """The words that the sentences have, in their order."""
+        return self._chosen(self._met)
+
+    @cached_property
+    def _met(self) -> NDArray[np.bool_]:
+        met = np.zeros(len(self.vocabulary), bool)
+        for rows, _ in self.blocks(1 << 20):
+            met[rows] = True
+        return met
+
+    def _chosen(self, chosen: NDArray[np.bool_]) -> Vocabulary:
+        if chosen.all():
+            return self.vocabulary
+        words = [word for word, stays in zip(self.vocabulary, chosen.tolist(), strict=True) if stays]
+        return Vocabulary(words, self.vocabulary.counts[chosen], lowercase=self.vocabulary.lowercase)
+
+    def learnt(self, matrix: NDArray[np.float32], met: NDArray[np.bool_] | None = None) -> WordVectors:
+        """Of a table with a row a word, the rows of words that were met: by default those of the sentences."""
+        met = self._met if met is None else met
+        return WordVectors(self._chosen(met), matrix if met.all() else matrix[met])
 
     def blocks(self, words: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
         """(rows, ends in them) of whole sentences, about so many words at a time, in their order."""
@@ -63,7 +94,9 @@ def as_token(word: str) -> str:
     return word.replace(" ", _BLANK)
 
 
-def write_text(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Generator[int, None, Text]:
+def write_text(
+    corpus: Corpus, vocabulary: Vocabulary, folder: Path, parser: str | None = None
+) -> Generator[int, None, Text]:
     """Read the corpus into a folder; yields the number of words that have gone by."""
     finder = WordFinder(vocabulary)
     source = corpus.sentences()
@@ -85,4 +118,4 @@ def write_text(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Generato
             f"Training takes sentences with two known words or more, and the corpus has none "
             f"({len(vocabulary):,} words are known); give more text, or lower --min-count."
         )
-    return Text(vocabulary, corpus, folder, words, sentences)
+    return Text(vocabulary, corpus, folder, words, sentences, parser)

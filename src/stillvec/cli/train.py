@@ -39,7 +39,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument(
         "--threads", type=int, metavar="N",
-        help="default: as many as there are; with one, gensim's methods too give the same bytes twice",
+        help="default: as many as there are; with one, the same call gives the same bytes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--parse", nargs="?", const="en_core_web_sm", metavar="PIPELINE",
+        help="parse the text with an installed spaCy pipeline (%(const)s), for methods that need parses (deps); "
+        "without it they read CoNLL-U",
     )  # fmt: skip
     parser.add_argument(
         "--store", metavar="DIR", help="where checkpoints are kept (default: $STILLVEC_CACHE, or a cache folder)"
@@ -58,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
         lowercase=not options.cased,
         seed=options.seed,
         threads=options.threads,
+        parser=options.parse,
     )
     corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
     work = TrainingRun(settings, corpus, store=options.store, resume=options.resume)

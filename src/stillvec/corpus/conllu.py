@@ -40,7 +40,7 @@ def _sentences(opened: Opened, tally: Tally) -> Iterator[tuple[str, bool]]:
             text = value.strip() if key.strip() == "text" else text
             opens = opens or key.split()[:1] in (["newpar"], ["newdoc"])
         else:
-            rows.append(_row(line, f"{opened.name}:{number}"))
+            rows.append(columns_of(line, f"{opened.name}:{number}"))
 
 
 def _with_end(all_lines: Iterator[str]) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _with_end(all_lines: Iterator[str]) -> Iterator[str]:
     yield ""
 
 
-def _row(line: str, where: str) -> list[str]:
+def columns_of(line: str, where: str) -> list[str]:
     row = line.split("\t")
     if len(row) != _COLUMNS:
         raise CorpusError(

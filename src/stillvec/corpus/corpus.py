@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from stillvec.corpus import forms
-from stillvec.corpus.archives import open_file
+from stillvec.corpus.archives import inner_suffix, open_file
+from stillvec.corpus.parses import Parse, read_parses
 from stillvec.corpus.plain import paragraphs_of
 from stillvec.corpus.reading import CorpusSettings, ParagraphMode, Tally
 from stillvec.corpus.sources import Source, resolve
@@ -97,6 +98,19 @@ class Corpus:
         """Every sentence of every paragraph."""
         for paragraph in self.paragraphs():
             yield from split_sentences(paragraph)
+
+    def parses(self) -> Iterator[Parse]:
+        """The dependency parse of every sentence; every file has to be CoNLL-U, which is seen at once."""
+        others = [source.name for source in self._sources if inner_suffix(source.path) != ".conllu"]
+        if others or not self._sources:
+            what = f"{others[0]} is none" if others else "texts in memory are none"
+            raise CorpusError(f"Dependency parses are read from CoNLL-U files (.conllu), and {what}; parse it first (train --parse).")
+        return self._parses()
+
+    def _parses(self) -> Iterator[Parse]:
+        tally = Tally(strict=self._settings.strict)
+        for source in self._sources:
+            yield from read_parses(open_file(source.open_path(), source.name), tally)
 
     def _read(self, tally: Tally) -> Iterator[str]:
         for text in self._texts:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.baselines import BASELINES, Baseline, Learnt, Means, Text, write_text
+from stillvec.baselines.parsing import check_parser
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, StillvecWarning, TrainingError
 from stillvec.pipeline.distilling import (
@@ -33,7 +34,7 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Training:
-    """Everything that decides the result; `threads` does so only for gensim's methods, which differ a little then."""
+    """Everything that decides the result: with several threads most methods differ a little from run to run."""
 
     method: str = "skipgram"  # or several: "skipgram:epochs=5,glove"
     dim: int | None = None  # None: the method's own
@@ -43,6 +44,9 @@ class Training:
     lowercase: bool = True
     seed: int = 0
     threads: int | None = None  # None: as many as there are
+    parser: str | None = (
+        None  # a spaCy pipeline that makes the parses; None: the corpus is CoNLL-U, where one needs them
+    )
 
     def __post_init__(self) -> None:
         for name, least in (("min_count", 1), ("max_words", 1), ("dim", 1), ("seed", 0), ("threads", 1)):
@@ -76,10 +80,20 @@ class TrainingRun:
         self.store = Path(store) if store is not None else default_store()
         self.resume = resume
         self.baselines = settings.baselines()  # a wrong name or setting is told before the work
+        self._check_parses()
         self.results: dict[str, Distilled] = {}
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
+
+    def _check_parses(self) -> None:
+        needing = [name for name, each in self.baselines.items() if getattr(each, "parsed", False)]
+        if self.settings.parser is not None:
+            if not needing:
+                raise CallError(f"No method of {self.settings.method} looks at parses, so nothing is to be parsed.")
+            check_parser(self.settings.parser)
+        elif needing:
+            self.corpus.parses()  # refuses what holds none
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,7 +114,7 @@ class TrainingRun:
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Step, None, Text]:
         begun = time.perf_counter()
-        steps = write_text(self.corpus, vocabulary, folder)
+        steps = write_text(self.corpus, vocabulary, folder, self.settings.parser)
         while True:
             try:
                 words = next(steps)

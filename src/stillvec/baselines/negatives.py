@@ -1,0 +1,90 @@
+"""Negative sampling for whatever gives a vector to tell a word by; steps on rows of a table.
+
+    sum over targets t with vectors h_t:   l(h_t . u_t) + k sum over w of P(w) l(-h_t . u_w),   l(x) = log(1 + e^-x)
+
+The words w are drawn for a whole batch and shared by its targets, each weighed to be k / K of a target's negatives: the
+same in the mean, with less noise, and a matrix product.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+_PIECE = 1024  # rows at a time: what a cache holds
+
+
+class Noise:
+    """Words drawn in proportion to their count to a power."""
+
+    def __init__(self, counts: NDArray[np.int64], power: float) -> None:
+        weights = np.where(counts > 0, np.maximum(counts, 1).astype(np.float64) ** power, 0.0)
+        self._edges = np.cumsum(weights) / weights.sum()
+
+    def draw(self, number: int, choose: np.random.Generator) -> Tensor:
+        found = np.searchsorted(self._edges, choose.random(number), side="right")
+        return torch.from_numpy(np.minimum(found, len(self._edges) - 1))  # (K,)
+
+
+def kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float64]:
+    """The share of each word's occurrences that subsampling keeps, sqrt(t/f) + t/f (V,); 0: all of them."""
+    if not threshold:
+        return np.ones(len(counts))
+    ratio = threshold * max(counts.sum(), 1) / np.maximum(counts, 1)
+    return np.asarray(np.minimum(1.0, np.sqrt(ratio) + ratio))
+
+
+class Table:
+    """Rows, and AdaGrad with one sum of squares a row."""
+
+    def __init__(self, rows: Tensor) -> None:
+        self.rows = rows  # (V, D)
+        self.squares = torch.full((len(rows), 1), _BEGIN)
+
+    def update(self, rows: Tensor, gradient: Tensor, rate: float) -> None:
+        """One step on `rows`, which differ."""
+        for some, slope in zip(torch.split(rows, _PIECE), torch.split(gradient, _PIECE), strict=True):
+            squares = self.squares.index_select(0, some).add_(slope.square().mean(1, keepdim=True))
+            self.squares.index_copy_(0, some, squares)
+            self.rows.index_add_(0, some, slope / squares.sqrt_(), alpha=-rate)
+
+
+_BEGIN = 1e-8
+
+
+def random_rows(size: int, dim: int, seed: int) -> Tensor:
+    """As word2vec begins: even within half a dimension's share."""
+    return torch.from_numpy((np.random.default_rng(seed).random((size, dim), np.float32) - 0.5) / dim)
+
+
+def told_apart(
+    vectors: Tensor, table: Tensor, targets: Tensor, drawn: Tensor, negatives: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The loss of targets (T,) with these vectors (T, D), its gradient by the vectors, the rows of the table that are
+    touched (they differ), its gradient by them."""
+    right = table.index_select(0, targets)  # (T, D)
+    logits = torch.linalg.vecdot(vectors, right)  # (T,)
+    wrong = table.index_select(0, drawn)  # (K, D)
+    against = vectors @ wrong.T  # (T, K)
+    weight = negatives / max(len(drawn), 1)
+    loss = F.softplus(-logits).sum() + weight * F.softplus(against).sum()
+    pull = -torch.sigmoid(-logits)  # (T,)
+    push = torch.sigmoid(against).mul_(weight)  # (T, K)
+    by_vectors = torch.addmm(right.mul_(pull[:, None]), push, wrong)
+    rows, gradient = summed(targets, torch.arange(len(targets)), vectors, pull)
+    every, place = torch.unique(torch.cat([rows, drawn]), return_inverse=True)
+    by_rows = torch.zeros(len(every), table.shape[1])
+    by_rows.index_add_(0, place[: len(rows)], gradient).index_add_(0, place[len(rows) :], push.T @ vectors)
+    return loss, by_vectors, every, by_rows
+
+
+def summed(rows: Tensor, sources: Tensor, vectors: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The different ones of `rows` and, for each, the weighted sum of vectors[sources] where it stands."""
+    ordered, order = torch.sort(rows, stable=True)
+    own, held = torch.unique_consecutive(ordered, return_counts=True)
+    weighed = None if weights is None else weights[order]
+    starts = torch.cumsum(held, 0) - held
+    return own, F.embedding_bag(sources[order], vectors, starts, mode="sum", per_sample_weights=weighed)

@@ -225,7 +225,7 @@ def test_every_known_dataset_is_told_whole_and_found_by_its_names() -> None:
 
 def test_what_is_known_agrees_with_the_real_files(data_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["datasets", "--data", str(data_folder), "--json", "-"]) == 0
-    for each in json.loads(capsys.readouterr().out)["found"]:
+    for each in (one for one in json.loads(capsys.readouterr().out)["found"] if one["items"] is not None):
         known = known_as(each["name"])
         assert known is not None, each["name"]
         if each["task"] in ("similarity", "analogy") and known.task == each["task"]:

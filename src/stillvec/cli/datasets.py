@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
         for name, task in tasks.items():
             for dataset in place.find(name, task):
                 try:
-                    size = len(task.read(dataset.path))
+                    # the files of tasks that train are large, and reading them takes longer than a list is worth
+                    size = None if getattr(task, "costly", False) else len(task.read(dataset.path))
                 except DatasetError as error:
                     errors.append(str(error))
                 else:
@@ -63,7 +64,7 @@ def _places(data: str | None) -> list[Place]:
         return places
 
 
-def _described(dataset: Dataset, size: int, place: Place) -> dict[str, Any]:
+def _described(dataset: Dataset, size: int | None, place: Place) -> dict[str, Any]:
     known = known_as(dataset.name)
     return {
         "name": dataset.name,
@@ -87,7 +88,8 @@ def _missing(listed: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]]) -> None:
     columns = ("name", "task", "items", "source", "terms")
     for folder in dict.fromkeys(each["folder"] for each in listed):
-        rows = [[each[column] for column in columns] for each in listed if each["folder"] == folder]
+        here = [each for each in listed if each["folder"] == folder]
+        rows = [[_size(each) if column == "items" else each[column] for column in columns] for each in here]
         packaged = "carried by gensim, used where no folder is named"
         show.table(packaged if folder == "gensim" else f"in {folder}", columns, rows)
     if missing:
@@ -95,3 +97,9 @@ def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]])
         rows = [[each[column] for column in wanted] for each in missing]
         show.table("not there, and where it is from", wanted, rows)
     show.note("Put a file into the folder of its task (similarity/, analogy/, ...); its name is the dataset's.")
+
+
+def _size(each: dict[str, Any]) -> str:
+    """The items that were counted, else what its authors say."""
+    known = known_as(each["name"])
+    return f"{each['items']:,}" if each["items"] is not None else known.items if known else "not counted"

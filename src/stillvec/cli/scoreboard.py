@@ -33,8 +33,7 @@ def show_report(report: Report) -> None:
     if any(score.words == "unleaked" for score in report.scores):
         show.note("Less the lexicon's: without the pairs, so many, that the lexicon holds.")
     if report.left_out:
-        few = ", ".join(report.left_out)
-        show.note(f"Not run, as they train: {few}; name them with --tasks, or say --all (and --quick).")
+        show.note(f"Not run, as they train: {', '.join(report.left_out)} (--tasks NAME, --all, --quick).")
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
@@ -57,10 +56,7 @@ def _scores(report: Report, task: str, numbered: dict[str, str]) -> None:
     words = ["own", *_LABELS]
     ordered = sorted(rows.items(), key=lambda row: (row[0][0], metrics.index(row[0][1]), words.index(row[0][2])))
     names = [name for name in report.names if any(name in scores for scores in rows.values())]
-    cells = [
-        (_label(key, scores, several=len(metrics) > 1), *(_cell(scores.get(name)) for name in names))
-        for key, scores in ordered
-    ]
+    cells = [(_label(key, scores, metrics), *(_cell(scores.get(name)) for name in names)) for key, scores in ordered]
     if task == "similarity":
         cells += _means(rows, names)
     what = metrics[0] if len(metrics) == 1 else "correlations" if task == "sentences" else ", ".join(metrics)
@@ -77,11 +73,16 @@ def _same_items(rows: dict[Key, dict[str, Score]]) -> bool:
     return True
 
 
-def _label(key: Key, scores: dict[str, Score], *, several: bool) -> str:
+def _label(key: Key, scores: dict[str, Score], metrics: Sequence[str]) -> str:
     dataset, metric, words = key
     if words == "unleaked":
         return f"  less {next(iter(scores.values())).n_leaked} of the lexicon"
-    return _LABELS.get(words) or (f"{dataset} {metric.removeprefix('accuracy-')}" if several else dataset)
+    return _LABELS.get(words) or _named(dataset, metric, metrics)
+
+
+def _named(dataset: str, metric: str, metrics: Sequence[str]) -> str:
+    """A dataset with its metric, if there are several; `purity-kmeans` beside `purity` is `kmeans`."""
+    return f"{dataset} {metric.removeprefix(f'{metrics[0]}-')}" if len(metrics) > 1 else dataset
 
 
 def _cell(score: Score | None) -> str:
@@ -124,9 +125,11 @@ def _differences(report: Report, numbered: dict[str, str]) -> None:
         for each in found:
             key = (each.task, (each.dataset, each.metric, each.words))
             rows.setdefault(key, {})[each.a, each.b] = each
+        metrics = {task: [*dict.fromkeys(each.metric for each in found if each.task == task)] for task, _ in rows}
         kept = [(key, of) for key, of in rows.items() if not all(math.isnan(each.p) for each in of.values())]
         cells = [
-            (_difference_label(task, *key), *(_difference(of.get(pair)) for pair in pairs)) for (task, key), of in kept
+            (_difference_label(key, metrics[task]), *(_difference(of.get(pair)) for pair in pairs))
+            for (task, key), of in kept
         ]
         show.table(title, ("dataset", *short.values()), cells)
     else:
@@ -148,10 +151,9 @@ def _summary(report: Report, pairs: Sequence[tuple[str, str]], order: dict[str, 
         yield name, _difference(overall.get(pair)), better, worse, len(mine) - better - worse
 
 
-def _difference_label(task: str, dataset: str, metric: str, words: str) -> str:
-    if words == "unleaked":
-        return _LABELS["unleaked"]
-    return dataset if task == "similarity" else f"{dataset} {metric.removeprefix('accuracy-')}"
+def _difference_label(key: Key, metrics: Sequence[str]) -> str:
+    dataset, metric, words = key
+    return _LABELS["unleaked"] if words == "unleaked" else _named(dataset, metric, metrics)
 
 
 def _difference(each: Comparison | None) -> str:

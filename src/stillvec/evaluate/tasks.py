@@ -83,6 +83,7 @@ TASKS: Registry[type[Task]] = Registry(
         "tagging": "stillvec.evaluate.tagging:Tagging",
         "probing": "stillvec.evaluate.probing:Probing",
         "labels": "stillvec.evaluate.labels:Labels",
+        "information": "stillvec.evaluate.information:MutualInformation",
         "translation": "stillvec.evaluate.translation:Translation",
         "bias": "stillvec.evaluate.bias:Bias",
     },

@@ -56,7 +56,7 @@ class Geometric:
         """The map (D_s, k) of each space into the latent one."""
         maps = [np.eye(both.dims[0])]
         for number in range(1, len(both.spaces)):
-            left, right = self._pair(_shared(both, maps, number, self.unit), number)
+            left, right = self._pair(shared_sums(both, maps, number, self.unit), number)
             maps = [each @ left for each in maps] + [right]
         return maps
 
@@ -78,7 +78,7 @@ def _mean_latent(
     return np.asarray(sum(latents) / known), latents
 
 
-def _shared(both: Joined, maps: list[Floats], number: int, unit: bool) -> Shared:
+def shared_sums(both: Joined, maps: list[Floats], number: int, unit: bool) -> Shared:
     """What the words say that space `number` shares with those before it; every other one is held out."""
     width = maps[0].shape[1], both.dims[number]
     shared = Shared(np.zeros((width[0],) * 2), np.zeros((width[1],) * 2), np.zeros(width))

@@ -55,12 +55,13 @@ def joined(spaces: Sequence[WordVectors], words: Words) -> Joined:
     """
     if len(spaces) < 2:
         raise CallError(f"Two sets of vectors or more are combined, and {len(spaces)} came.")
-    counts: dict[str, int] = {}
-    for space in spaces:
+    counts = dict(zip(spaces[0].words, spaces[0].vocabulary.counts.tolist(), strict=True))
+    for space in spaces[1:]:
         for word, count in zip(space.words, space.vocabulary.counts.tolist(), strict=True):
-            counts[word] = max(count, counts.get(word, 0))
+            if counts.setdefault(word, count) < count:
+                counts[word] = count
     if words == "intersection":
-        shared = set.intersection(*(set(space.words) for space in spaces))
+        shared = set(spaces[0].words).intersection(*(space.words for space in spaces[1:]))
         counts = {word: count for word, count in counts.items() if word in shared}
     if not counts:
         raise VocabularyError(f"The {len(spaces)} sets of vectors have no word in common; are they of one language?")

@@ -1,0 +1,87 @@
+"""Geometric meta-embeddings (Jawanpuria et al. 2020) against their ridge C: a figure and its numbers.
+
+    STILLVEC_DATA=... python recipes/geometric.py A B [--out out/geometric.svg]
+
+The mean of Spearman's rho over the similarity sets, of the words that both have: of either space alone, their plain
+average and concatenation, rotations only, and the latent spaces for C from 1e-2 to 1e4 times its natural scale, the
+median of the products of the eigenvalues of both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import stillvec
+from stillvec import WordVectors
+from stillvec.combine.average import Average
+from stillvec.combine.concat import Concat
+from stillvec.combine.geometric import Geometric, shared_sums
+from stillvec.combine.joining import joined
+from stillvec.combine.metrics import Spectra, ridge_from
+
+COLOURS = ("#2a6ebb", "#d1495b")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("spaces", nargs=2, metavar=("A", "B"))
+    parser.add_argument("--out", type=Path, default=Path("out/geometric.svg"))
+    options = parser.parse_args()
+    pair = [stillvec.load(path) for path in options.spaces]
+    shared = shared_sums(joined(pair, "intersection"), [np.eye(pair[0].dim)], 1, True)
+    scale, chosen = Spectra(shared).scale(), ridge_from(shared)
+    kinds = {"average": Average(words="intersection"), "concatenation": Concat(words="intersection")}
+    lines = {name: _score(method(*pair)) for name, method in kinds.items()}
+    lines["rotations only"] = _score(Geometric(metric=False, words="intersection")(*pair))
+    common = [word for word in pair[0].words if word in pair[1]]
+    for path, space in zip(options.spaces, pair, strict=True):
+        lines[Path(path).stem] = _score(space.subset(common))
+    ridges = scale * 10.0 ** np.arange(-2, 4.01, 0.5)
+    curves = {
+        output: [_score(Geometric(output, ridge=float(c), words="intersection")(*pair)) for c in ridges]
+        for output in ("average", "concat")
+    }
+    for name, value in lines.items():
+        print(f"{name:<16} {100 * value:.1f}")
+    for output, values in curves.items():
+        told = " ".join(f"{100 * value:.1f}" for value in values)
+        best = float(ridges[int(np.argmax(values))])
+        print(f"geometric, {output}: {told}; best at C = {best:.3g}, auto takes {chosen:.3g}")
+    _draw(options.out, ridges, curves, lines, chosen)
+
+
+def _score(vectors: WordVectors) -> float:
+    report = stillvec.evaluate(vectors, os.environ["STILLVEC_DATA"], ["similarity"], resamples=0)
+    values = [score.value for score in report.scores if score.words == "own" and np.isfinite(score.value)]
+    return float(np.mean(values))
+
+
+def _draw(
+    file: Path, ridges: np.ndarray, curves: dict[str, list[float]], lines: dict[str, float], chosen: float
+) -> None:
+    figure = Figure(figsize=(8, 4.6), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    for colour, (output, values) in zip(COLOURS, curves.items(), strict=True):
+        axes.plot(ridges, 100 * np.array(values), color=colour, marker="o", markersize=4, label=f"geometric, {output}")
+    for name, value in lines.items():
+        axes.axhline(100 * value, color="#888888", linewidth=0.8, linestyle=":")
+        axes.annotate(name, (ridges[-1], 100 * value), (6, -3), textcoords="offset points", fontsize=9)
+    axes.axvline(chosen, color="#888888", linewidth=0.8)
+    axes.annotate("auto", (chosen, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points")
+    axes.set_xscale("log")
+    axes.set_xlabel("C")
+    axes.set_title("Mean Spearman's rho x 100 over the similarity sets", loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower center", fontsize=9)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, facecolor="white")
+    print(f"{file}: drawn")
+
+
+if __name__ == "__main__":
+    main()

@@ -146,11 +146,66 @@ def test_a_recipe_that_is_not_there_is_named(room: Path, capsys: pytest.CaptureF
 def test_a_recipe_is_read_into_settings(room: Path) -> None:
     (room / "recipe.toml").write_text(WHOLE, "utf-8")
     recipe = read_recipe("recipe.toml")
-    assert recipe.corpus == ("text.txt",)
-    assert recipe.out == "vectors"
-    assert recipe.settings == Distillation(
-        teacher=recipe.settings.teacher, method="aggregate,additive", min_count=1, contexts=None, layer="1", seed=5
+    assert recipe.train is None
+    section = recipe.distill
+    assert section is not None
+    assert section.corpus == ("text.txt",)
+    assert section.out == "vectors"
+    assert section.settings == Distillation(
+        teacher=section.settings.teacher, method="aggregate,additive", min_count=1, contexts=None, layer="1", seed=5
     )
+
+
+TRAINED = """
+[train]
+corpus = ["text.txt"]
+method = "glove:epochs=2,sent2vec:epochs=2"
+dim = 8
+min-count = 1
+threads = 1
+seed = 5
+out = "trained"
+"""
+
+
+def test_a_recipe_trains_beside_what_it_distils_and_judges_all(cook: Callable[[str], int], room: Path) -> None:
+    assert cook(TRAINED + WHOLE) == 0
+    scores = json.loads((room / "scores.json").read_text("utf-8"))
+    assert [each["vectors"] for each in scores] == ["aggregate", "additive", "glove", "sent2vec"]
+    assert load(room / "trained" / "glove").matrix.shape[1] == 8
+    assert load(room / "trained" / "glove").words == load(room / "vectors" / "aggregate").words
+
+
+def test_a_recipe_that_only_trains_gives_what_the_command_line_gives(cook: Callable[[str], int], room: Path) -> None:
+    assert cook(TRAINED) == 0
+    words = ["train", "text.txt", "--method", "glove:epochs=2", "--dim", "8", "--min-count", "1", "--threads", "1"]
+    assert main([*words, "--seed", "5", "--out", "alone", "--quiet"]) == 0
+    assert np.array_equal(load(room / "alone").matrix, load(room / "trained" / "glove").matrix)
+
+
+TRAINING_REFUSED = {
+    "unknown key": (TRAINED.replace("dim", "dims"), "did you mean 'dim'"),
+    "a setting of distill": (TRAINED + 'teacher = "minilm"\n', "'teacher'"),
+    "a place of distill": (TRAINED + 'add_to = "x"\n', "'add_to'"),
+    "no corpus": (TRAINED.replace('corpus = ["text.txt"]', ""), "corpus"),
+    "unknown method": (TRAINED.replace("glove", "globe"), "did you mean 'glove'"),
+    "the same folder twice": (TRAINED.replace('"trained"', '"vectors"') + WHOLE, "both write"),
+    "parses of a text": (TRAINED.replace("glove:epochs=2", "deps"), "CoNLL-U"),
+}
+
+
+@pytest.mark.parametrize("case", [*TRAINING_REFUSED])
+def test_a_section_train_that_is_not_right_is_refused_before_the_work(
+    case: str, cook: Callable[[str], int], room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, named = TRAINING_REFUSED[case]
+    assert cook(text) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("stillvec: "), told
+    assert told.count("\n") == 1, told
+    assert named in told
+    assert not (room / "vectors").exists()
+    assert not (room / "trained").exists()
 
 
 @pytest.mark.parametrize(

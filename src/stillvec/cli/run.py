@@ -6,14 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli import evaluate
+from stillvec.cli import evaluate, train
 from stillvec.cli.distill import summary
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError
-from stillvec.pipeline import Run, read_recipe
-from stillvec.pipeline.distilling import check_output, saved_steps
+from stillvec.pipeline import Distillation, Run, Training, TrainingRun, read_recipe
+from stillvec.pipeline.distilling import check_folders, check_output, saved_steps
+from stillvec.pipeline.recipe import Section
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,17 +27,38 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     recipe = read_recipe(options.recipe)
     judging = None if recipe.evaluate is None else _judging(recipe.evaluate, options.recipe)
-    corpus = Corpus(*recipe.corpus, field=recipe.field) if recipe.corpus else None
-    work = Run(recipe.settings, corpus, recipe.add_to, store=options.store, resume=options.resume)
-    check_output(recipe.out, work)
-    watch(saved_steps(work, recipe.out, statistics=recipe.statistics), quiet=options.quiet)
-    for path in work.written.values():
-        note(f"Wrote {path}")
-    summary(work)
+    distilling = None if recipe.distill is None else _distilling(recipe.distill, options)
+    training = None if recipe.train is None else _training(recipe.train, options)
+    written: list[str] = []
+    if recipe.distill is not None and distilling is not None:
+        steps = saved_steps(distilling, recipe.distill.out, statistics=recipe.distill.statistics)
+        watch(steps, quiet=options.quiet)
+        written += map(str, distilling.written.values())
+        for path in distilling.written.values():
+            note(f"Wrote {path}")
+        summary(distilling)
+    if recipe.train is not None and training is not None:
+        watch(saved_steps(training, recipe.train.out), quiet=options.quiet)
+        written += map(str, training.written.values())
+        train.summary(training)
     if judging is None:
         return 0
-    judging.vectors = [str(path) for path in work.written.values()]
+    judging.vectors, judging.quiet = written, options.quiet
     return evaluate.run(judging)
+
+
+def _distilling(section: Section[Distillation], options: argparse.Namespace) -> Run:
+    corpus = Corpus(*section.corpus, field=section.field) if section.corpus else None
+    work = Run(section.settings, corpus, section.add_to, store=options.store, resume=options.resume)
+    check_output(section.out, work)
+    return work
+
+
+def _training(section: Section[Training], options: argparse.Namespace) -> TrainingRun:
+    corpus = Corpus(*section.corpus, field=section.field)
+    work = TrainingRun(section.settings, corpus, store=options.store, resume=options.resume)
+    check_folders(section.out, work.names)
+    return work
 
 
 def _judging(given: dict[str, Any], recipe: str) -> argparse.Namespace:

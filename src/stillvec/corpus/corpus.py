@@ -104,7 +104,9 @@ class Corpus:
         others = [source.name for source in self._sources if inner_suffix(source.path) != ".conllu"]
         if others or not self._sources:
             what = f"{others[0]} is none" if others else "texts in memory are none"
-            raise CorpusError(f"Dependency parses are read from CoNLL-U files (.conllu), and {what}; parse it first (train --parse).")
+            raise CorpusError(
+                f"Dependency parses are read from CoNLL-U files (.conllu), and {what}; parse it first (train --parse)."
+            )
         return self._parses()
 
     def _parses(self) -> Iterator[Parse]:

@@ -1,10 +1,15 @@
-"""A run in a TOML file: what is distilled, from what, and how it is judged.
+"""A run in a TOML file: what is distilled or trained, from what, and how it is judged.
 
 [distill]
 corpus = ["texts/*.txt"]
 teacher = "minilm"
 method = "auto,aggregate"
 out = "vectors"
+
+[train]
+corpus = ["texts/*.txt"]
+method = "skipgram,glove"
+out = "baselines"
 
 [evaluate]
 data = "data"
@@ -17,23 +22,43 @@ import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from stillvec.corpus import read_words
 from stillvec.errors import CallError
 from stillvec.pipeline.settings import Distillation
+from stillvec.pipeline.training import Training
 from stillvec.registry import nearest_known, settings_from
 
-_SECTIONS = ("distill", "evaluate")
+_SECTIONS = ("distill", "train", "evaluate")
 _EVALUATE = ("data", "tasks", "json")
 
 
 @dataclass(frozen=True)
-class _Places:
+class _TrainPlaces:
     """Where things are, not how they are made."""
 
     out: str
     corpus: tuple[str, ...] = ()
+    field: str | None = None
+
+
+@dataclass(frozen=True)
+class _Places(_TrainPlaces):
+    add_to: str | None = None
+    statistics: bool = True
+
+
+Settings = TypeVar("Settings", Distillation, Training)
+
+
+@dataclass(frozen=True)
+class Section(Generic[Settings]):
+    """One run of a recipe."""
+
+    settings: Settings
+    corpus: tuple[str, ...]
+    out: str
     field: str | None = None
     add_to: str | None = None
     statistics: bool = True
@@ -41,12 +66,10 @@ class _Places:
 
 @dataclass(frozen=True)
 class Recipe:
-    settings: Distillation
-    corpus: tuple[str, ...]
-    out: str
-    field: str | None = None
-    add_to: str | None = None
-    statistics: bool = True
+    """What is distilled, then what is trained, then how all of it is judged."""
+
+    distill: Section[Distillation] | None = None
+    train: Section[Training] | None = None
     evaluate: dict[str, Any] | None = None
 
 
@@ -59,26 +82,41 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CallError(f"The recipe {path} is not TOML: {error}.") from None
     _check_keys(content, _SECTIONS, f"{path}")
-    section = content.get("distill")
+    if not {"distill", "train"} & content.keys():
+        raise CallError(f'A recipe has a section [distill] or [train] with at least out = "FOLDER"; {path} has none.')
+    recipe = Recipe(
+        _section(content["distill"], Distillation, _Places, f"[distill] of {path}") if "distill" in content else None,
+        _section(content["train"], Training, _TrainPlaces, f"[train] of {path}") if "train" in content else None,
+        _evaluate(content.get("evaluate"), path),
+    )
+    if recipe.distill and recipe.train and Path(recipe.distill.out).absolute() == Path(recipe.train.out).absolute():
+        raise CallError(f"[distill] and [train] of {path} both write {recipe.train.out}; give each its own folder.")
+    if recipe.train and not recipe.train.corpus:
+        raise CallError(f'[train] of {path} has no corpus = ["FILE", ...], and without a teacher one is needed.')
+    return recipe
+
+
+def _section(section: Any, kind: type[Settings], places: type[_TrainPlaces], where: str) -> Section[Settings]:
     if not isinstance(section, dict) or "out" not in section:
-        raise CallError(f'A recipe has a section [distill] with at least out = "FOLDER", and {path} has none.')
+        raise CallError(f'A section {where} with at least out = "FOLDER" was wanted, and it has none.')
     given = {key.replace("-", "_"): _filled(value) for key, value in section.items()}
-    known = {field.name for field in fields(_Places)}
-    where = f"[distill] of {path}"
-    places = settings_from(_Places, {key: value for key, value in given.items() if key in known}, where)
+    known = {field.name for field in fields(places)}
+    place = settings_from(places, {key: value for key, value in given.items() if key in known}, where)
     values = {key: value for key, value in given.items() if key not in known}
     if values.get("contexts") == "all":
         values["contexts"] = None
     if isinstance(kept := values.get("keep"), str):  # a file, or else the words themselves
         values["keep"] = read_words(kept)
-    evaluate = content.get("evaluate")
-    if evaluate is not None:
-        if not isinstance(evaluate, dict):
-            raise CallError(f"In {path}, [evaluate] is a section, and {evaluate!r} came.")
-        _check_keys(evaluate, _EVALUATE, f"[evaluate] of {path}")
-        evaluate = {key: _filled(value) for key, value in evaluate.items()}
-    settings = settings_from(Distillation, values, where)
-    return Recipe(settings, places.corpus, places.out, places.field, places.add_to, places.statistics, evaluate)
+    return Section(settings_from(kind, values, where), **vars(place))
+
+
+def _evaluate(section: Any, path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    if section is None:
+        return None
+    if not isinstance(section, dict):
+        raise CallError(f"In {path}, [evaluate] is a section, and {section!r} came.")
+    _check_keys(section, _EVALUATE, f"[evaluate] of {path}")
+    return {key: _filled(value) for key, value in section.items()}
 
 
 def _filled(value: Any) -> Any:

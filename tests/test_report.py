@@ -210,6 +210,11 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     both = told(compared("a", "b", -0.1, 0.01), compared("a", "c", 0.2, 0.01))
     assert "it is really ahead of 1 of the 2 others, it is really behind b, by" in both
     assert "was not tested" in told()
+    assert "inside the intervals" not in told()
+    scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.45)) for task in ("x", "y"))
+    assert "with a mean of 50.0; its 5.0 points over b are inside the intervals; whether" in told()
+    scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.2)) for task in ("x", "y"))
+    assert "inside the intervals" not in told()
     assert "none can be called" in re.sub("<[^>]*>", "", verdict(Material(Report((score("a", math.nan),)), {})))
 
 

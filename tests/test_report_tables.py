@@ -75,7 +75,10 @@ def test_markdown_has_the_sentence_the_ranking_all_scores_and_what_is_real(tmp_p
     text = written(tmp_path, ".md")
     escaped = r"50%\_a \& b\|{x}"
     assert text.startswith("# A \\# B\n")
-    assert f"{escaped} is best over 1 dataset of similarity, with a mean of 50.0; its lead" in text
+    assert (
+        f"{escaped} is best over 1 dataset of similarity, with a mean of 50.0; on word similarity alone its lead over"
+        in text
+    )
     assert f"| {escaped} | 50.0 | 40.0 to 60.0 |" in text
     assert "| similarity | men | spearman | **50.0** | 25.0 |" in text
     assert "| similarity | rare | spearman | – | **−12.5** |" in text

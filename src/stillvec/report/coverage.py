@@ -59,12 +59,12 @@ def _policies(material: Material) -> list[Html]:
         return []
     found = tuple(each for each in found if ordered(each.task, each.metric))
     changed = [each for each in found if each.changes]
-    count = plural(len(found), "dataset")
+    count = plural(len(found), "ranking")
     heading = element("h3", "When unknown words count")
     if not changed:
-        said = f"Whether unknown words are left out, the mean or the zero vector changes no order on {count}."
+        said = f"Whether unknown words are left out, the mean or the zero vector changes none of {count}."
         return [heading, element("p", said)]
-    said = f"On {len(changed)} of {count} the order of the sets hangs on what is done with unknown words: "
+    said = f"In {len(changed)} of {count}, by dataset and metric, the order hangs on what is done with unknown words: "
     parts = [heading, element("p", said, "the place of each set, and its score."), _orders(material, changed[:_SHOWN])]
     if changed[_SHOWN:]:
         summary = element("summary", f"The other {len(changed) - _SHOWN}")
@@ -77,7 +77,7 @@ def _orders(material: Material, changed: Sequence[PolicyRanking]) -> Html:
     body = []
     for each in changed:
         for policy, order in each.orders.items():
-            small = element("small", f"unknown words: {_POLICIES[policy]}")
+            small = element("small", f"{each.metric} · unknown: {_POLICIES[policy]}")
             cells: list[Html] = [element("th", element("bdi", each.dataset), " ", small, scope="row")]
             for name in names:
                 value = each.values[policy].get(name, math.nan)

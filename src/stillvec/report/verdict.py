@@ -24,7 +24,10 @@ def verdict(material: Material) -> Html:
     if len(standings) == 1:
         return _paragraph(word(best.name), f" has a mean score of {number(best.value)} {over}.")
     opening = (element("strong", word(best.name)), f" is best {over}, with a mean of {number(best.value)}")
-    return _paragraph(*opening, *_reality(material, best.name))
+    close = len({row.task for row in counted}) > 1 and standings[1].high >= best.low
+    lead = f"; its {number(best.value - standings[1].value)} points over "
+    inside = (lead, word(standings[1].name), " are inside the intervals") if close else ()
+    return _paragraph(*opening, *inside, *_reality(material, best.name))
 
 
 def _reality(material: Material, best: str) -> list[object]:
@@ -49,7 +52,7 @@ def _on_similarity(against: Sequence[Comparison]) -> list[object]:
     alike = [each.b for each in against if not each.real]
     if len(ahead) == len(against):
         told = "over the other" if len(against) == 1 else "over each of the others"
-        return [f"; its lead {told} on word similarity is real"]
+        return [f"; on word similarity alone its lead {told} is real"]
     clauses: list[Html] = []
     if ahead:
         clauses.append(joined((f"it is really ahead of {len(ahead)} of the {len(against)} others",)))
@@ -57,7 +60,7 @@ def _on_similarity(against: Sequence[Comparison]) -> list[object]:
         clauses.append(joined(("its distance to ", joined(map(word, alike), ", "), " may be chance")))
     if behind:
         clauses.append(joined(("it is really behind ", joined(map(word, behind), ", "))))
-    return ["; on word similarity ", joined(clauses, ", ")]
+    return ["; on word similarity alone ", joined(clauses, ", ")]
 
 
 def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:

@@ -1,0 +1,194 @@
+"""stillvec train, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_baselines_contract import as_conllu
+from tiny_corpus import refused, sentences
+
+import stillvec
+from stillvec.cli import main
+from stillvec.corpus import Corpus
+from stillvec.errors import CallError
+from stillvec.formats import load, read_manifest
+
+SMALL = ("--dim", "6", "--min-count", "1", "--threads", "1")
+QUICK = "glove:epochs=2"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("\n".join(sentences(96)), "utf-8")
+    (tmp_path / "parsed.conllu").write_text(as_conllu(sentences(96)), "utf-8")
+    return "text.txt"
+
+
+def test_several_methods_get_a_folder_each_with_how_they_were_made(
+    corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("gensim")
+    assert main(["train", corpus, "--method", f"skipgram:epochs=2,{QUICK},cbow:epochs=1", "--out", "out", *SMALL]) == 0
+    told = capsys.readouterr()
+    assert "training glove" in told.err
+    for name in ("skipgram", "glove", "cbow"):
+        manifest = read_manifest(Path("out") / name)
+        assert load(Path("out") / name).matrix.shape == (len(load("out/glove").words), 6)
+        assert manifest["method"] == name
+        assert manifest["settings"]["dim"] == 6
+        assert manifest["corpus"]["words"] == manifest["trained"]["words"]
+        assert manifest["training"]["threads"] == 1
+        assert f"{Path('out') / name}: " in told.out
+    assert read_manifest("out/skipgram")["notes"]["made_by"].startswith("gensim ")
+    assert read_manifest("out/skipgram")["settings"]["epochs"] == 2
+
+
+def test_the_words_are_those_that_distill_takes(corpus: str, model: str) -> None:
+    words = ["--min-count", "10", "--max-words", "30", "--quiet"]
+    assert main(["distill", corpus, "--teacher", model, "--method", "aggregate", "--out", "a", *words]) == 0
+    assert main(["train", corpus, "--method", QUICK, "--dim", "6", "--out", "b", *words]) == 0
+    assert load("a").words == load("b").words
+    assert np.array_equal(load("a").vocabulary.counts, load("b").vocabulary.counts)
+    assert read_manifest("a")["corpus"] == read_manifest("b")["corpus"]
+
+
+def test_python_gives_what_the_command_line_gives(corpus: str) -> None:
+    assert main(["train", corpus, "--method", QUICK, "--out", "out", *SMALL, "--seed", "3", "--quiet"]) == 0
+    steps: list[str] = []
+    given: dict[str, Any] = {"method": QUICK, "dim": 6, "min_count": 1, "threads": 1, "seed": 3}
+    made = stillvec.train(corpus, **given, progress=lambda step: steps.append(step.stage))
+    assert np.array_equal(load("out").matrix, made.matrix)
+    assert steps[0] == "counting words"
+    assert steps[-1] == "training glove"
+    texts = stillvec.train(Corpus.from_texts(["\n".join(sentences(96))]), **given)
+    assert np.array_equal(texts.matrix, made.matrix)
+    several = stillvec.train(corpus, **{**given, "method": f"{QUICK},sent2vec:epochs=1"})
+    assert [*several] == ["glove", "sent2vec"]
+
+
+def test_a_kept_word_that_the_corpus_lacks_is_told_and_left_out(
+    corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("keep.txt").write_text("zebra\nold bread\n", "utf-8")
+    assert main(["train", corpus, "--method", QUICK, "--keep", "keep.txt", "--out", "out", *SMALL, "--quiet"]) == 0
+    told = capsys.readouterr().err
+    assert "One word has no vector of glove" in told
+    assert "'zebra'" in told
+    assert "old bread" in load("out")
+    assert "zebra" not in load("out")
+
+
+def test_deps_reads_conllu(corpus: str) -> None:
+    assert main(["train", "parsed.conllu", "--method", "deps:least=1", "--out", "out", *SMALL, "--quiet"]) == 0
+    assert load("out").matrix.shape[1] == 6
+    assert read_manifest("out")["notes"]["pairs"] > 100
+
+
+class Token(SimpleNamespace):
+    """As much of spaCy's as is looked at."""
+
+
+class FakePipeline:
+    """Parses as `as_conllu` does: each word depends on the one before it."""
+
+    pipe_names = ("parser",)
+
+    def pipe(self, texts: Any) -> Iterator[Any]:
+        for text in texts:
+            tokens: list[Token] = []
+            for number, word in enumerate(text.rstrip(".").split()):
+                head = tokens[-1] if tokens else None
+                tokens.append(Token(i=number, text=word, is_space=False, dep_="dep" if head else "root"))
+                tokens[-1].head = head or tokens[-1]
+            yield SimpleNamespace(sents=[tokens])
+
+
+def test_a_spacy_pipeline_makes_the_parses(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = SimpleNamespace(load=lambda name: FakePipeline(), __spec__=SimpleNamespace(name="spacy"))
+    monkeypatch.setitem(sys.modules, "spacy", fake)
+    method = ["--method", "deps:least=1"]
+    assert main(["train", corpus, *method, "--parse", "tiny", "--out", "a", *SMALL, "--quiet"]) == 0
+    assert main(["train", "parsed.conllu", *method, "--out", "b", *SMALL, "--quiet"]) == 0
+    assert np.array_equal(load("a").matrix, load("b").matrix)
+
+
+REFUSED = {
+    "unknown method": (["text.txt", "--method", "skipgam"], "did you mean 'skipgram'"),
+    "unknown setting": (["text.txt", "--method", "glove:epoch=1"], "did you mean 'epochs'"),
+    "unknown preset": (["text.txt", "--method", "glove:settings=nobody-1999"], "pennington-2014"),
+    "a setting that is no number": (["text.txt", "--method", "glove:epochs=many"], "'many'"),
+    "no corpus there": (["nowhere.txt"], "nowhere.txt"),
+    "an empty corpus": (["empty.txt"], "empty.txt"),
+    "only signs": (["signs.txt"], "no words"),
+    "too few words": (["text.txt", "--min-count", "9999"], "lower --min-count"),
+    "one word a sentence": (["short.txt", "--min-count", "1", "--method", "glove"], "two known words"),
+    "no parses": (["text.txt", "--method", "deps"], "CoNLL-U"),
+    "nothing to parse": (["text.txt", "--method", "glove", "--parse", "x"], "looks at parses"),
+    "a broken parse": (["broken.conllu", "--method", "deps", "--min-count", "1"], "broken.conllu:2"),
+    "no context often enough": (["parsed.conllu", "--method", "deps:least=9999"], "least="),
+    "no threads": (["text.txt", "--threads", "0"], "threads"),
+    "out is a file": (["text.txt", "--out", "empty.txt"], "empty.txt"),
+}
+
+
+@pytest.mark.parametrize("case", [*REFUSED])
+def test_what_cannot_be_trained_is_told_in_a_sentence(
+    case: str, corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty.txt").write_text("", "utf-8")
+    Path("signs.txt").write_text("... !!! ---\n", "utf-8")
+    Path("short.txt").write_text("Yes!\nNo!\nYes!\n", "utf-8")
+    Path("broken.conllu").write_text(as_conllu(["A dog barks."]).replace("\t1\tdep", "\t7\tdep", 1), "utf-8")
+    words, named = REFUSED[case]
+    before = {path.name for path in Path().iterdir()}
+    told = refused(capsys, main(["train", "--out", "out", "--quiet", *words]))
+    assert named in told
+    assert {path.name for path in Path().iterdir()} - {"cache"} == before - {"cache"}
+
+
+def test_without_a_corpus_there_is_nothing_to_train() -> None:
+    with pytest.raises(CallError, match="takes a corpus"):
+        stillvec.train(method="glove")
+
+
+def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
+    corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("gensim")
+    method = f"skipgram:epochs=1,{QUICK}"
+    assert main(["train", corpus, "--method", method, "--out", "out", *SMALL, "--resume", "--quiet"]) == 0
+    told = capsys.readouterr().err
+    assert told == "Note: skipgram is trained by gensim, which keeps no checkpoint, so it begins anew.\n"
+
+
+def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.learners.checkpoints._EVERY", 0.0)
+    call = ["train", corpus, "--method", "sent2vec:epochs=4", *SMALL, "--quiet", "--store", "kept"]
+    assert main([*call, "--out", "whole"]) == 0
+    from stillvec.baselines.sent2vec import Model
+
+    learn, calls = Model.learn, []
+
+    def stopping(self: Any, job: Any) -> Any:
+        calls.append(job.seed[1])
+        if job.seed[1] == 2:
+            raise KeyboardInterrupt
+        return learn(self, job)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Model, "learn", stopping)
+        assert main([*call, "--out", "half"]) == 1
+    assert not Path("half").exists()
+    assert [*Path("kept").glob("training-*")]
+    assert main([*call, "--out", "half", "--resume"]) == 0
+    assert np.array_equal(load("whole").matrix, load("half").matrix)
+    assert [*Path("kept").glob("training-*")] == []
+    assert json.loads(Path("half/manifest.json").read_text("utf-8"))["seed"] == 0

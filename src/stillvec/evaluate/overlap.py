@@ -69,4 +69,4 @@ def _nearest(table: NDArray[np.float32], start: int, count: int, k: int) -> NDAr
     """The rows of the `k` nearest words of each of `count` words (count, k), not the word itself."""
     cosines = table[start : start + count] @ table.T
     cosines[np.arange(count), start + np.arange(count)] = -np.inf
-    return np.asarray(np.argpartition(-cosines, k - 1, axis=1)[:, :k])
+    return np.asarray(np.argpartition(cosines, -k, axis=1)[:, -k:])

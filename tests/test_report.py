@@ -16,7 +16,7 @@ from scipy import stats
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import CallError
 from stillvec.evaluate import Comparison, Report, Score, evaluate
-from stillvec.evaluate.report import Overlap
+from stillvec.evaluate.report import Overlap, PolicyRanking
 from stillvec.report import ENDINGS, write_report
 from stillvec.report.coverage import policies
 from stillvec.report.disagreement import disagreements
@@ -211,8 +211,8 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     assert "it is really ahead of 1 of the 2 others, it is really behind b, by" in both
     assert "was not tested" in told()
     assert "inside the intervals" not in told()
-    scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.45)) for task in ("x", "y"))
-    assert "with a mean of 50.0; its 5.0 points over b are inside the intervals; whether" in told()
+    scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.4)) for task in ("x", "y"))
+    assert "with a mean of 50.0; its 10.0 points over b are inside the intervals; whether" in told()
     scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.2)) for task in ("x", "y"))
     assert "inside the intervals" not in told()
     assert "none can be called" in re.sub("<[^>]*>", "", verdict(Material(Report((score("a", math.nan),)), {})))
@@ -422,3 +422,16 @@ def test_thirds_are_by_the_counts_of_the_largest_corpus_and_their_means_have_int
     large = WordVectors(Vocabulary(b.words, [10**6 + i for i in range(len(b))]), b.matrix)
     turned = by_frequency(Material(material.report, {"a": material.sets["a"], "b": large}, {}, material.pairs))
     assert turned[0].median >= 10**6
+
+
+def test_places_that_hang_on_unknown_words_are_marked(tmp_path: Path) -> None:
+    values = {"skip": {"a": 0.5, "b": 0.4}, "mean": {"a": 0.3, "b": 0.4}, "zero": {"a": 0.5, "b": math.nan}}
+    kept = {"skip": {"a": 0.5, "b": 0.4}, "mean": {"a": 0.5, "b": 0.4}, "zero": {"a": 0.5, "b": 0.4}}
+    rankings = (PolicyRanking("similarity", "d", "m", values), PolicyRanking("similarity", "e", "m", kept))  # type: ignore[arg-type]
+    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings), "coverage")
+    assert "In 1 of 2 rankings" in told
+    part = told[told.index("When unknown words count") :]
+    cells = [re.sub("</?small>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", part)]
+    assert cells == ["1. 50.0", "2. 40.0", "<b>2.</b> 30.0", "<b>1.</b> 40.0", "1. 50.0", " –"]
+    same = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings[1:]), "coverage")
+    assert "changes none of 1 ranking" in same

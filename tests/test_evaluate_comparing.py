@@ -11,13 +11,14 @@ import pytest
 from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, LexiconError
+from stillvec.errors import CallError, LexiconError, StillvecWarning
 from stillvec.evaluate import Comparison, PolicyRanking, Report, Score, evaluate, paired_difference
 from stillvec.evaluate.comparing import compared, drawn, holm
 from stillvec.evaluate.intervals import Estimate, Resampling
 from stillvec.evaluate.similarity import Similarity
 from stillvec.evaluate.tasks import Answers, Items
 from stillvec.lexicons import Edge, as_pair, pairs_held
+from stillvec.refine.retrofit import Retrofit
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,16 @@ def test_a_pair_is_the_same_in_any_order_and_case() -> None:
     edges = [Edge("Cat", "dog"), Edge("ice", "snow", 1.0, "antonym")]
     asked = [as_pair("dog", "cat"), as_pair("ice", "Snow"), as_pair("ice", "fire")]
     assert pairs_held(edges, asked) == {("cat", "dog"), ("ice", "snow")}
+
+
+def test_evaluated_pairs_are_taken_out_of_a_lexicon_in_any_case(tmp_path: Path) -> None:
+    own = WordVectors(Vocabulary(["Paris", "paris", "london"], lowercase=False), np.eye(3))
+    (tmp_path / "lexicon.txt").write_text("Paris london\n")
+    (tmp_path / "judged.tsv").write_text("LONDON\tparis\t9\n")
+    step = Retrofit((str(tmp_path / "lexicon.txt"),), without=(str(tmp_path / "judged.tsv"),))
+    with pytest.warns(StillvecWarning, match="No edge"):
+        assert (step(own).matrix == own.matrix).all()
+    assert (Retrofit((str(tmp_path / "lexicon.txt"),))(own).matrix != own.matrix).any()
 
 
 def test_scores_without_the_pairs_of_a_lexicon_are_those_of_a_file_without_them(tmp_path: Path) -> None:

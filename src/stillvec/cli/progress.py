@@ -89,7 +89,7 @@ def _lines(steps: Iterable[Step]) -> None:
 
 def _line(step: Step) -> str:
     if not step.unit or not step.done:
-        return step.stage
+        return f"{step.stage}: {step.remark}" if step.remark else step.stage
     share = f" of {step.total:,}" if step.total else ""
     left = ""
     if step.total and step.done * 20 >= step.total:  # a guess from less is none

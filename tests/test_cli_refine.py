@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
+from stillvec.combine import COMBINERS
 from stillvec.errors import CallError
 from stillvec.files import file_digest
 from stillvec.formats import load, read_manifest, save, write_folder
-from stillvec.refine import read_step
+from stillvec.refine import STEPS, read_step
 from stillvec.refine.all_but_the_top import AllButTheTop
 from stillvec.refine.center import Center
 from stillvec.refine.retrofit import Retrofit
@@ -125,3 +127,20 @@ def test_a_lexicon_that_teaches_nothing_is_noted(
     assert main([*call, "--out", str(tmp_path / "r")]) == 0
     assert "No edge of" in "".join(capsys.readouterr())
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["refined"]
+
+
+@pytest.mark.parametrize(("verb", "flag", "known"), [("refine", "--steps", STEPS), ("combine", "--methods", COMBINERS)])
+def test_what_there_is_is_told_with_its_settings(
+    verb: str, flag: str, known: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([verb, flag])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[::2]] == [*known]
+    assert all(line.startswith("    ") and len(line) > 20 for line in lines[1::2])
+    told = dict(line.partition(":")[::2] for line in lines[::2])
+    if verb == "refine":
+        assert (told["quantize"], told["center"]) == ("to=int8,[parts=],codes=256,seed=0", "")
+        assert told["dimensions"] == "dim=,[pairs=]"
+    else:
+        assert told["svd"] == "[dim=],power=1,[weights=],words=union"

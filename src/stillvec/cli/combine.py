@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.cli.evaluate import unique_names
+from stillvec.cli.listing import List
 from stillvec.cli.show import note
 from stillvec.combine import COMBINERS, Combiner
 from stillvec.files import check_replaceable
@@ -28,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of {', '.join(COMBINERS)}; settings stand after a colon, as in svd:dim=100,words=intersection",
     )
+    parser.add_argument("--methods", action=List, const=COMBINERS, help="tell all methods with their settings, and end")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
 
 

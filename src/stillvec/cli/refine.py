@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.cli import show
+from stillvec.cli.listing import List
 from stillvec.cli.progress import warnings_told
 from stillvec.errors import CallError
 from stillvec.files import check_replaceable
@@ -23,6 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:key=value,...]",
         help=f"in the order given; known are {', '.join(STEPS)}; a key may stand there twice (lexicon=A,lexicon=B)",
     )
+    parser.add_argument("--steps", action=List, const=STEPS, help="tell all steps with their settings, and end")
     parser.add_argument("--like", metavar="DIR", help="first the steps by which these vectors were refined")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
 

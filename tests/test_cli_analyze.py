@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stillvec.analyze import geometry, study
+from stillvec.analyze import geometry, probe, read_labelled, study
 from stillvec.cli import main
 from stillvec.combine.change import Change
 from stillvec.formats import load, save
@@ -101,6 +101,27 @@ def test_the_figure_is_drawn_with_the_same_bytes_twice(
         assert ("middle third alone" in text) == (not flags)
 
 
+def test_components_are_probed_with_labelled_texts(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    lines = [f"{number % 3} w{number} w{(7 * number) % 120}\n" for number in range(90)]
+    for name in ("first", "second", "third"):
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+    flags = [flag for name in ("first", "second", "third") for flag in ("--probe", str(tmp_path / f"{name}.txt"))]
+    call = ["analyze", str(folder), "--no-components", *flags]
+    assert main([*call, "--out", str(tmp_path / "a.svg")]) == 0
+    out = capsys.readouterr().out
+    assert "one component alone, accuracy x 100" in out
+    assert {"first", "second", "third"} <= {line.split()[0] for line in out.splitlines()}
+    assert (tmp_path / "a.svg").read_text("utf-8").count("of one component alone") == 3
+    assert main([*call, "--json", "-"]) == 0
+    said = json.loads(capsys.readouterr().out)["probed"]
+    assert [each["name"] for each in said] == ["first", "second", "third"]
+    wanted = probe(load(folder), *read_labelled(tmp_path / "first.txt"), "first")
+    assert tuple(said[0]["each"]) == wanted.each
+
+
 def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, a, b = (str(_save(tmp_path / name, seed)) for name, seed in (("old", 1), ("a", 2), ("b", 3)))
     call = ["analyze", str(folder), "--no-components", "--against", old, "-k", "2"]
@@ -127,6 +148,7 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
         (["--data", "/nowhere/at/all"], "does not exist"),
         (["--tasks", "similarty"], "did you mean 'similarity'"),
         (["--points", "0"], "at 0 points"),
+        (["--probe", "/nowhere/at/all"], "There is no file /nowhere/at/all"),
         (["--no-components", "--neighbours", "0"], "0 and 10000 came"),
     ],
 )

@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stillvec.analyze import Geometry, Study, geometry, mean_value, saturation, study
+from stillvec.analyze import (
+    Geometry,
+    Probed,
+    Study,
+    geometry,
+    mean_value,
+    probe,
+    read_labelled,
+    saturation,
+    study,
+)
 from stillvec.cli import show
 from stillvec.cli.portrait import check_drawable, draw_portrait
 from stillvec.combine.change import Change, Moves
@@ -44,6 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--points", type=int, default=15, metavar="N", help="of the curve of the first k (default: 15)")
     parser.add_argument("--without", metavar="D,...", default="0,1,2,3,5,10", help="how many of the first to take out")
+    probing = "labelled texts (a label, a space, a text a line): what does each component know of them? may be repeated"
+    parser.add_argument("--probe", action="append", default=[], metavar="FILE", help=probing)
     parser.add_argument("--no-components", action="store_true", help="only the geometry, which needs no test data")
     parser.add_argument("--neighbours", type=int, default=10, metavar="K", help="of hubness (default: 10)")
     parser.add_argument("--against", metavar="OLD", help="older vectors of the same language: which words moved since?")
@@ -61,22 +73,29 @@ def run(options: argparse.Namespace) -> int:
     if options.control and options.against is None:
         raise CallError("--control says what chance is for --against OLD, which was not given.")
     taken_out = _numbers(options.without)
+    labelled = {Path(file).stem: read_labelled(file) for file in options.probe}
     vectors = load(options.vectors)
     found = geometry(vectors, neighbours=options.neighbours, seed=options.seed)
     studied, lacking = (None, "") if options.no_components else _studied(vectors, options, taken_out)
+    probed = [probe(vectors, *given, name) for name, given in labelled.items()]
     moves = None if options.against is None else _moves(vectors, options)
-    text = json.dumps(_plain(options.vectors, found, studied, moves), ensure_ascii=False, indent=1)
+    said = _plain(options.vectors, found, studied, moves) | (
+        {"probed": [*map(dataclasses.asdict, probed)]} if probed else {}
+    )
+    text = json.dumps(said, ensure_ascii=False, indent=1)
     if options.json == "-":
         print(text)
     else:
         _tables(found, studied, lacking)
+        if probed:
+            _probed(probed)
         if moves is not None:
             _moved(moves, options.k, chance=bool(options.control))
         if options.json:
             with atomic_file(options.json) as part:
                 part.write_text(text + "\n", "utf-8")
     if options.out is not None:
-        draw_portrait(found, studied, options.out, Path(options.vectors).name)
+        draw_portrait(found, studied, options.out, Path(options.vectors).name, probed)
         if options.json != "-":
             show.note(f"{options.out}: drawn")
     return 0
@@ -130,6 +149,23 @@ def _tables(found: Geometry, studied: Study | None, lacking: str) -> None:
     )
     out = [(count, _hundredths(mean_value(scores))) for count, scores in studied.without.items()]
     show.table("centred, the first components taken out", ("taken out", "mean score x 100"), out)
+
+
+def _probed(probed: Sequence[Probed]) -> None:
+    rows = []
+    for each in probed:
+        parts = [each.each[round(len(each.each) * at / 3) : round(len(each.each) * (at + 1) / 3)] for at in range(3)]
+        best = max(range(len(each.each)), key=lambda place, scores=each.each: scores[place])  # type: ignore[misc]
+        means = [_hundredths(sum(part) / max(len(part), 1)) for part in parts]
+        alone = f"{_hundredths(each.each[best])} (component {best + 1})"
+        rows.append(
+            (each.name, _hundredths(each.majority), *means, alone, _hundredths(each.whole), f"{each.trend:+.2f}")
+        )
+    show.table(
+        "one component alone, accuracy x 100 on texts held out",
+        ("texts", "majority", "mean of top", "of middle", "of bottom third", "best", "all together", "trend"),
+        rows,
+    )
 
 
 def _moved(moves: Moves, most: int, *, chance: bool) -> None:

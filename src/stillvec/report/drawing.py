@@ -70,15 +70,16 @@ def whisker(scale: Scale, value: float, low: float, high: float, classes: str) -
             ends = {"x1": percent(scale(low)), "x2": percent(scale(high))}
             parts.append(element("line", **ends, y1="50%", y2="50%", class_=f"whisker {classes}"))
         title = element("title", f"{number(value)}, 95% {number(low)} to {number(high)}")
-        parts.append(element("circle", title, cx=percent(scale(value)), cy="50%", r=5, class_=f"dot {classes}"))
+        parts.append(element("circle", title, cx=percent(scale(value)), cy="50%", r=4, class_=f"dot {classes}"))
     return svg(*parts, label=None, height=28, classes="strip")
 
 
-def axis(scale: Scale) -> Html:
-    """The numbers under a column of whiskers."""
+def axis(scale: Scale, most: int = 6) -> Html:
+    """The numbers over a column of whiskers; where there is little room, only some."""
+    ticks = scale.ticks()
     labels = [
         element("text", number(tick, 0), x=percent(scale(tick)), y=14, class_="tick", text_anchor="middle")
-        for tick in scale.ticks()
+        for tick in ticks[:: math.ceil(len(ticks) / most)]
     ]
     return svg(*labels, label=None, height=20, classes="strip")
 

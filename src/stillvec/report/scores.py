@@ -38,7 +38,13 @@ def _panel(material: Material, task: str) -> Html:
 
 def _chart(material: Material, standings: Sequence[Standing], caption: str, classes: str) -> Html:
     scale = Scale.around(value for each in standings for value in each[1:])
-    chart = element("th", axis(scale), element("span", "chart", class_="hidden"), scope="col", class_="chart")
+    chart = element(
+        "th",
+        axis(scale, 3 if "small" in classes else 6),
+        element("span", "chart", class_="hidden"),
+        scope="col",
+        class_="chart",
+    )
     body = [
         (
             element("th", name_of(each.name), scope="row", class_=f"set {material.colour(each.name)}"),

@@ -435,3 +435,20 @@ def test_places_that_hang_on_unknown_words_are_marked(tmp_path: Path) -> None:
     assert cells == ["1. 50.0", "2. 40.0", "<b>2.</b> 30.0", "<b>1.</b> 40.0", "1. 50.0", " –"]
     same = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings[1:]), "coverage")
     assert "changes none of 1 ranking" in same
+
+
+def test_a_teacher_judged_on_sentences_only_stands_on_the_page_without_a_rank(tmp_path: Path) -> None:
+    given = sets(["a", "b"])
+    report = evaluate(given, data(tmp_path), resamples=20)
+    sentences = [score(name, value, "sts", "sentences") for name, value in (("a", 0.5), ("b", 0.6), ("teacher", 0.8))]
+    common = [replace(each, words="common") for each in sentences]
+    manifests = {"a": {"method": ["odd"], "teacher": "plain text", "corpus": None, "seconds": True}}
+    whole = replace(report, scores=(*report.scores, *sentences, *common))
+    told = section(tmp_path, whole, "ranking", given)
+    overall, _, by_task = told.partition("<h3>")
+    assert ">a<" in overall
+    assert "teacher" not in overall
+    assert by_task.index("sentences <small>") < by_task.index("teacher")
+    assert "teacher" in section(tmp_path, whole, "every-score", given)
+    write_report(whole, given, tmp_path / "r.html", data=tmp_path, manifests=manifests)
+    assert "plain text" in (tmp_path / "r.html").read_text("utf-8")

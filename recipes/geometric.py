@@ -70,7 +70,7 @@ def _draw(
         axes.plot(ridges, 100 * np.array(values), color=colour, marker="o", markersize=4, label=f"geometric, {output}")
     for name, value in lines.items():
         axes.axhline(100 * value, color="#888888", linewidth=0.8, linestyle=":")
-        axes.annotate(name, (ridges[-1], 100 * value), (6, -3), textcoords="offset points", fontsize=9)
+        axes.annotate(name, (ridges[-1], 100 * value), (6, 2), textcoords="offset points", fontsize=9)
     axes.axvline(chosen, color="#888888", linewidth=0.8)
     axes.annotate("auto", (chosen, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points")
     axes.set_xscale("log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_report import data, sets
+from report_sets import data, sets
 
 from stillvec import save
 from stillvec.cli import main

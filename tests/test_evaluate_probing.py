@@ -163,17 +163,17 @@ def test_every_probe_has_its_length_and_its_random_control_beside_it(words: Word
     items = task.read(path)
     answers = task.answer(Lookup(words), items)
     scores = task.score(items, answers, np.arange(120), Resampling(100))
-    for group in ("", "-raw", "-morphosyntax", "-syntax"):
+    for group in ("all", "raw", "morphosyntax", "syntax"):
         for pooling in ("mean", "sum"):
-            assert scores[f"length{group}"].low <= scores[f"length{group}"].value
-            assert scores[f"{pooling}{group}"].value >= scores[f"{pooling}{group}-random"].value - 0.05
-    assert scores["length-sent_length"].value == pytest.approx(1)
-    assert scores["sum-sent_length"].value > 0.9 > scores["mean-sent_length"].value
-    assert scores["mean-upos_dist_VERB"].value > 0.95
-    assert scores["mean-upos_dist_VERB"].value > scores["mean-upos_dist_VERB-random"].value + 0.05
+            assert scores[f"{group}-length"].low <= scores[f"{group}-length"].value
+            assert scores[f"{group}-{pooling}"].value >= scores[f"{group}-{pooling}-random"].value - 0.05
+    assert scores["sent_length-length"].value == pytest.approx(1)
+    assert scores["sent_length-sum"].value > 0.9 > scores["sent_length-mean"].value
+    assert scores["upos_dist_VERB-mean"].value > 0.95
+    assert scores["upos_dist_VERB-mean"].value > scores["upos_dist_VERB-mean-random"].value + 0.05
     at = items.names.index("morphosyntax:upos_dist_VERB")
     theirs = spearmanr(answers.values["mean"][:, at], items.numbers[:120, at]).statistic
-    assert scores["mean-upos_dist_VERB"].value == pytest.approx(theirs, abs=1e-6)
+    assert scores["upos_dist_VERB-mean"].value == pytest.approx(theirs, abs=1e-6)
     again = task.answer(Lookup(words), items)
     assert all(again.values[name].tobytes() == each.tobytes() for name, each in answers.values.items())
 
@@ -224,8 +224,8 @@ def test_the_label_probe_has_its_ceiling_and_its_control_beside_it(words: WordVe
     items = task.read(path)
     answers = task.answer(Lookup(words), items)
     scores = task.score(items, answers, np.arange(60), Resampling(50))
-    assert [*scores] == [f"accuracy-{kind}{name}" for kind in KINDS for name in ("", "-random", "-majority")]
-    assert scores["accuracy-upos"].value == scores["accuracy-upos-majority"].value == 1
+    assert [*scores] == [f"{kind}-{name}" for kind in KINDS for name in ("probe", "random", "majority")]
+    assert scores["upos-probe"].value == scores["upos-majority"].value == 1
     relations = [token for sentence in conllu(path) for token in sentence]
     most: dict[str, dict[str, int]] = {}
     for part in ("train", "dev"):
@@ -234,7 +234,7 @@ def test_the_label_probe_has_its_ceiling_and_its_control_beside_it(words: WordVe
                 held = most.setdefault(token.form, {})
                 held[token.relation] = held.get(token.relation, 0) + 1
     right = [max(sorted(most[t.form]), key=most[t.form].__getitem__) == t.relation for t in relations]
-    assert scores["accuracy-relation-majority"].value == pytest.approx(np.mean(right))
+    assert scores["relation-majority"].value == pytest.approx(np.mean(right))
 
 
 def test_unknown_words_are_left_out_of_all_figures_or_of_none(words: WordVectors, tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_clusters_of_vectors_tell_parts_of_speech_and_no_more_than_words_do(word
     items = task.read(path)
     assert len(items) == 190
     scores = task.score(items, task.answer(Lookup(words), items), np.arange(190), Resampling(20))
-    assert scores["information-upos"].value == pytest.approx(1, abs=1e-3)
-    assert scores["information-upos-words"].value == pytest.approx(1, abs=1e-2)
-    assert scores["information-upos-random"].value < 0.8
-    assert scores["information-relation"].low < scores["information-relation"].value < 1
+    assert scores["upos-vectors"].value == pytest.approx(1, abs=1e-3)
+    assert scores["upos-words"].value == pytest.approx(1, abs=1e-2)
+    assert scores["upos-random"].value < 0.8
+    assert scores["relation-vectors"].low < scores["relation-vectors"].value < 1

@@ -2,7 +2,7 @@
 
 Every `tagging/*.conllu`, all its parts: the vectors of the known words, each as often as it stands there, are put into
 `k` clusters, and I(cluster; label) / H(label) is told for the part of speech and the relation. Nothing is trained on
-labels, so nothing can be learnt by heart. Beside each figure stand
+labels, so nothing can be learnt by heart. Beside each figure (`-vectors`) stand
 
     -random    the same with a random vector a word: what so many clusters of frequent words give anyway
     -words     the same with a cluster a word: what the word itself says, which no vector of it can pass
@@ -67,11 +67,11 @@ class MutualInformation:
         words = np.arange(len(often))
         kept = np.flatnonzero(often)
         values: dict[str, Rows] = {}
-        for name, table in {"": sequences.table, "-random": randomized(sequences).table}.items():
+        for name, table in {"vectors": sequences.table, "random": randomized(sequences).table}.items():
             place = np.zeros(len(often), np.int64)
             if len(kept):
                 place[kept] = clusters(unit(table[kept]), k, often[kept], tries=tries)
-            values[f"cluster{name}"] = place[sequences.ids]
+            values[f"cluster-{name}"] = place[sequences.ids]
         values["cluster-words"] = words[sequences.ids]
         values["kept"] = (often > 0)[sequences.ids].astype(np.int64)
         return Answers(sequences.known > 0, values)
@@ -85,9 +85,9 @@ class MutualInformation:
         measures = {}
         for at, kind in enumerate(KINDS[:2]):
             labels = kind_labels(items, at)
-            for name in ("", "-random", "-words"):
-                said = answers.values[f"cluster{name}"]
-                measures[f"information-{kind}{name}"] = partial(_shares, said, labels, kept, sentence, chosen)
+            for name in ("vectors", "random", "words"):
+                said = answers.values[f"cluster-{name}"]
+                measures[f"{kind}-{name}"] = partial(_shares, said, labels, kept, sentence, chosen)
         few = Resampling(min(_RESAMPLES, resampling.resamples), resampling.seed)
         return {name: _estimate(measure, len(chosen), few) for name, measure in measures.items()}
 

@@ -2,7 +2,7 @@
 
 Every `tagging/*.conllu`: `upos`, the word's part of speech; `relation`, what binds it to its head; `parent` and
 `grandparent`, what binds its head and the head of that. A perceptron of 500 hidden units learns each from the vector of
-the word; accuracy is over words. Beside each figure stand
+the word; `-probe` is its accuracy over words. Beside it stand
 
     -majority    the label that the word had most often in training, the global one for a word not met there: the
                  ceiling of whatever sees nothing but the word, but for words that only vectors relate to others
@@ -64,25 +64,23 @@ class Labels:
         assert isinstance(items, LearntItems)
         sequences = tokens_as_sequences(lookup, items.all_texts)
         counted = (sequences.ids != UNKNOWN) | (lookup.unknown != "skip")
-        tables = {"": sequences.scaled(), "-random": randomized(sequences).table}
+        tables = {"probe": sequences.scaled(), "random": randomized(sequences).table}
         n = len(items)
         values: dict[str, NDArray[np.float64]] = {
             "words": np.bincount(sequences.text[counted], minlength=len(sequences))[:n].astype(np.float64)
         }
         for at, kind in enumerate(KINDS):
             labels = kind_labels(items, at)
-            right = {name: np.zeros(n) for name in (*tables, "-majority")}
+            right = {name: np.zeros(n) for name in (*tables, "majority")}
             for split in items.rounds:
                 seen, judged, both = (_counts(sequences, labels, rows) for rows in (split.train, split.dev, split.both))
-                said = {
-                    "-majority": np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())[:, None]
-                }
+                said = {"majority": np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())[:, None]}
                 for number, (name, table) in enumerate(tables.items()):
                     said[name] = self._probe(table, seen, judged)
                     yield (at + (number + 1) / len(tables)) / len(KINDS)
                 for name, each in said.items():
                     right[name] += _right(sequences, labels, counted, split, each)[:n]
-            values |= {f"accuracy-{kind}{name}": each for name, each in right.items()}
+            values |= {f"{kind}-{name}": each for name, each in right.items()}
         return Answers(sequences.known[:n] > 0, values)
 
     def score(

@@ -6,7 +6,7 @@ vectors, its penalty chosen on development sentences; the score is Spearman's ρ
 numbers of a group. The paper has a support vector regression in its place; here many numbers share one decomposition.
 
 Most of such a score is which words there are and how many, so beside every figure stand `-random`, the same probe over
-a random vector a word of the same dimension, and `length`, a probe that sees nothing but the length. What vectors know
+a random vector a word of the same dimension, and `-length`, a probe that sees nothing but the length. What vectors know
 is what they have more. `each` tells every number by itself.
 
 An item is a sentence, covered if one of its words is known. Interval: percentile bootstrap over sentences, of the ranks
@@ -96,15 +96,13 @@ class Probing:
         group = np.array([name.partition(":")[0] for name in items.names])
         measures: dict[str, Callable[[Floats], Floats]] = {}
         inputs = {name: _ranked(values[chosen]) for name, values in answers.values.items()}
-        for place, wanted in {"": group != "", **{f"-{each}": group == each for each in GROUPS}}.items():
+        for place, wanted in {"all": group != "", **{each: group == each for each in GROUPS}}.items():
             for name, ranks in inputs.items():
-                metric, dash, control = name.partition("-")
-                measures[f"{metric}{place}{dash}{control}"] = partial(_mean_r, ranks[:, wanted], gold[:, wanted])
+                measures[f"{place}-{name}"] = partial(_mean_r, ranks[:, wanted], gold[:, wanted])
         for at, feature in enumerate(items.names if self.each else ()):
             for name, ranks in inputs.items():
-                metric, dash, control = name.partition("-")
-                told = f"{metric}-{feature.partition(':')[2]}{dash}{control}"
-                measures[told] = partial(_mean_r, ranks[:, at : at + 1], gold[:, at : at + 1])
+                alone = partial(_mean_r, ranks[:, at : at + 1], gold[:, at : at + 1])
+                measures[f"{feature.partition(':')[2]}-{name}"] = alone
         return estimates(measures, len(chosen), resampling)
 
 

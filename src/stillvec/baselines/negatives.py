@@ -47,9 +47,13 @@ class Table:
     def update(self, rows: Tensor, gradient: Tensor, rate: float) -> None:
         """One step on `rows`, which differ."""
         for some, slope in zip(torch.split(rows, _PIECE), torch.split(gradient, _PIECE), strict=True):
-            squares = self.squares.index_select(0, some).add_(slope.square().mean(1, keepdim=True))
+            squares = self.squares.index_select(0, some).add_(
+                torch.linalg.vecdot(slope, slope)[:, None] / slope.shape[1]
+            )
             self.squares.index_copy_(0, some, squares)
-            self.rows.index_add_(0, some, slope / squares.sqrt_(), alpha=-rate)
+            self.rows.index_copy_(
+                0, some, self.rows.index_select(0, some).addcdiv_(slope, squares.sqrt_(), value=-rate)
+            )
 
 
 _BEGIN = 1e-8
@@ -74,11 +78,10 @@ def told_apart(
     pull = -torch.sigmoid(-logits)  # (T,)
     push = torch.sigmoid(against).mul_(weight)  # (T, K)
     by_vectors = torch.addmm(right.mul_(pull[:, None]), push, wrong)
-    rows, gradient = summed(targets, torch.arange(len(targets)), vectors, pull)
-    every, place = torch.unique(torch.cat([rows, drawn]), return_inverse=True)
-    by_rows = torch.zeros(len(every), table.shape[1])
-    by_rows.index_add_(0, place[: len(rows)], gradient).index_add_(0, place[len(rows) :], push.T @ vectors)
-    return loss, by_vectors, every, by_rows
+    held = torch.cat([vectors, push.T @ vectors])  # what a target adds, then what a drawn word does
+    weights = torch.cat([pull, torch.ones(len(drawn))])
+    rows, by_rows = summed(torch.cat([targets, drawn]), torch.arange(len(held)), held, weights)
+    return loss, by_vectors, rows, by_rows
 
 
 def summed(rows: Tensor, sources: Tensor, vectors: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:

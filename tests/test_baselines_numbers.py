@@ -23,6 +23,9 @@ from stillvec.baselines.deps import Model as PairModel
 from stillvec.baselines.glove import Factors, Glove
 from stillvec.baselines.negatives import Noise, Table, kept_share, told_apart
 from stillvec.baselines.sent2vec import Model, Sent2vec
+from stillvec.baselines.syngcn import Model as GraphModel
+from stillvec.baselines.syngcn import SynGcn
+from stillvec.baselines.trees import read_trees
 from stillvec.corpus import Corpus
 from stillvec.corpus.parses import Parse
 from stillvec.vocabulary import Vocabulary
@@ -392,3 +395,45 @@ def test_the_gradient_of_deps_is_autograds(tmp_path: Path) -> None:
     assert float(loss) == pytest.approx(wanted.item(), rel=1e-5)
     assert rows.tolist() == [0, 1, 2, 3, 4]
     assert torch.allclose(gradient.double(), table.grad, atol=1e-5)
+
+
+def test_the_layer_of_syngcn_is_the_dense_formula(tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text(f"{CONLLU}\n\n{CONLLU.replace('farmer', 'baker')}\n", "utf-8")
+    words = ["the", "farmer", "sells", "bread", "markets", "baker"]  # "in" is not known
+    text = Text(Vocabulary(words, [2] * 6), Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
+    trees = drained(read_trees(text, 3))
+    assert trees.labels == 3
+    model = GraphModel(SynGcn(dim=4, negatives=3, subsample=0.0, labels=3), np.full(6, 2), 3)
+    choose = np.random.default_rng(0)
+    for table in model.tables.values():
+        table.rows = torch.from_numpy(choose.normal(size=tuple(table.rows.shape)).astype(np.float32))
+    graph = model.graph(trees, np.array([6, 0]), np.array([6, 6]), choose)
+    rows = {name: table.rows.double().requires_grad_() for name, table in model.tables.items()}
+    vectors = rows["words"][graph.words]  # (N, D)
+    hidden = torch.zeros_like(vectors)
+    for label in range(6):
+        arcs = torch.zeros(len(vectors), len(vectors), dtype=torch.float64)  # from column to row
+        for sentence in (0, 6):
+            for place in range(6):
+                head, relation = int(trees.heads[place]), int(trees.relations[place])
+                if head >= 0 and trees.words[place] >= 0 and trees.words[head] >= 0:
+                    if relation == label:
+                        arcs[sentence + head, sentence + place] = 1
+                    if relation + 3 == label:
+                        arcs[sentence + place, sentence + head] = 1
+        gate = torch.sigmoid(vectors @ rows["gates"][label, :4] + rows["gates"][label, 4])[:, None]
+        hidden = hidden + arcs @ (gate * (vectors @ rows["mixing"][label].view(4, 4).T + rows["offsets"][label]))
+    hidden = hidden.relu()
+    told = graph.targets
+    assert told.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 11]
+    wanted = slow_loss(hidden[told], rows["targets"], graph.words[told].tolist(), [4, 1], 3)
+    wanted.backward()
+    steps: dict[str, tuple[list[int], torch.Tensor]] = {}
+    for name, table in model.tables.items():
+        table.update = lambda touched, gradient, rate, name=name: steps.update({name: (touched.tolist(), gradient)})  # type: ignore[method-assign]
+    assert model.step(graph, torch.tensor([4, 1]), 0.1) == pytest.approx(wanted.item(), rel=1e-5)
+    for name, (touched, gradient) in steps.items():
+        assert torch.allclose(gradient.double(), rows[name].grad[touched], atol=1e-5), name
+        rest = [row for row in range(len(rows[name])) if row not in touched]
+        assert rows[name].grad[rest].abs().sum() == 0, name
+    assert steps.keys() == model.tables.keys()

@@ -13,6 +13,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "glove": "stillvec.baselines.glove:Glove",
         "sent2vec": "stillvec.baselines.sent2vec:Sent2vec",
         "deps": "stillvec.baselines.deps:Deps",
+        "syngcn": "stillvec.baselines.syngcn:SynGcn",
     },
 )
 

@@ -1,0 +1,200 @@
+"""SynGCN (Vashishth et al. 2019): a graph convolution over the dependency tree tells each word from its neighbours.
+
+    h_i = relu(sum over neighbours j of g_ij (W_l x_j + b_l)),   g_ij = sigmoid(a_l . x_j + c_l),   l the relation
+    sum over words i:   l(h_i . u_i) + sum over negatives w' of l(-h_i . u_w')
+
+A relation and its inverse have their own weights; a word is no neighbour of itself. x, the vectors of words, are the
+result. AdaGrad on some sentences at once that share their negatives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stillvec.baselines.negatives import Noise, Table, kept_share, random_rows, told_apart
+from stillvec.baselines.sent2vec import ranges
+from stillvec.baselines.text import Text
+from stillvec.baselines.threads import torch_threads
+from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.baselines.trees import Trees, read_trees
+from stillvec.errors import CorpusError
+
+
+@dataclass(frozen=True)
+class SynGcn:
+    resumes: ClassVar[bool] = True
+    parsed: ClassVar[bool] = True  # it needs parses
+    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+    settings: str = "stillvec"
+    dim: int = 300
+    epochs: int = 5
+    labels: int = 40  # relations with weights of their own; all rarer ones share the last
+    negatives: int = 10  # a word
+    shared: int = 64  # drawn for a batch
+    subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
+    power: float = 0.75  # of the counts, for negatives
+    batch: int = 64  # sentences
+    rate: float = 0.1  # falls to a hundredth; of the weights a tenth of it
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        above: dict[str, float] = {"dim": self.dim, "epochs": self.epochs, "labels": self.labels, "batch": self.batch}
+        above |= {"negatives": self.negatives, "shared": self.shared, "rate": self.rate}
+        check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
+
+    def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
+        total = self.epochs * text.words
+        reading = read_trees(text, self.labels)
+        while True:
+            try:
+                read = next(reading)
+            except StopIteration as end:
+                trees: Trees = end.value
+                break
+            yield TrainingStep(0, total, f"{read:,} parses read")
+        met = _joined(trees, len(text.vocabulary))
+        if not met.any():
+            raise CorpusError(
+                "No two known words depend on each other in the parses; give more, or a lower --min-count."
+            )
+        model = Model(self, text.vocabulary.counts, trees.labels)
+        loss = yield from self._train(model, trees, text.words, means)
+        vectors = model.tables["words"].rows.numpy()
+        if not np.isfinite(vectors).all():
+            raise diverged(self.rate)
+        return Learnt(text.learnt(vectors, met), {"loss": loss} if math.isfinite(loss) else {})
+
+    def _train(self, model: Model, trees: Trees, words: int, means: Means) -> Generator[TrainingStep, None, float]:
+        begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
+        starts, lengths = np.concatenate([[0], trees.ends[:-1]]), np.diff(trees.ends, prepend=0)
+        loss = math.nan
+        with torch_threads(means.threads):
+            for epoch in range(begun, self.epochs):
+                sums = targets = 0.0
+                choose = np.random.default_rng((self.seed, epoch))
+                order = choose.permutation(len(trees.ends))
+                for first in range(0, len(order), self.batch):
+                    some = order[first : first + self.batch]
+                    share = epoch + min(1.0, (first + len(some)) / len(order))
+                    graph = model.graph(trees, starts[some], lengths[some], choose)
+                    if len(graph.targets):
+                        drawn = model.noise.draw(self.shared, choose)
+                        sums += model.step(graph, drawn, self.rate * max(0.01, 1 - share / self.epochs))
+                        targets += len(graph.targets)
+                    if not math.isfinite(sums):
+                        raise diverged(self.rate)
+                    yield TrainingStep(int(words * share), self.epochs * words, f"loss {sums / max(targets, 1):.4f}")
+                loss = sums / max(targets, 1)
+                if means.checkpoint is not None:
+                    means.checkpoint.write(model, epoch + 1)
+        return loss
+
+
+def _joined(trees: Trees, size: int) -> NDArray[np.bool_]:
+    """The words with a known neighbour in some tree (V,)."""
+    met = np.zeros(size, bool)
+    starts = np.repeat(np.concatenate([[0], trees.ends[:-1]]), np.diff(trees.ends, prepend=0))
+    head = trees.words[np.maximum(starts + trees.heads, 0)]
+    both = (trees.heads >= 0) & (trees.words >= 0) & (head >= 0)
+    met[trees.words[both]] = met[head[both]] = True
+    return met
+
+
+class Graph(NamedTuple):
+    """Some sentences: their words, the arcs in both directions in the order of labels, and the words to tell."""
+
+    words: Tensor  # (N,)
+    sources: Tensor  # (E,) places
+    ends: Tensor  # (E,) places
+    cuts: list[int]  # (2 L + 1,) where each label's arcs begin
+    targets: Tensor  # (T,) places
+
+
+class Model:
+    """Tables of words, targets and, a row a label, weights."""
+
+    def __init__(self, settings: SynGcn, counts: NDArray[np.int64], labels: int) -> None:
+        dim, size = settings.dim, len(counts)
+        self.settings = settings
+        self.labels = labels
+        self.noise = Noise(counts, settings.power)
+        self.kept = kept_share(counts, settings.subsample)
+        mixing = np.random.default_rng((settings.seed, 1)).normal(size=(2 * labels, dim * dim)) / math.sqrt(dim)
+        self.tables = {
+            "words": Table(random_rows(size, dim, settings.seed) * math.sqrt(dim)),
+            "targets": Table(torch.zeros(size, dim)),
+            "mixing": Table(torch.from_numpy(mixing.astype(np.float32))),  # W
+            "offsets": Table(torch.zeros(2 * labels, dim)),  # b
+            "gates": Table(torch.zeros(2 * labels, dim + 1)),  # a and c
+        }
+
+    def tensors(self) -> dict[str, Tensor]:
+        parts = ("rows", "squares")
+        return {f"{name}.{part}": getattr(table, part) for name, table in self.tables.items() for part in parts}
+
+    def graph(
+        self, trees: Trees, starts: NDArray[np.int64], lengths: NDArray[np.int64], choose: np.random.Generator
+    ) -> Graph:
+        places = ranges(starts, lengths)
+        words, heads, relations = trees.words[places], trees.heads[places], trees.relations[places]
+        begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        head = np.where(heads >= 0, begin + heads, 0)
+        here = np.flatnonzero((heads >= 0) & (words >= 0) & (words[head] >= 0))
+        sources, ends = np.concatenate([here, head[here]]), np.concatenate([head[here], here])
+        label = np.concatenate([relations[here], relations[here] + self.labels])
+        order = np.argsort(label, kind="stable")
+        cuts = np.searchsorted(label[order], np.arange(2 * self.labels + 1)).tolist()
+        told = np.unique(ends)
+        told = told[choose.random(len(told)) < self.kept[words[told]]]
+        return Graph(
+            torch.from_numpy(np.maximum(words, 0)),
+            torch.from_numpy(sources[order]),
+            torch.from_numpy(ends[order]),
+            cuts,
+            torch.from_numpy(told),
+        )
+
+    def step(self, graph: Graph, drawn: Tensor, rate: float) -> float:
+        """One batch; gives its loss."""
+        own, place = torch.unique(graph.words, return_inverse=True)
+        used = torch.tensor([label for label, (a, b) in enumerate(pairwise(graph.cuts)) if b > a])
+        chosen = {"words": own, "mixing": used, "offsets": used, "gates": used}
+        leaves = {name: self.tables[name].rows[rows].requires_grad_() for name, rows in chosen.items()}
+        hidden = convolve(leaves, place, graph)[graph.targets]  # (T, D)
+        told = graph.words[graph.targets]
+        loss, by_hidden, rows, by_rows = told_apart(
+            hidden.detach(), self.tables["targets"].rows, told, drawn, self.settings.negatives
+        )
+        hidden.backward(by_hidden)  # type: ignore[no-untyped-call]
+        self.tables["targets"].update(rows, by_rows, rate)
+        for name, touched in chosen.items():
+            gradient = leaves[name].grad
+            if gradient is not None:
+                self.tables[name].update(touched, gradient, rate if name == "words" else rate / 10)
+        return float(loss)
+
+
+def convolve(leaves: Mapping[str, Tensor], place: Tensor, graph: Graph) -> Tensor:
+    """h of every word (N, D): `leaves` are vectors of the different words and weights of the labels that are there."""
+    vectors = leaves["words"][place]  # (N, D)
+    dim = vectors.shape[1]
+    pieces: list[Tensor] = []
+    for number, (first, last) in enumerate(_runs(graph.cuts)):
+        near = vectors[graph.sources[first:last]]  # (E_l, D)
+        gate = leaves["gates"][number]
+        open_ = torch.sigmoid(near @ gate[:dim] + gate[dim])[:, None]
+        pieces.append(open_ * (near @ leaves["mixing"][number].view(dim, dim).T + leaves["offsets"][number]))
+    return torch.relu(torch.zeros_like(vectors).index_add(0, graph.ends, torch.cat(pieces)))
+
+
+def _runs(cuts: list[int]) -> Iterator[tuple[int, int]]:
+    return ((first, last) for first, last in pairwise(cuts) if last > first)

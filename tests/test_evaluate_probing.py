@@ -41,6 +41,10 @@ SENTENCES = """\
 1 Cats cat NOUN NNS _ 3 obj
 2 we we PRON PRP _ 3 nsubj
 3 like like VERB VBP Tense=Pres 0 root
+
+1 He he PRON PRP _ 3 nsubj
+2 will will AUX MD _ 3 aux
+3 go go VERB VB _ 0 root
 """
 
 
@@ -101,10 +105,11 @@ BY_HAND = [
         },
     },
     {"raw": {}, "morphosyntax": {}, "syntax": {"obj_post": 0.0, "subj_pre": 1.0, "parse_depth": 1, "max_links_len": 2}},
+    {"syntax": {"avg_verb_edges": 1.0, "verbal_arity_1": 1.0}},
 ]
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_a_profile_is_what_is_counted_by_hand(number: int, sentences: list[Sentence]) -> None:
     found = profile(sentences[number])
     for group, numbers in BY_HAND[number].items():
@@ -185,7 +190,7 @@ def test_poolings_are_of_the_known_words(words: WordVectors) -> None:
     wanted |= {"first": rows[0], "last": rows[2]}
     for name, pool in POOLINGS.items():
         np.testing.assert_allclose(pool(sequences), [wanted[name], np.zeros(4)], atol=1e-6, err_msg=name)
-    assert POOLINGS["sum"](randomized(sequences))[1].tolist() == [0] * 4
+    assert POOLINGS["mean"](randomized(sequences))[1].tolist() == [0] * 4
 
 
 def test_a_probe_never_sees_the_numbers_of_the_test() -> None:
@@ -276,6 +281,8 @@ def test_a_row_that_weighs_two_counts_as_two() -> None:
     weights = generator.integers(1, 4, 90)
     ours = clusters(x, 3, weights)
     theirs = clusters(np.repeat(x, weights, axis=0), 3)
+    heavy = clusters(np.array([[0.0], [4.0], [10.0]]), 2, np.array([100, 10, 1]))  # alone 4 would go with 0
+    assert heavy[0] != heavy[1] == heavy[2]
     assert mutual_info_score(np.repeat(ours, weights), theirs) == pytest.approx(entropy(np.bincount(theirs)))
 
 

@@ -281,7 +281,7 @@ def test_a_row_that_weighs_two_counts_as_two() -> None:
     weights = generator.integers(1, 4, 90)
     ours = clusters(x, 3, weights)
     theirs = clusters(np.repeat(x, weights, axis=0), 3)
-    heavy = clusters(np.array([[0.0], [4.0], [10.0]]), 2, np.array([100, 10, 1]))  # alone 4 would go with 0
+    heavy = clusters(np.array([[100.0], [104.0], [110.0]]), 2, np.array([100, 10, 1]))  # alone 104 would go with 100
     assert heavy[0] != heavy[1] == heavy[2]
     assert mutual_info_score(np.repeat(ours, weights), theirs) == pytest.approx(entropy(np.bincount(theirs)))
 
@@ -296,3 +296,12 @@ def test_clusters_of_vectors_tell_parts_of_speech_and_no_more_than_words_do(word
     assert scores["upos-words"].value == pytest.approx(1, abs=1e-2)
     assert scores["upos-random"].value < 0.8
     assert scores["relation-vectors"].low < scores["relation-vectors"].value < 1
+
+
+def test_unknown_words_are_no_cluster(words: WordVectors, tmp_path: Path) -> None:
+    path = _treebank(tmp_path, {"train": 40, "dev": 10, "test": 20})
+    items = MutualInformation().read(path)
+    some = words.subset([word for word in words.words if word.startswith("noun")])
+    answers = MutualInformation(k=3).answer(Lookup(some), items)
+    scores = MutualInformation(k=3).score(items, answers, np.flatnonzero(answers.covered), Resampling(0))
+    assert math.isnan(scores["upos-words"].value)  # all that is left is nouns, and they are certain

@@ -80,28 +80,69 @@ def _gamma(vectors: WordVectors, a: str, b: str, nu: float, sigma: float) -> flo
     return float(scale * (1 + distance**2 / (sigma * nu)) ** -(nu + 1))
 
 
+def _alike(vectors: WordVectors) -> WordVectors:
+    """Words that share a direction, as real ones do: antonyms are near."""
+    return WordVectors(vectors.vocabulary, vectors.matrix + 2)
+
+
+def _drawn(pushed: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """The neighbours that are no antonyms."""
+    return {word: {o: w for o, w in row.items() if o not in pushed[word]} for word, row in _both_ways(NEAR).items()}
+
+
 @pytest.mark.parametrize("form", ["normalized", "printed"])
-@pytest.mark.parametrize("repel", [0.0, 0.25, 0.45])
 def test_graph_retrofitting_ends_at_the_solution_of_the_linear_system(
-    form: Any, repel: float, vectors: WordVectors, near: str, apart: str
+    form: Any, vectors: WordVectors, near: str
 ) -> None:
     alpha, beta, nu, sigma = 0.6, 0.5, 3.0, 8.0
-    pushed = _both_ways(APART)
-    drawn = {word: {o: w for o, w in row.items() if o not in pushed[word]} for word, row in _both_ways(NEAR).items()}
     rows: dict[str, tuple[float, dict[str, float]]] = {}
-    for word in WORDS:
-        pull: dict[str, float] = {}
-        total = alpha
-        for row, weight, sign in ((drawn[word], beta, 1), (pushed[word], repel, -1)):
-            gammas = {other: edge * _gamma(vectors, word, other, nu, sigma) for other, edge in row.items()}
-            size = sum(gammas.values()) if form == "normalized" else len(gammas)
-            total += weight * bool(gammas)
-            pull |= {other: sign * weight * gamma / size for other, gamma in gammas.items()}
-        if drawn[word] or pushed[word]:
-            scale = total if form == "normalized" else 1
-            rows[word] = (alpha / scale, {other: weight / scale for other, weight in pull.items()})
-    step = GraphRetrofit((near,), (apart,), 400, alpha, beta, repel, nu, sigma, form)
+    for word, others in _both_ways(NEAR).items():
+        gammas = {other: edge * _gamma(vectors, word, other, nu, sigma) for other, edge in others.items()}
+        size = sum(gammas.values()) if form == "normalized" else len(gammas)
+        scale = alpha + beta if form == "normalized" else 1
+        if gammas:
+            rows[word] = (alpha / scale, {other: beta * gamma / size / scale for other, gamma in gammas.items()})
+    step = GraphRetrofit((near,), (), 400, alpha, beta, nu=nu, sigma=sigma, form=form)
     assert np.allclose(step(vectors).matrix, _solved(vectors, rows), atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["normalized", "printed"])
+@pytest.mark.parametrize(("repel", "margin"), [(0.0, 0.0), (0.25, -0.6), (0.6, 0.1)])
+def test_antonyms_come_to_rest_where_one_word_after_another_does(
+    form: Any, repel: float, margin: float, vectors: WordVectors, near: str, apart: str
+) -> None:
+    alpha, beta, nu, sigma = 0.6, 0.5, 3.0, 8.0
+    vectors = _alike(vectors)
+    pushed = _both_ways(APART)
+    drawn = _drawn(pushed)
+    home = {word: vectors[word].astype(np.float64) for word in WORDS}
+    now = dict(home)
+    for _ in range(3000):
+        for word in WORDS:
+            gammas = {o: edge * _gamma(vectors, word, o, nu, sigma) for o, edge in drawn[word].items()}
+            size = sum(gammas.values()) if form == "normalized" else len(gammas)
+            goal, total = alpha * home[word], alpha + beta * bool(gammas)
+            for other, gamma in gammas.items():
+                goal = goal + beta * gamma / size * now[other]
+            for other, edge in pushed[word].items():
+                cosine = now[word] @ now[other] / np.linalg.norm(now[word]) / np.linalg.norm(now[other])
+                strength = repel * edge * max(0.0, cosine - margin)
+                goal = goal - strength * np.linalg.norm(home[word]) * now[other] / np.linalg.norm(now[other])
+                total += strength
+            if drawn[word] or pushed[word]:
+                goal = goal / total if form == "normalized" else goal
+                now[word] = now[word] + 0.2 * (goal - now[word])
+    step = GraphRetrofit((near,), (apart,), 3000, alpha, beta, repel, margin, nu, sigma, form)
+    after = step(vectors)
+    assert np.abs(after.matrix - np.stack([now[word] for word in WORDS])).max() < 1e-5
+    if repel:
+        calm = GraphRetrofit((near,), (apart,), 3000, alpha, beta, 0.0, margin, nu, sigma, form)(vectors)
+        assert not np.allclose(after.matrix, calm.matrix, atol=1e-2), "something was pushed"
+
+
+def test_antonyms_beyond_the_margin_are_let_be(vectors: WordVectors, apart: str, near: str) -> None:
+    step = GraphRetrofit((near,), (apart,), 500, repel=5.0, margin=1.0)
+    assert np.allclose(step(vectors).matrix, GraphRetrofit((near,), (apart,), 500, repel=0.0)(vectors).matrix)
 
 
 def test_without_a_sigma_the_scale_of_the_vectors_does_not_matter(vectors: WordVectors, near: str) -> None:
@@ -135,7 +176,8 @@ def test_edges_too_long_for_gamma_still_draw(vectors: WordVectors, near: str) ->
 
 
 def test_neighbours_come_closer_and_antonyms_go_apart(vectors: WordVectors, near: str, apart: str) -> None:
-    after = GraphRetrofit((near,), (apart,))(vectors)
+    vectors = _alike(vectors)
+    after = GraphRetrofit((near,), (apart,), margin=-1.0)(vectors)
     assert after.similarity("ice", "snow") > vectors.similarity("ice", "snow")
     for pair in (("hot", "cold"), ("fire", "ice")):
         assert after.similarity(*pair) < min(
@@ -200,7 +242,7 @@ def test_an_antonym_is_no_neighbour_in_either_direction(vectors: WordVectors, tm
     (tmp_path / "near.txt").write_text("cold hot\nice snow\n")
     (tmp_path / "apart.txt").write_text("hot cold\n")
     near, apart = str(tmp_path / "near.txt"), str(tmp_path / "apart.txt")
-    after = GraphRetrofit((near,), (apart,), directed=True)(vectors)
+    after = GraphRetrofit((near,), (apart,), margin=-1.0, directed=True)(vectors)
     assert np.array_equal(after["cold"], vectors["cold"])
     assert not np.array_equal(after["hot"], vectors["hot"])
 
@@ -211,7 +253,7 @@ def test_relations_and_parts_of_speech_are_chosen(vectors: WordVectors, tmp_path
     moved = lambda step: {w for w in WORDS if not np.array_equal(step(vectors)[w], vectors[w])}  # noqa: E731
     assert moved(Retrofit((str(table),))) == {"ice", "snow"}
     assert moved(Retrofit((str(table),), relations=("synonym", "hypernym"))) == {"ice", "snow", "fire", "hot"}
-    assert moved(GraphRetrofit((str(table),), (str(table),))) == {"ice", "snow", "hot", "cold"}
+    assert moved(GraphRetrofit((str(table),), (str(table),), margin=-1.0)) == {"ice", "snow", "hot", "cold"}
     (tmp_path / "data.noun").write_text("00000001 03 n 02 ice 0 frost 0 000 | x\n")
     (tmp_path / "data.verb").write_text("00000001 30 v 02 fire 0 snow 0 000 00 | x\n")
     assert moved(Retrofit((str(tmp_path),), parts=("verb",))) == {"fire", "snow"}
@@ -244,7 +286,7 @@ def test_settings_that_make_no_sense_and_lexicons_that_are_not_there_are_refused
         for kind in (Retrofit, GraphRetrofit):
             with pytest.raises(CallError):
                 kind(("x",), **wrong)  # type: ignore[arg-type]
-    for wrong in ({"nu": 0.0}, {"sigma": -1.0}, {"repel": -1.0}):
+    for wrong in ({"nu": 0.0}, {"sigma": -1.0}, {"repel": -1.0}, {"margin": 1.5}):
         with pytest.raises(CallError):
             GraphRetrofit(("x",), **wrong)  # type: ignore[arg-type]
     with pytest.raises(LexiconError, match="nowhere"):
@@ -255,7 +297,8 @@ def test_the_shared_lexicon_moves_real_words_together(data_folder: Path) -> None
     words = ["happy", "glad", "cheerful", "sad", "unhappy", "stone"]
     vectors = WordVectors(words, np.random.default_rng(1).normal(size=(6, 20)).astype(np.float32))
     lexicons = data_folder / "lexicons"
-    step = GraphRetrofit((str(lexicons / "ppdb-xl.txt"),), (f"pairs:{lexicons / 'wordnet-antonyms.txt'}",))
+    antonyms = f"pairs:{lexicons / 'wordnet-antonyms.txt'}"
+    step = GraphRetrofit((str(lexicons / "ppdb-xl.txt"),), (antonyms,), margin=-0.5)
     after = step(vectors)
     assert after.similarity("happy", "glad") > vectors.similarity("happy", "glad") + 0.1
     assert after.similarity("happy", "unhappy") < vectors.similarity("happy", "unhappy") - 0.1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -93,10 +93,18 @@ def without_edges(graph: Csr, other: Csr) -> Csr:
     return kept.tocsr()
 
 
-def sweep(vectors: WordVectors, home: NDArray[np.float64], pull: Csr, moved: Rows, sweeps: int) -> WordVectors:
+def sweep(
+    vectors: WordVectors,
+    home: NDArray[np.float64],
+    pull: Csr,
+    moved: Rows,
+    sweeps: int,
+    push: Callable[[NDArray[Any], NDArray[Any]], None] | None = None,
+) -> WordVectors:
     """`q_i <- home_i q'_i + Σ_j pull_ij q_j`, all rows at once, so many times; rows not moved keep their bytes.
 
-    One sparse product a sweep; beside the result there are two tables of the moved rows and no more.
+    One sparse product a sweep; beside the result there are two tables of the moved rows and no more. `push` may change
+    where they go (M, D), seen from where they are (V, D).
     """
     kind = np.result_type(vectors.matrix.dtype, np.float32)
     table = np.array(vectors.matrix, kind)  # (V, D)
@@ -105,5 +113,7 @@ def sweep(vectors: WordVectors, home: NDArray[np.float64], pull: Csr, moved: Row
     for _ in range(sweeps):
         drawn = some @ table
         drawn += start
+        if push is not None:
+            push(drawn, table)
         table[moved] = drawn
     return WordVectors(vectors.vocabulary, table.astype(vectors.matrix.dtype, copy=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.spans import are_spans, counts, spans
 from stillvec.evaluate.tagging import Tagging
 from stillvec.evaluate.tasks import Answers
+from stillvec.evaluate.trained import on_one_thread
 from stillvec.evaluate.treebank import conllu, tagged
 from stillvec.vectors import WordVectors
 
@@ -220,3 +222,26 @@ def test_padding_stands_behind_words_and_unknown_words_have_a_row_of_their_own(v
     assert sequences.known.tolist() == [1, 1, 0]
     np.testing.assert_allclose(sequences.means(), [vectors["the"], vectors["dog"], table[1]], atol=1e-6)
     assert np.sqrt(np.mean(sequences.scaled()[2:] ** 2)) == pytest.approx(0.3)
+
+
+def test_a_tagger_learns_on_one_thread_and_leaves_the_number_as_it_was() -> None:
+    inside: list[int] = []
+
+    def work() -> Generator[float, None, str]:
+        for share in (0.5, 1.0):
+            inside.append(torch.get_num_threads())
+            yield share
+        inside.append(torch.get_num_threads())
+        return "done"
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        watched = on_one_thread(work())
+        outside = [torch.get_num_threads() for _ in watched]
+        assert (inside, outside, torch.get_num_threads()) == ([1, 1, 1], [3, 3], 3)
+        with pytest.raises(ZeroDivisionError):
+            next(on_one_thread(1 / 0 for _ in range(1)))  # type: ignore[arg-type]
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

@@ -30,7 +30,7 @@ from stillvec.evaluate.linear import chosen_logistic, predicted
 from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.splits import Rows, pooled, whole_datasets
 from stillvec.evaluate.tasks import Answers, Items
-from stillvec.evaluate.trained import LearntItems, drained, estimates, ratio, share, spread
+from stillvec.evaluate.trained import LearntItems, drained, estimates, on_one_thread, ratio, share, spread
 
 _QUICK = 2000  # training texts
 
@@ -117,7 +117,9 @@ class Classification:
         )
         found = np.zeros((len(items), seeds), np.int64)
         for number, split in enumerate(items.rounds):
-            found[split.test] = yield from share(number, len(items.rounds), convolution.run(split, seeds))
+            found[split.test] = yield from share(
+                number, len(items.rounds), on_one_thread(convolution.run(split, seeds))
+            )
         return found
 
 

@@ -27,7 +27,7 @@ from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.spans import are_spans, counts
 from stillvec.evaluate.splits import Rows, pooled, whole_datasets
 from stillvec.evaluate.tasks import Answers, Items
-from stillvec.evaluate.trained import LearntItems, drained, estimates, quotient, ratio, share
+from stillvec.evaluate.trained import LearntItems, drained, estimates, on_one_thread, quotient, ratio, share
 from stillvec.evaluate.treebank import tagged
 
 _QUICK = 2000  # training sentences
@@ -82,7 +82,7 @@ class Tagging:
         tagger = Recurrence(sequences, tags, sequences.scaled(), quality, epochs, self.tuned)
         found = np.zeros((len(items), 3, seeds))
         for place, split in enumerate(items.rounds):
-            paths = yield from share(place, len(items.rounds), tagger.run(split, seeds))
+            paths = yield from share(place, len(items.rounds), on_one_thread(tagger.run(split, seeds)))
             found[split.test] = np.stack([count(split.test, said) for said in paths], axis=2)
         known = np.stack([sequences.known, sequences.lengths], axis=1)[: len(items)].astype(np.float64)
         return Answers(known[:, 0] > 0, {"f1" if marks else "accuracy": found, "known-words": known})

@@ -46,6 +46,26 @@ def share(part: float, whole: int, work: Generator[float, None, Any]) -> Generat
             return end.value
 
 
+def on_one_thread(work: Generator[float, None, Any]) -> Generator[float, None, Any]:
+    """The same work with one thread of torch, which has as many as before whenever the work rests.
+
+    These networks are so small that handing parts to other threads costs more than they save, and where other programs
+    use the cores many times as much.
+    """
+    import torch  # takes seconds
+
+    while True:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            done = next(work)
+        except StopIteration as end:
+            return end.value
+        finally:
+            torch.set_num_threads(before)
+        yield done
+
+
 def estimates(
     measures: Mapping[str, Callable[[Floats], Floats]], n: int, resampling: Resampling
 ) -> dict[str, Estimate]:

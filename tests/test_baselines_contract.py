@@ -90,6 +90,11 @@ def test_several_threads_learn_every_word_too(name: str, text: Text) -> None:
     assert learnt.vectors.words == text.vocabulary.words
 
 
+def test_glove_gives_the_same_bytes_whatever_the_threads(text: Text) -> None:
+    one, three = (run(learner("glove").steps(text, Means(threads)))[0].vectors.matrix for threads in (1, 3))
+    assert one.tobytes() == three.tobytes()
+
+
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_progress_goes_forward_to_all_words_of_all_epochs(name: str, text: Text) -> None:
     told: list[TrainingStep] = run(learner(name).steps(text, Means(1)))[1]

@@ -188,11 +188,11 @@ def convolve(leaves: Mapping[str, Tensor], place: Tensor, graph: Graph) -> Tenso
     vectors = leaves["words"][place]  # (N, D)
     dim = vectors.shape[1]
     pieces: list[Tensor] = []
-    for number, (first, last) in enumerate(_runs(graph.cuts)):
-        near = vectors[graph.sources[first:last]]  # (E_l, D)
-        gate = leaves["gates"][number]
-        open_ = torch.sigmoid(near @ gate[:dim] + gate[dim])[:, None]
-        pieces.append(open_ * (near @ leaves["mixing"][number].view(dim, dim).T + leaves["offsets"][number]))
+    weights = (leaves[name].unbind() for name in ("gates", "mixing", "offsets"))  # once: a gradient of its own each
+    near = vectors[graph.sources].split([last - first for first, last in _runs(graph.cuts)])  # type: ignore[no-untyped-call]
+    for some, gate, mixing, offset in zip(near, *weights, strict=True):  # (E_l, D)
+        share = torch.sigmoid(some @ gate[:dim] + gate[dim])[:, None]
+        pieces.append(share * (some @ mixing.view(dim, dim).T + offset))
     return torch.relu(torch.zeros_like(vectors).index_add(0, graph.ends, torch.cat(pieces)))
 
 

@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--parse", nargs="?", const="en_core_web_sm", metavar="PIPELINE",
-        help="parse the text with an installed spaCy pipeline (%(const)s), for methods that need parses (deps, syngcn); "
+        help="parse the text with an installed spaCy pipeline (%(const)s), for those that need parses (deps, syngcn); "
         "without it they read CoNLL-U",
     )  # fmt: skip
     parser.add_argument(

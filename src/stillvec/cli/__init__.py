@@ -30,6 +30,7 @@ VERBS = {  # in the order a newcomer meets them
     "merge": "one result from several distilled apart",
     "convert": "vectors from one file format to another",
     "info": "what vectors, a teacher or a corpus are",
+    "serve": "vectors over HTTP, also as OpenAI's embeddings",
     "run": "a recipe: a whole run in a TOML file",
 }
 

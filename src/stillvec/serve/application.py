@@ -1,0 +1,54 @@
+"""The FastAPI application over several sets of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from stillvec import __version__
+from stillvec.serve import looking, openai, refusing
+from stillvec.serve.describing import described, responses
+from stillvec.serve.desk import Desk
+from stillvec.serve.guarding import Guard
+from stillvec.serve.limits import Limits
+from stillvec.serve.sets import Sets
+
+_ABOUT = """
+Static word vectors over HTTP: vectors, cosines, neighbours, analogies, means of texts, and embeddings in OpenAI's form.
+Words are found as written, else in lower case where the vectors are. Whatever is refused is refused with one sentence
+in `error.message`.
+"""
+
+
+def application(
+    sets: Sets,
+    limits: Limits | None = None,
+    *,
+    token: str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> FastAPI:
+    """An ASGI application; `tell` gets a line a request."""
+    desk = Desk(sets, limits or Limits())
+    app = FastAPI(
+        title="stillvec",
+        version=__version__,
+        description=_ABOUT.strip(),
+        lifespan=_living,
+        redoc_url=None,
+        responses=responses(token is not None),
+    )
+    app.state.desk = desk
+    for router in (looking.router, openai.router, openai.watching):
+        app.include_router(router)
+    refusing.install(app)
+    app.add_middleware(Guard, limits=desk.limits, token=token, meter=desk.meter, tell=tell)
+    app.openapi_schema = described(app, desk.limits, sets.dims(), token=token is not None)
+    return app
+
+
+@asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.desk.close()

@@ -14,6 +14,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "sent2vec": "stillvec.baselines.sent2vec:Sent2vec",
         "deps": "stillvec.baselines.deps:Deps",
         "syngcn": "stillvec.baselines.syngcn:SynGcn",
+        "context_lstm": "stillvec.baselines.context_lstm:ContextLstm",
     },
 )
 

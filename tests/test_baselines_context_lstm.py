@@ -1,0 +1,198 @@
+"""ContextLSTM against a loop over places, autograd and torch's Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from tiny_corpus import counted, sentences
+
+from stillvec.baselines import Means, Text, TrainingStep, write_text
+from stillvec.baselines.adam import Adam
+from stillvec.baselines.context_lstm import Batch, ContextLstm, Model
+from stillvec.corpus import Corpus
+from stillvec.errors import CallError
+from stillvec.learners.checkpoints import checkpoint_for
+
+T = TypeVar("T")
+SENTENCES = [[0, 3, 1, 4], [2, 2], [4, 0, 1, 3, 2]]
+
+
+def drained(steps: Generator[Any, None, T], told: list[Any] | None = None) -> T:
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return end.value
+        if told is not None:
+            told.append(step)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Text:
+    made = sentences(96)
+    folder = tmp_path / "text"
+    folder.mkdir()
+    return drained(write_text(Corpus.from_texts(made), counted(made), folder))
+
+
+@pytest.fixture
+def model() -> Model:
+    made = Model(ContextLstm(dim=3, read=4, hidden=5, negatives=4, subsample=0.0), np.array([5, 4, 3, 2, 1]))
+    choose = np.random.default_rng(0)
+    made.targets.rows = torch.from_numpy(choose.normal(size=(5, 3)).astype(np.float32))
+    return made
+
+
+def batch_of(model: Model, words: list[list[int]]) -> Batch:
+    rows = np.array([9, *chain(*words), 9], np.int32)  # what lies around is of other sentences
+    lengths = np.array([len(each) for each in words])
+    return model.batch(rows, 1 + np.cumsum(lengths) - lengths, lengths, np.random.default_rng(0))
+
+
+def state(model: Model, side: str, words: list[int], table: torch.Tensor, weights: dict[str, torch.Tensor]) -> Any:
+    """The last state of an LSTM, gate by gate."""
+    hidden = memory = torch.zeros(5, dtype=torch.float64)
+    for word in words:
+        gates = weights[f"{side}.weight_ih_l0"] @ table[word] + weights[f"{side}.bias_ih_l0"]
+        gates = gates + weights[f"{side}.weight_hh_l0"] @ hidden + weights[f"{side}.bias_hh_l0"]
+        enter, forget, new, leave = gates.split(5)
+        memory = forget.sigmoid() * memory + enter.sigmoid() * new.tanh()
+        hidden = leave.sigmoid() * memory.tanh()
+    return hidden
+
+
+def slow_contexts(
+    model: Model, words: list[list[int]], table: torch.Tensor, weights: dict[str, torch.Tensor]
+) -> torch.Tensor:
+    """Each gap by itself: all to its left is read anew, and all to its right."""
+    found = []
+    for sentence in words:
+        for place in range(len(sentence)):
+            before = state(model, "left", [model.begin, *sentence[:place]], table, weights)
+            after = state(model, "right", [model.end, *reversed(sentence[place + 1 :])], table, weights)
+            inner = weights["inner.weight"] @ torch.cat([before, after]) + weights["inner.bias"]
+            found.append(weights["outer.weight"] @ inner.relu() + weights["outer.bias"])
+    return torch.stack(found)
+
+
+def leaves(model: Model) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+    weights = {name: each.rows.double().requires_grad_() for name, each in model.weights.items()}
+    return model.words.rows.double().requires_grad_(), model.targets.rows.double().requires_grad_(), weights
+
+
+def test_all_gaps_at_once_are_each_gap_read_by_itself(model: Model) -> None:
+    batch = batch_of(model, SENTENCES)
+    table, _, weights = leaves(model)
+    assert batch.targets.tolist() == [*chain(*SENTENCES)]
+    assert batch.words == 11
+    wanted = slow_contexts(model, SENTENCES, table, weights)
+    assert torch.allclose(model.contexts(batch)[0].double(), wanted, atol=1e-6)
+
+
+def test_a_gap_is_filled_by_what_stands_around_it_and_not_by_its_own_word(model: Model) -> None:
+    one, other = (model.contexts(batch_of(model, [[0, word, 1]]))[0] for word in (3, 4))
+    assert torch.equal(one[1], other[1])
+    assert not torch.allclose(one[0], other[0])
+    assert not torch.allclose(one[2], other[2])
+
+
+def test_the_gradient_is_that_of_the_objective_written_out(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = [1, 4, 1]
+    table, outer, weights = leaves(model)
+    found = slow_contexts(model, SENTENCES, table, weights)
+    right = (found * outer[[*chain(*SENTENCES)]]).sum(1)
+    wanted = F.softplus(-right).sum() + 4 / 3 * F.softplus(found @ outer[drawn].T).sum()
+    wanted.backward()
+    steps: dict[int, tuple[torch.Tensor, Any]] = {}
+    monkeypatch.setattr(Adam, "update", lambda self, slope, rate, rows=None: steps.update({id(self): (slope, rows)}))
+    assert model.step(batch_of(model, SENTENCES), torch.tensor(drawn), 0.1) == pytest.approx(wanted.item(), rel=1e-5)
+    named = [(model.words, table), (model.targets, outer)]
+    for adam, leaf in [*named, *((model.weights[name], weights[name]) for name in weights)]:
+        slope, rows = steps.pop(id(adam))
+        assert leaf.grad is not None
+        whole = torch.zeros_like(leaf)
+        whole[slice(None) if rows is None else rows] = slope.double()
+        assert torch.allclose(whole, leaf.grad, atol=1e-5)
+    assert not steps
+
+
+def test_adam_is_torchs_and_a_row_counts_its_own_steps() -> None:
+    choose = np.random.default_rng(1)
+    slopes = torch.from_numpy(choose.normal(size=(6, 3, 2)).astype(np.float32))
+    start = torch.from_numpy(choose.normal(size=(3, 2)).astype(np.float32))
+    whole, some = Adam(start.clone()), Adam(start.clone())
+    wanted, alone = start.clone().requires_grad_(), start[1:2].clone().requires_grad_()
+    by_torch, of_one = torch.optim.Adam([wanted], lr=0.1), torch.optim.Adam([alone], lr=0.1)
+    for number, slope in enumerate(slopes):
+        wanted.grad = slope
+        by_torch.step()
+        whole.update(slope, 0.1)
+        rows = torch.tensor([0, 1] if number % 2 else [2])
+        some.update(slope[rows], 0.1, rows)
+        if number % 2:
+            alone.grad = slope[1:2]
+            of_one.step()
+    assert torch.allclose(whole.rows, wanted, atol=1e-5)
+    assert torch.allclose(some.rows[1:2], alone, atol=1e-5)
+
+
+def test_every_sentence_is_read_once_beside_others_of_its_length() -> None:
+    choose = np.random.default_rng(0)
+    lengths = choose.integers(2, 60, size=300)
+    rows = choose.integers(20, size=lengths.sum()).astype(np.int32)
+    model = Model(ContextLstm(dim=2, batch=200, subsample=0.0), np.bincount(rows))
+    batches = [*model.batches(rows, np.cumsum(lengths), choose)]
+    assert sum(batch.words for batch in batches) == len(rows)
+    told = torch.cat([batch.targets for batch in batches]).numpy()
+    assert np.array_equal(np.bincount(told), np.bincount(rows))
+    assert max(batch.words for batch in batches) < 200 + 60
+    assert sum(batch.forward.numel() for batch in batches) < 1.2 * len(rows)
+    widths = [batch.forward.shape[1] for batch in batches]
+    assert widths != sorted(widths)
+
+
+def test_frequent_targets_are_left_out_and_read_all_the_same(text: Text) -> None:
+    model = Model(ContextLstm(dim=2, subsample=1e-3), text.vocabulary.counts)
+    [(rows, ends)] = text.blocks(10**6)
+    batches = [*model.batches(rows, ends, np.random.default_rng(0))]
+    told = sum(len(batch.targets) for batch in batches)
+    assert 0 < told < 0.5 * text.words
+    assert model.step(batches[0]._replace(targets=torch.zeros(0, dtype=torch.int64)), torch.tensor([1]), 0.1) == 0.0
+
+
+def test_the_loss_falls(text: Text) -> None:
+    told: list[TrainingStep] = []
+    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Means(1)), told)
+    losses = [float(step.remark.removeprefix("loss ")) for step in told if step.done % text.words == 0]
+    assert len(losses) == 12
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_what_was_stopped_within_an_epoch_goes_on_from_there(
+    text: Text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stillvec.learners.checkpoints._EVERY", 0.0)
+    monkeypatch.setattr("stillvec.baselines.context_lstm._WORDS", 150)
+    method = ContextLstm(dim=4, epochs=2, batch=50)
+    whole = drained(method.steps(text, Means(1)))
+    steps = method.steps(text, Means(1, checkpoint_for(tmp_path, {}, resume=False)))
+    while next(steps).done < 400:
+        pass
+    steps.close()
+    told: list[TrainingStep] = []
+    rest = drained(method.steps(text, Means(1, checkpoint_for(tmp_path, {}, resume=True))), told)
+    assert 150 < told[0].done <= 400 < text.words
+    assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
+
+
+@pytest.mark.parametrize("setting", ["read", "hidden", "batch", "shared"])
+def test_a_size_of_nothing_is_refused(setting: str) -> None:
+    with pytest.raises(CallError, match=setting):
+        ContextLstm(**{setting: 0})

@@ -1,0 +1,81 @@
+"""The settings of the static baselines, tried on one text and judged by the development sets only: out/tuning.json
+
+    STILLVEC_DATA=... python recipes/tuning.py --corpus FILE [--jobs N] [--methods skipgram ...]
+
+RG-65, WordSim-353 and SimLex-999 choose; no other set is looked at. Each trial is one process on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import stillvec
+
+CHOOSING = ("rg65", "ws353", "simlex999")
+TRIALS = {
+    "skipgram": [
+        "epochs=15",
+        "window=2,epochs=15",
+        "window=10,epochs=15",
+        "negatives=15,epochs=10",
+        "subsample=1e-3,epochs=10",
+        "rate=0.025,epochs=15",
+    ],
+    "cbow": ["epochs=15", "window=10,epochs=30", "epochs=40", "rate=0.025,epochs=30", "negatives=15,epochs=30"],
+    "fasttext": ["epochs=10", "epochs=10,window=10", "of=cbow,epochs=25", "shortest=4,longest=6,epochs=10"],
+    "glove": ["", "x_max=100", "rate=0.1", "window=5", "epochs=50", "rate=0.025"],
+    "sent2vec": ["", "ngrams=1", "epochs=20", "subsample=1e-3", "rate=0.1", "batch=256"],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--methods", nargs="+", default=[*TRIALS])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--json", type=Path, default=Path("out/tuning.json"))
+    options = parser.parse_args()
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    columns = [[f"{name}:{each}".rstrip(":") for each in TRIALS[name]] for name in options.methods]
+    trials = [column[at] for at in range(max(map(len, columns))) for column in columns if at < len(column)]
+    found: dict[str, dict[str, float]] = {}
+
+    def tell(trial: str) -> None:
+        found[trial] = tried(trial, options.corpus)
+        print(f"{trial:44s} " + "  ".join(f"{key} {value:.1f}" for key, value in found[trial].items()), flush=True)
+        options.json.write_text(json.dumps(found))
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for _ in pool.map(tell, trials):
+            pass
+
+
+def tried(trial: str, corpus: Path) -> dict[str, float]:
+    """Trained in a process of its own, on one thread, so that trials beside each other do not share them."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "stillvec", "train", str(corpus), "--method", trial, "--min-count", "2"]
+        began = time.perf_counter()
+        subprocess.run(
+            [*command, "--threads", "1", "--quiet", "--out", f"{folder}/vectors"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        seconds = time.perf_counter() - began
+        report = stillvec.evaluate(
+            stillvec.load(f"{folder}/vectors"), os.environ["STILLVEC_DATA"], ["similarity"], resamples=0, only=CHOOSING
+        )
+    values = {score.dataset: 100 * score.value for score in report.scores}
+    return {"mean": sum(values.values()) / len(values), **values, "seconds": seconds}
+
+
+if __name__ == "__main__":
+    main()

@@ -227,3 +227,82 @@ def test_vectors_iterate_over_their_words_and_say_what_they_are(vectors: WordVec
     assert list(vectors) == list(vectors.words)
     assert len(vectors) == 200
     assert repr(vectors) == "WordVectors(200 words x 12)"
+
+
+def test_encode_with_weights_is_the_weighted_mean(vectors: WordVectors) -> None:
+    weights = np.random.default_rng(1).random(200)
+    weights[7] = 0
+    encoded = vectors.encode(["w1 w2 unknown w1", "w7", "", "W9!"], weights=weights)
+    rows = [[1, 2, 1], [], [], [9]]
+    expected = [
+        np.average(vectors.matrix[some], axis=0, weights=weights[some]) if some else np.zeros(12) for some in rows
+    ]
+    np.testing.assert_allclose(encoded, expected, atol=1e-6)
+    np.testing.assert_allclose(vectors.encode("w1 w2 w1", weights=weights), expected[0], atol=1e-6)
+
+
+def test_equal_weights_are_no_weights(vectors: WordVectors) -> None:
+    texts = ["w1 w2 w3", "w4 w4 w5"]
+    np.testing.assert_allclose(vectors.encode(texts, weights=np.full(200, 3)), vectors.encode(texts), atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [np.ones(3), np.ones((200, 1)), np.full(200, -1), np.full(200, np.nan)])
+def test_weights_that_do_not_fit_are_refused(vectors: WordVectors, weights: NDArray[np.float64]) -> None:
+    with pytest.raises(CallError, match="200 words need as many weights"):
+        vectors.encode(["w1"], weights=weights)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_encode_of_other_numbers_adds_them_as_float32(vectors: WordVectors, dtype: type) -> None:
+    other = WordVectors(vectors.vocabulary, vectors.matrix.astype(dtype))
+    texts = ["w1 w2 w1", "", "w199 none"]
+    same = WordVectors(vectors.vocabulary, other.matrix.astype(np.float32)).encode(texts)
+    assert other.encode(texts).dtype == np.float32
+    np.testing.assert_array_equal(other.encode(texts), same)
+
+
+def test_encode_of_a_matrix_that_lies_otherwise_is_the_same(vectors: WordVectors) -> None:
+    turned = WordVectors(vectors.vocabulary, np.asfortranarray(vectors.matrix))
+    np.testing.assert_array_equal(turned.encode(["w1 w2", "w3"]), vectors.encode(["w1 w2", "w3"]))
+
+
+@pytest.mark.parametrize("k", [1, 7, 500])
+@pytest.mark.parametrize("scores", [1 << 23, 64])
+def test_the_nearest_of_each_are_the_nearest_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, vectors: WordVectors, k: int, scores: int
+) -> None:
+    monkeypatch.setattr("stillvec.vectors._SCORES", scores)
+    monkeypatch.setattr("stillvec.vectors._QUERIES", 11)
+    queries = [f"w{number}" for number in range(0, 200, 7)]
+    for found, query in zip(vectors.nearest_each(queries, k, exclude=["w4", "w8"]), queries, strict=True):
+        alone = vectors.nearest(query, k, exclude=["w4", "w8"])
+        assert [word for word, _ in found] == [word for word, _ in alone]
+        assert [score for _, score in found] == pytest.approx([score for _, score in alone], abs=1e-6)
+
+
+def test_the_nearest_of_each_row_of_a_table_are_those_of_its_vectors(vectors: WordVectors) -> None:
+    table = np.stack([vectors["w3"] * 5, np.zeros(12, np.float32), -vectors["w9"]])
+    first, zero, last = vectors.nearest_each(table, k=4)
+    assert first[0] == ("w3", pytest.approx(1, abs=1e-6))
+    assert zero == [("w0", 0.0), ("w1", 0.0), ("w2", 0.0), ("w3", 0.0)]
+    assert [word for word, _ in last] == [word for word, _ in vectors.nearest(-vectors["w9"], k=4)]
+
+
+@pytest.mark.parametrize("scores", [1 << 23, 2])
+def test_of_equally_near_words_the_first_ones_come(monkeypatch: pytest.MonkeyPatch, scores: int) -> None:
+    monkeypatch.setattr("stillvec.vectors._SCORES", scores)
+    alike = WordVectors([f"a{number}" for number in range(30)], np.ones((30, 2)))
+    assert [word for word, _ in alike.nearest_each(["a1"], k=3)[0]] == ["a0", "a2", "a3"]
+
+
+def test_no_queries_have_no_neighbours_and_no_words_are_nobodys(vectors: WordVectors) -> None:
+    assert vectors.nearest_each([]) == []
+    assert vectors.nearest_each(np.zeros((0, 12))) == []
+    assert WordVectors([], np.zeros((0, 3), np.float32)).nearest_each(np.ones((2, 3))) == [[], []]
+
+
+def test_a_table_of_queries_of_another_shape_is_refused(vectors: WordVectors) -> None:
+    with pytest.raises(CallError, match="12 numbers"):
+        vectors.nearest_each(np.ones((2, 5)))
+    with pytest.raises(CallError, match="k is 0"):
+        vectors.nearest_each(["w1"], k=0)

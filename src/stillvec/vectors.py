@@ -15,6 +15,8 @@ from stillvec.vocabulary import Vocabulary, WordFinder
 
 Matrix = NDArray[Any]
 _BLOCK = 1 << 16  # rows scored at once, so that a memory-mapped matrix is never copied whole
+_QUERIES = 1024  # asked at once
+_SCORES = 1 << 23  # cosines held at once
 
 
 class WordVectors:
@@ -96,25 +98,50 @@ class WordVectors:
             raise CallError(f"There is no analogy method {method!r}; {nearest_known(method, ('3cosadd', '3cosmul'))}")
         return self._best(scores, k, {self._row(word) for word in (a, b, c)})
 
-    def encode(self, texts: str | Sequence[str]) -> NDArray[np.float32]:
-        """The mean vector of the known words of each text (n, dim), zero where it has none; one text gives (dim,)."""
+    def nearest_each(
+        self, queries: Sequence[str] | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
+    ) -> list[list[tuple[str, float]]]:
+        """`nearest` for many words, or the rows of a table (n, dim), in one product of matrices a block."""
+        left_out = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
+        if isinstance(queries, np.ndarray):
+            own = [left_out] * len(queries)
+        else:
+            own = [left_out | {self._row(word)} for word in queries]
+            queries = self[queries]
+        wanted = self._unit(queries, (len(queries), self.dim))  # (n, dim)
+        more = min(_checked(k) + max(map(len, own), default=0), len(self))
+        found: list[list[tuple[str, float]]] = []
+        for first in range(0, len(wanted), _QUERIES):
+            rows, scores = self._best_each(wanted[first : first + _QUERIES], more)
+            for left, row, score in zip(own[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True):
+                pairs = zip(row, score, strict=True)
+                found.append([(self.words[at], value) for at, value in pairs if at not in left][:k])
+        return found
+
+    def encode(self, texts: str | Sequence[str], *, weights: NDArray[Any] | None = None) -> NDArray[np.float32]:
+        """The mean vector of the known words of each text (n, dim), zero where it has none; one text gives (dim,).
+
+        With `weights`, a number a word (V,), it is the weighted mean `sum w_i v_i / sum w_i`.
+        """
+        from scipy.sparse import csr_array
+
         if isinstance(texts, str):
-            return np.asarray(self.encode([texts])[0])
+            return np.asarray(self.encode([texts], weights=weights)[0])
         rows, text = self._finder.rows(texts)
         known = rows >= 0
         rows, text = rows[known], text[known]
-        sums = np.zeros((len(texts), self.dim), np.float32)
-        held = np.bincount(text, minlength=len(texts))
-        filled = np.flatnonzero(held)  # reduceat repeats a row for an empty segment
-        if len(filled):
-            starts = np.cumsum(held)[filled] - held[filled]
-            for first in range(0, len(filled), 4096):
-                some = filled[first : first + 4096]
-                begin, end = starts[first], starts[first] + held[some].sum()
-                block = np.asarray(self.matrix[rows[begin:end]], np.float32)
-                sums[some] = np.add.reduceat(block, starts[first : first + 4096] - begin, axis=0)
-        sums /= np.maximum(held, 1)[:, None].astype(np.float32)
-        return sums
+        given = self._weights(weights)[rows]  # (W,)
+        ends = np.cumsum(np.bincount(text, minlength=len(texts)))
+        table = self.matrix
+        if table.dtype != np.float32 or not table.flags.c_contiguous:  # only the rows that are used are turned
+            used, place = np.unique(rows, return_inverse=True)
+            rows = place.astype(np.int32)
+            table = np.ascontiguousarray(table[used], np.float32)
+        start = np.concatenate([np.zeros(1, np.int64), ends])
+        sums = csr_array((given, rows, start), shape=(len(texts), len(table))) @ np.asarray(table)
+        totals = np.bincount(text, given, len(texts))
+        sums /= np.where(totals > 0, totals, 1)[:, None].astype(np.float32)
+        return np.asarray(sums, np.float32)
 
     def subset(self, words: Iterable[str]) -> WordVectors:
         """The same vectors for some of the words, in the order given."""
@@ -135,7 +162,7 @@ class WordVectors:
 
     @cached_property
     def _finder(self) -> WordFinder:
-        return WordFinder(self.vocabulary)
+        return WordFinder(self.vocabulary, only_rows=True)
 
     @cached_property
     def _norms(self) -> NDArray[np.float32]:
@@ -148,21 +175,79 @@ class WordVectors:
         return range(0, max(1, len(self)), _BLOCK)
 
     def _cosines(self, vector: NDArray[Any]) -> NDArray[np.float32]:
-        wanted = np.asarray(vector, np.float32)
-        if wanted.shape != (self.dim,):
-            raise CallError(f"A query vector of {self.dim} numbers is wanted, and one of shape {wanted.shape} came.")
-        length = float(np.linalg.norm(wanted))
-        if length:
-            wanted = wanted / length
+        wanted = self._unit(vector, (self.dim,))
         dots = [np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ wanted for i in self._starts()]
         return np.asarray(np.concatenate(dots) / self._norms)
 
+    def _unit(self, vectors: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
+        wanted = np.asarray(vectors, np.float32)
+        if wanted.shape != shape:
+            raise CallError(f"A query vector of {self.dim} numbers is wanted, and one of shape {wanted.shape} came.")
+        lengths = np.linalg.norm(wanted, axis=-1, keepdims=True)
+        return np.asarray(wanted / np.where(lengths > 0, lengths, 1))
+
+    def _best_each(self, wanted: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The rows and cosines of the k best for each query (n, k); of a block, only what beats the k best so far."""
+        rows = np.zeros((len(wanted), k), np.int64)
+        scores = np.full((len(wanted), k), -np.inf, np.float32)
+        step = max(k, _SCORES // max(1, len(wanted)))
+        for first in range(0, len(self) if k else 0, step):
+            block = np.asarray(self.matrix[first : first + step], np.float32)
+            cosines = wanted @ block.T  # (n, B)
+            cosines /= self._norms[first : first + step]
+            if first == 0:  # nothing is beaten yet: the k-th of this block
+                floor = np.partition(cosines, -k, axis=1)[:, -k] if k < cosines.shape[1] else scores[:, -1]
+                query, row = np.nonzero(cosines >= floor[:, None])
+            else:
+                query, row = np.nonzero(cosines > scores[:, -1:])
+            if len(query):
+                _merge(rows, scores, query, row + first, cosines[query, row])
+        return rows, scores
+
+    def _weights(self, weights: NDArray[Any] | None) -> NDArray[np.float32]:
+        if weights is None:
+            return self._ones
+        given = np.asarray(weights, np.float32)
+        if given.shape != (len(self),) or not np.isfinite(given).all() or (given < 0).any():
+            raise CallError(
+                f"{len(self)} words need as many weights, finite and not below 0; an array of shape {given.shape} came"
+                f"{'' if given.shape != (len(self),) else ' with others'}."
+            )
+        return given
+
+    @cached_property
+    def _ones(self) -> NDArray[np.float32]:
+        return np.ones(len(self), np.float32)
+
     def _best(self, scores: NDArray[np.float32], k: int, left_out: set[int]) -> list[tuple[str, float]]:
-        if k < 1:
-            raise CallError(f"At least one neighbour must be asked for, and k is {k}.")
+        wanted = min(_checked(k) + len(left_out), len(scores))
         if not len(scores):
             return []
-        wanted = min(k + len(left_out), len(scores))
         top = np.argpartition(-scores, wanted - 1)[:wanted]
         top = top[np.lexsort((top, -scores[top]))]
         return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in left_out][:k]
+
+
+def _checked(k: int) -> int:
+    if k < 1:
+        raise CallError(f"At least one neighbour must be asked for, and k is {k}.")
+    return k
+
+
+def _merge(
+    rows: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    query: NDArray[np.int64],
+    row: NDArray[np.int64],
+    score: NDArray[np.float32],
+) -> None:
+    """Put (query, row, score) among the k best of each query (n, k), in place; of equals the first row stays."""
+    k = rows.shape[1]
+    touched = np.unique(query)
+    query = np.concatenate([np.repeat(touched, k), query])
+    row = np.concatenate([rows[touched].ravel(), row])
+    score = np.concatenate([scores[touched].ravel(), score])
+    order = np.lexsort((row, -score, query))
+    begins = np.searchsorted(query[order], touched)
+    best = order[begins[:, None] + np.arange(k)]  # (touched, k)
+    rows[touched], scores[touched] = row[best], score[best]

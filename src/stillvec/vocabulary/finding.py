@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 from unicodedata import category, is_normalized
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import fold, normalizer
+from stillvec.vocabulary.plain import PlainFinder
 from stillvec.vocabulary.vocabulary import Vocabulary
 
 _FIRST = r"[\p{L}\p{N}_]"
@@ -44,10 +45,19 @@ class Found:
 
 
 class WordFinder:
-    """Finds the words of texts and their rows in a vocabulary."""
+    """Finds the words of texts and their rows in a vocabulary.
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._tokenizer = word_tokenizer(vocabulary.words, vocabulary.lowercase)
+    The tables of Rust are made at once, for processes to share; with `only_rows`, when a text that is not plain comes.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, only_rows: bool = False) -> None:
+        self._vocabulary = vocabulary
+        if not only_rows:
+            _ = self._tokenizer
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return word_tokenizer(self._vocabulary.words, self._vocabulary.lowercase)
 
     def find(self, texts: Sequence[str]) -> Found:
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
@@ -62,8 +72,22 @@ class WordFinder:
         return Found(ids, starts, ends, text)
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Only (row of each word, its text): about twice as fast as `find`."""
+        """Only (row of each word, its text): many times as fast as `find` where texts are plain."""
+        ids, lengths, left = self._plain.rows(texts)
+        if left:
+            more, of = self._rows([texts[number] for number in left])
+            place = np.repeat(np.cumsum(lengths)[left], np.bincount(of, minlength=len(left)))
+            ids = np.insert(ids, place, more)
+            lengths[left] = np.bincount(of, minlength=len(left))
+        return ids, np.repeat(np.arange(len(texts), dtype=np.int32), lengths)
+
+    def _rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         return _flat_ids(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+
+    @cached_property
+    def _plain(self) -> PlainFinder:
+        words, lowercase = self._vocabulary.words, self._vocabulary.lowercase
+        return PlainFinder(_folded(words, lowercase) | dict(self._vocabulary.index), parted(words), lowercase)
 
 
 def _flat_ids(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -80,8 +104,7 @@ def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
     from tokenizers.models import WordLevel
 
     rows = {word: row for row, word in enumerate(words, start=1)}
-    # vectors made elsewhere may hold "don’t" or a decomposed "é"; a text's words are looked up folded
-    folded = {fold(word, lowercase): row for word, row in rows.items() if not word.isascii()}
+    folded = {word: row + 1 for word, row in _folded(rows, lowercase).items()}
     tokenizer = Tokenizer(WordLevel(folded | rows | {_UNKNOWN: 0}, unk_token=_UNKNOWN))
     tokenizer.normalizer = normalizer(lowercase)
     tokenizer.pre_tokenizer = _splitter()
@@ -89,6 +112,11 @@ def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
     if whole:
         tokenizer.add_tokens(whole)
     return tokenizer
+
+
+def _folded(words: Iterable[str], lowercase: bool) -> dict[str, int]:
+    """Vectors made elsewhere may hold "don’t" or a decomposed "é"; a text's words are looked up folded."""
+    return {fold(word, lowercase): row for row, word in enumerate(words) if not word.isascii()}
 
 
 def parted(words: Iterable[str]) -> list[str]:

@@ -44,7 +44,8 @@ def application(
         app.include_router(router)
     refusing.install(app)
     app.add_middleware(Guard, limits=desk.limits, token=token, meter=desk.meter, tell=tell)
-    app.openapi_schema = described(app, desk.limits, sets.dims(), token=token is not None)
+    told = described(app, desk.limits, sets.dims(), token=token is not None)
+    app.openapi = lambda: told  # type: ignore[method-assign]  # FastAPI's own way to another description
     return app
 
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from stillvec.serve.limits import USUAL_K
+
+
+def _whole(number: object) -> object:
+    """JSON has one kind of number: 5.0 is 5."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
 
 Word = Annotated[str, Field(min_length=1)]
+Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Method = Literal["3cosadd", "3cosmul"]
 MODEL = "The name of a set of vectors; the first one where none is given."
@@ -44,7 +53,7 @@ class NearestQuestion(Question):
     word: Word = Field(default="", description="A word of the vectors.", examples=["ice"])
     text: Word = Field(default="", description="A text; its vector is the mean of its known words.")
     vector: list[Number] = Field(default=[], description="As many numbers as the vectors have.")
-    k: int = Field(default=10, ge=1, description="How many neighbours.")
+    k: Whole = Field(default=USUAL_K, ge=1, description="How many neighbours.")
     exact: bool | None = Field(default=None, description=EXACT)
 
 
@@ -54,7 +63,7 @@ class AnalogyQuestion(Question):
     a: Word = Field(examples=["man"])
     b: Word = Field(examples=["king"])
     c: Word = Field(examples=["woman"])
-    k: int = Field(default=5, ge=1, description="How many answers.")
+    k: Whole = Field(default=5, ge=1, description="How many answers.")
     method: Method = Field(default="3cosadd", description="Mikolov's 3CosAdd or Levy and Goldberg's 3CosMul.")
 
 
@@ -70,7 +79,7 @@ class EmbeddingsQuestion(Question):
 
     input: Word | Annotated[list[Word], Field(min_length=1)] = Field(description="A text or several; no token numbers.")
     encoding_format: Literal["float", "base64"] = Field(default="float", description="base64: little-endian float32.")
-    dimensions: int | None = Field(default=None, description="Only what the vectors have; they are not cut.")
+    dimensions: Whole | None = Field(default=None, description="Only what the vectors have; they are not cut.")
     user: str | None = Field(default=None, description="Taken, as clients may send it, and not used.")
 
 

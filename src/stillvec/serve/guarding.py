@@ -34,7 +34,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(receive, send, self.limits.body)
+        exchange = _Exchange(scope, receive, send, self.limits.body)
         begun = time.perf_counter()
         self.meter.in_flight += 1
         try:
@@ -83,9 +83,9 @@ class Guard:
 class _Exchange:
     """One request and its answer, counted while they pass."""
 
-    def __init__(self, receive: Receive, send: Send, most: int) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         self.status: int | None = None
-        self.read = False
+        self.read = not {name for name, _ in scope["headers"]} & {b"content-length", b"transfer-encoding"}
         self._receive = receive
         self._send = send
         self._most = most

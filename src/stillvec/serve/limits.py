@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from stillvec.errors import CallError
 
+USUAL_K = 10
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -23,3 +25,7 @@ class Limits:
         for field in dataclasses.fields(self):
             if not getattr(self, field.name) > 0:
                 raise CallError(f"The limit {field.name!r} must be more than 0, and {getattr(self, field.name)} came.")
+        if self.k < USUAL_K:
+            raise CallError(
+                f"The limit 'k' must be {USUAL_K} or more, the number where none is said, and {self.k} came."
+            )

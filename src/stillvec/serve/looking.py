@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from stillvec.serve import answering, forms
 from stillvec.serve.desk import AtDesk
+from stillvec.serve.limits import USUAL_K
 
 Asked = Annotated[str, Query(min_length=1)]
 Named = Annotated[str | None, Query(description=forms.MODEL)]
@@ -40,7 +41,7 @@ async def similarity(desk: AtDesk, question: forms.SimilarityQuestion) -> Respon
 async def nearest_to(
     desk: AtDesk,
     word: Asked,
-    k: Many = 10,
+    k: Many = USUAL_K,
     exact: Annotated[bool | None, Query(description=forms.EXACT)] = None,
     model: Named = None,
 ) -> Response:

@@ -53,6 +53,7 @@ def serve(app: FastAPI, place: socket.socket, limits: Limits, started: Callable[
         loop="asyncio",
         log_config=None,
         access_log=False,
+        log_level="error",  # what clients do wrong is told to them
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=int(limits.seconds) + 2,

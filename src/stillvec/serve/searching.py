@@ -73,7 +73,7 @@ class Approximate:
             query = vectors[words[row]]
             if not query.any():
                 continue
-            exact = {word for word, _ in vectors.nearest(words[row], _AMONG)}
+            exact = {word for word, _ in vectors.nearest(words[row], _AMONG) if vectors[word].any()}
             near = {words[other] for other, _ in self.nearest(query, _AMONG, frozenset([row]))}
             found += len(exact & near)
             wanted += len(exact)

@@ -1,0 +1,336 @@
+"""Every address of the server, asked well and badly, without a socket."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stillvec.errors import CallError
+from stillvec.serve import Limits
+from stillvec.vectors import WordVectors
+
+pytest.importorskip("fastapi")
+pytest.importorskip("usearch")
+from fastapi.testclient import TestClient
+
+from stillvec.serve import answering
+from stillvec.serve.application import application
+from stillvec.serve.sets import Sets
+
+WORDS = ["king", "queen", "man", "woman", "雪", "<script>", "nothing"]
+MATRIX = np.array([[1, 1, 0], [1, 0, 1], [0.1, 1, 0], [0.1, 0, 1], [-1, 0.5, 0.2], [-1, -1, -1], [0, 0, 0]], np.float32)
+LIMITS = Limits(body=20_000, batch=4, k=12, seconds=20)
+SIMPLE = ("/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings")
+
+
+def _sets() -> Sets:
+    return Sets({"small": WordVectors(WORDS, MATRIX), "other": WordVectors(["ice", "snow"], [[1, 0], [1, 1]])})
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(application(_sets(), LIMITS)) as given:
+        yield given
+
+
+@pytest.fixture
+def fresh() -> Iterator[TestClient]:
+    """One that has answered nothing yet."""
+    with TestClient(application(_sets(), LIMITS), raise_server_exceptions=False) as given:
+        yield given
+
+
+def _refused(answer: Any, status: int) -> dict[str, Any]:
+    """The one form of a refusal: its error, with a message of one sentence."""
+    assert answer.status_code == status, answer.text
+    assert set(answer.json()) == {"error"}
+    error: dict[str, Any] = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["message"][-1] in ".?"
+    assert "\n" not in error["message"]
+    return error
+
+
+def _cosine(a: Any, b: Any) -> float:
+    return float(np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def test_health_says_what_is_served(client: TestClient) -> None:
+    said = client.get("/health").json()
+    assert said["status"] == "ok"
+    assert [(m["id"], m["words"], m["dim"], m["search"]) for m in said["models"]] == [
+        ("small", 7, 3, "exact"),
+        ("other", 2, 2, "exact"),
+    ]
+    assert client.get("/v1/models").json()["data"] == said["models"]
+    assert client.get("/v1/models/other").json() == said["models"][1]
+
+
+def test_vectors_of_words_are_their_rows(client: TestClient) -> None:
+    said = client.post("/vectors", json={"words": ["Queen", "雪"]}).json()
+    assert [each["word"] for each in said["data"]] == ["queen", "雪"]
+    assert np.allclose([each["vector"] for each in said["data"]], MATRIX[[1, 4]])
+    assert client.get("/vectors", params={"word": "queen"}).json()["data"] == said["data"][:1]
+
+
+def test_similarity_is_the_cosine(client: TestClient) -> None:
+    said = client.post("/similarity", json={"pairs": [["king", "queen"], ["man", "nothing"]]}).json()
+    assert said["data"][0]["cosine"] == pytest.approx(_cosine(MATRIX[0], MATRIX[1]))
+    assert said["data"][1]["cosine"] == 0
+    assert client.get("/similarity", params={"a": "king", "b": "queen"}).json()["data"] == said["data"][:1]
+
+
+def test_nearest_to_a_word_a_text_and_a_vector_agree_with_brute_force(client: TestClient) -> None:
+    cosines = {word: _cosine(MATRIX[0], row) for word, row in zip(WORDS[:-1], MATRIX, strict=False)}
+    wanted = sorted(cosines, key=lambda word: -cosines[word])
+    by_word = client.get("/nearest", params={"word": "king", "k": 3}).json()
+    assert [each["word"] for each in by_word["data"]] == wanted[1:4]  # without itself
+    assert by_word["search"] == "exact"
+    for asked in ({"text": "king!"}, {"vector": [1e300, 1e300, 0]}, {"vector": [1e-300, 1e-300, 0]}):
+        said = client.post("/nearest", json={**asked, "k": 3}).json()
+        assert [each["word"] for each in said["data"]] == wanted[:3]
+        assert [each["score"] for each in said["data"]] == pytest.approx([cosines[word] for word in wanted[:3]])
+
+
+def test_nearest_to_the_zero_vector_is_answered(client: TestClient) -> None:
+    said = client.post("/nearest", json={"vector": [0, 0, 0], "k": 2, "exact": False}).json()
+    assert [each["score"] for each in said["data"]] == [0, 0]
+
+
+def test_the_approximate_search_is_used_once_it_is_built_and_says_so() -> None:
+    sets = _sets()
+    with TestClient(application(sets, LIMITS)) as client:
+        exact = client.get("/nearest", params={"word": "king", "k": 3}).json()
+        until = time.monotonic() + 60
+        while client.get("/nearest", params={"word": "king", "k": 3, "exact": False}).json()["search"] == "exact":
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        said = client.get("/nearest", params={"word": "king", "k": 3, "exact": False}).json()
+        assert [each["word"] for each in said["data"]] == [each["word"] for each in exact["data"]]
+        assert client.get("/health").json()["models"][0]["recall_at_10"] == 1.0
+        assert 'stillvec_recall_at_10{model="small"} 1.0' in client.get("/metrics").text
+        assert client.get("/nearest", params={"word": "king", "k": 3}).json()["search"] == "exact"
+
+
+@pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
+def test_analogy_finds_the_queen(client: TestClient, method: str) -> None:
+    asked = {"a": "man", "b": "king", "c": "woman", "k": 1, "method": method}
+    said = client.get("/analogy", params=asked).json()
+    assert said["data"][0]["word"] == "queen"
+    assert client.post("/analogy", json=asked).json() == said
+
+
+def test_embed_gives_means_and_names_texts_without_a_known_word(client: TestClient) -> None:
+    said = client.post("/embed", json={"texts": ["the king, a queen", "zzz", ""]}).json()
+    assert np.allclose(said["data"][0], MATRIX[:2].mean(axis=0))
+    assert said["unknown"] == [1, 2]
+    unit = client.get("/embed", params={"text": "the king, a queen", "unit": True}).json()["data"][0]
+    assert np.allclose(unit, np.array(said["data"][0]) / np.linalg.norm(said["data"][0]))
+
+
+def test_embeddings_have_openais_form_and_length_one(client: TestClient) -> None:
+    said = client.post("/v1/embeddings", json={"input": ["king queen", "zzz man"], "model": "small"}).json()
+    assert said["object"] == "list"
+    assert said["model"] == "small"
+    assert said["usage"] == {"prompt_tokens": 4, "total_tokens": 4}
+    assert [(each["object"], each["index"]) for each in said["data"]] == [("embedding", 0), ("embedding", 1)]
+    mean = MATRIX[:2].mean(axis=0)
+    assert np.allclose(said["data"][0]["embedding"], mean / np.linalg.norm(mean))
+
+
+def test_embeddings_in_base64_are_the_same_numbers(client: TestClient) -> None:
+    asked = {"input": "king queen", "dimensions": 3, "user": "me"}
+    plain = client.post("/v1/embeddings", json=asked).json()["data"][0]["embedding"]
+    packed = client.post("/v1/embeddings", json=asked | {"encoding_format": "base64"}).json()["data"][0]["embedding"]
+    assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == plain
+
+
+def test_a_model_is_named_and_the_first_is_the_usual_one(client: TestClient) -> None:
+    assert client.get("/vectors", params={"word": "ice", "model": "other"}).json()["dim"] == 2
+    assert client.get("/vectors", params={"word": "king"}).json()["model"] == "small"
+    error = _refused(client.get("/vectors", params={"word": "king", "model": "gpt"}), 404)
+    assert error["code"] == "model_not_found"
+    assert "'small', 'other'" in error["message"]
+
+
+def test_an_unknown_word_is_404_and_names_the_nearest_spelling(client: TestClient) -> None:
+    error = _refused(client.get("/nearest", params={"word": "Quen"}), 404)
+    assert error["message"] == "The vectors 'small' have no word 'Quen'; did you mean 'queen'?"
+    assert (error["param"], error["code"]) == ("word", "word_not_found")
+    assert len(_refused(client.get("/nearest", params={"word": "k" * 5000}), 404)["message"]) < 200
+    assert _refused(client.post("/nearest", json={"text": "zzz yyy"}), 404)["param"] == "text"
+
+
+def test_a_word_that_looks_like_markup_is_a_word(client: TestClient) -> None:
+    answer = client.get("/vectors", params={"word": "<script>"})
+    assert answer.json()["data"][0]["word"] == "<script>"
+    assert answer.headers["content-type"] == "application/json"
+    error = _refused(client.get("/vectors", params={"word": "<b>alert</b>"}), 404)
+    assert "<b>alert</b>" in error["message"]
+
+
+BAD: dict[str, tuple[str, Any, str]] = {
+    "token arrays": ("/v1/embeddings", {"input": [1, 2, 3]}, "send the text itself"),
+    "lists of token arrays": ("/v1/embeddings", {"input": [[1, 2], [3]]}, "send the text itself"),
+    "an empty input": ("/v1/embeddings", {"input": ""}, "none of them empty"),
+    "no input": ("/v1/embeddings", {"model": "small"}, "'input' in the body"),
+    "other dimensions": ("/v1/embeddings", {"input": "king", "dimensions": 2}, "have 3 dimensions and are not cut"),
+    "another encoding": ("/v1/embeddings", {"input": "king", "encoding_format": "hex"}, "'float' or 'base64'"),
+    "too many inputs": ("/v1/embeddings", {"input": ["king"] * 5}, "At most 4"),
+    "too many words": ("/vectors", {"words": ["king"] * 5}, "At most 4"),
+    "no words": ("/vectors", {"words": []}, "'words' in the body"),
+    "too many pairs": ("/similarity", {"pairs": [["king", "king"]] * 5}, "At most 4"),
+    "a pair of three": ("/similarity", {"pairs": [["king", "queen", "man"]]}, "'pairs.0' in the body"),
+    "too many neighbours": ("/nearest", {"word": "king", "k": 13}, "At most 12"),
+    "no neighbours": ("/nearest", {"word": "king", "k": 0}, "greater than or equal to 1"),
+    "a number as text": ("/nearest", {"word": "king", "k": "3"}, "valid integer"),
+    "nothing to be near to": ("/nearest", {"k": 3}, "none of them came"),
+    "two things to be near to": ("/nearest", {"word": "king", "text": "king"}, "text and word came"),
+    "a short vector": ("/nearest", {"vector": [1, 2]}, "A vector of 3 numbers is wanted, and one of 2 came"),
+    "too many answers": ("/analogy", {"a": "man", "b": "king", "c": "woman", "k": 13}, "At most 12"),
+    "a method that is none": ("/analogy", {"a": "man", "b": "king", "c": "man", "method": "x"}, "'3cosadd'"),
+    "too many texts": ("/embed", {"texts": [""] * 5}, "At most 4"),
+    "a text instead of texts": ("/embed", {"texts": "king"}, "valid list"),
+    "an unknown field": ("/embed", {"texts": ["king"], "normalise": True}, "'normalise' in the body"),
+    "a list": ("/embed", [1], "The body"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_400(client: TestClient, case: str) -> None:
+    path, body, sentence = BAD[case]
+    assert sentence in _refused(client.post(path, json=body), 400)["message"]
+
+
+BODIES = {
+    "half of a body": b'{"words": ["king"',
+    "no UTF-8": b'{"words": ["\xff"]}',
+    "half a character": b'{"words": ["\\ud800"]}',
+    "a number that is none": b'{"vector": [NaN, 1, 2]}',
+    "an endless number": b'{"vector": [1e999, 1, 2]}',
+    "a number without end": b'{"vector": [' + b"9" * 4000 + b", 1, 2]}",
+    "a number longer than Python reads": b'{"vector": [' + b"9" * 6000 + b", 1, 2]}",
+    "a deep body": b"[" * 9000,
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+@pytest.mark.parametrize("path", SIMPLE)
+def test_a_body_that_cannot_be_read_is_400(client: TestClient, path: str, case: str) -> None:
+    _refused(client.post(path, content=BODIES[case], headers={"content-type": "application/json"}), 400)
+
+
+def test_what_is_not_there_has_the_same_form(client: TestClient) -> None:
+    assert "'/nowhere'" in _refused(client.get("/nowhere"), 404)["message"]
+    answer = client.delete("/nearest")
+    _refused(answer, 405)
+    assert answer.headers["allow"] == "GET, POST"
+
+
+def test_a_failure_of_ours_has_the_same_form_and_tells_nothing(
+    fresh: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(answering, "_listed", broken)
+    answer = fresh.get("/nearest", params={"word": "king"})
+    assert _refused(answer, 500)["type"] == "server_error"
+    assert "secret" not in answer.text
+    assert 'path="/nearest",status="500"} 1' in fresh.get("/metrics").text
+
+
+def test_a_large_body_is_refused_by_its_announced_length(client: TestClient) -> None:
+    answer = client.post("/embed", json={"texts": ["x" * 20_000]})
+    assert "20,000 bytes" in _refused(answer, 413)["message"]
+
+
+def test_a_large_body_without_a_length_is_refused_while_it_is_read(client: TestClient) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(1000):
+            yield b" " * 1000
+
+    headers = {"content-type": "application/json"}
+    assert "20,000 bytes" in _refused(client.post("/embed", content=endless(), headers=headers), 413)["message"]
+    just = json.dumps({"texts": ["king"]}).ljust(20_000).encode()
+    assert client.post("/embed", content=iter([just]), headers=headers).status_code == 200
+    assert client.post("/embed", content=iter([just, b" "]), headers=headers).status_code == 413
+
+
+def test_work_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "_listed", lambda found: time.sleep(0.5))
+    with TestClient(application(_sets(), Limits(seconds=0.1))) as client:
+        error = _refused(client.get("/nearest", params={"word": "king"}), 504)
+        assert "0.1 seconds" in error["message"]
+        assert client.get("/health").status_code == 200
+
+
+def test_a_token_is_wanted_everywhere_but_at_health() -> None:
+    with TestClient(application(_sets(), LIMITS, token="s3cret")) as client:
+        assert client.get("/health").status_code == 200
+        for given in (
+            {},
+            {"Authorization": "Bearer wrong"},
+            {"Authorization": "s3cret"},
+            {"Authorization": "Bearer é"},
+        ):
+            headers = {name: value.encode() for name, value in given.items()}
+            for path in ("/v1/models", "/metrics", "/docs", "/openapi.json", "/nowhere", "/vectors?word=king"):
+                answer = client.get(path, headers=headers)
+                assert _refused(answer, 401)["code"] == "invalid_api_key"
+                assert answer.headers["www-authenticate"] == "Bearer"
+        answer = client.get("/vectors?word=king", headers={"Authorization": "bearer s3cret"})
+        assert answer.status_code == 200
+
+
+def test_the_description_has_this_servers_numbers(client: TestClient) -> None:
+    told = client.get("/openapi.json").json()
+    parts = told["components"]["schemas"]
+    assert parts["EmbedQuestion"]["properties"]["texts"]["maxItems"] == 4
+    assert parts["NearestQuestion"]["properties"]["k"]["maximum"] == 12
+    assert "422" not in told["paths"]["/nearest"]["post"]["responses"]
+    assert set(SIMPLE) <= set(told["paths"])
+    assert "swagger" in client.get("/docs").text
+
+
+def test_metrics_count_what_was_answered_and_do_not_grow_with_addresses(fresh: TestClient) -> None:
+    fresh.get("/nearest", params={"word": "king"})
+    fresh.get("/nearest", params={"word": "zzz"})
+    for number in range(50):
+        fresh.request(f"M{number}", f"/nowhere/{number}")
+    answer = fresh.get("/metrics")
+    lines = answer.text.splitlines()
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert 'stillvec_requests_total{method="GET",path="/nearest",status="200"} 1' in lines
+    assert 'stillvec_requests_total{method="GET",path="/nearest",status="404"} 1' in lines
+    assert 'stillvec_requests_total{method="other",path="other",status="404"} 50' in lines
+    assert 'stillvec_request_seconds_count{path="/nearest"} 2' in lines
+    assert 'stillvec_request_seconds_bucket{path="/nearest",le="+Inf"} 2' in lines
+    assert "stillvec_requests_in_flight 1" in lines
+    assert len(lines) < 60
+
+
+def test_the_log_has_addresses_and_no_words() -> None:
+    told: list[str] = []
+    with TestClient(application(_sets(), LIMITS, tell=told.append)) as client:
+        client.get("/vectors", params={"word": "king"})
+        client.get("/a%0Ab")
+    assert [line.rpartition(" ")[0].rpartition(" ")[0] for line in told] == ["GET /vectors 200", "GET /a%0Ab 404"]
+
+
+@pytest.mark.parametrize("name", ["body", "batch", "k", "seconds", "requests", "threads"])
+def test_a_limit_of_nothing_is_refused(name: str) -> None:
+    with pytest.raises(CallError, match=name):
+        Limits(**{name: 0})
+
+
+def test_a_limit_below_the_usual_number_of_neighbours_is_refused() -> None:
+    with pytest.raises(CallError, match="'k' must be 10 or more"):
+        Limits(k=9)

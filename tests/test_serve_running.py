@@ -1,0 +1,262 @@
+"""A real server in a process of its own, on the loopback: clients, limits, the token, the stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stillvec.cli import main
+from stillvec.formats import save
+from stillvec.vectors import WordVectors
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("usearch")
+
+Process = subprocess.Popen[str]
+Start = Callable[..., tuple[Process, str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = ["king", "queen", "man", "woman", "<script>"]
+    rows = np.array([[1, 1, 0], [1, 0, 1], [0.1, 1, 0], [0.1, 0, 1], [-1, -1, -1]], np.float32)
+    path = tmp_path_factory.mktemp("served") / "small"
+    save(WordVectors(words, rows), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def start(folder: Path) -> Iterator[Start]:
+    """Starts `stillvec serve` on a free port and gives the process and its address."""
+    begun: list[Process] = []
+
+    def starting(*flags: str, token: str | None = None) -> tuple[Process, str]:
+        environment = {name: value for name, value in os.environ.items() if name != "STILLVEC_TOKEN"}
+        environment |= {} if token is None else {"STILLVEC_TOKEN": token}
+        call = [sys.executable, "-m", "stillvec", "serve", str(folder), "--port", "0", *flags]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        process = subprocess.Popen(call, env=environment | {"PYTHONUNBUFFERED": "1"}, **pipes)
+        begun.append(process)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("serving at "):
+                return process, line.split()[2].rstrip(",")
+        raise AssertionError(f"The server ended with {process.wait()} before it served.")
+
+    yield starting
+    for process in begun:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def address(start: Start) -> str:
+    return start()[1]
+
+
+def _asked(url: str, body: object = None, token: str | None = None) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def _connected(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+def _rest(connection: socket.socket) -> str:
+    return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
+def test_a_real_openai_client_works_unchanged(address: str) -> None:
+    openai = pytest.importorskip("openai")
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+    said = client.embeddings.create(model="small", input=["king queen", "man"])  # in base64, as it asks by itself
+    plain = client.embeddings.create(model="small", input="king queen", encoding_format="float")
+    mean = np.array([2, 1, 1]) / np.sqrt(6)
+    assert np.allclose(said.data[0].embedding, mean)
+    assert np.allclose(plain.data[0].embedding, mean)
+    assert said.usage.total_tokens == 3
+    assert [model.id for model in client.models.list()] == ["small"]
+    with pytest.raises(openai.NotFoundError, match="There are no vectors 'ada'") as caught:
+        client.embeddings.create(model="ada", input="king")
+    assert caught.value.code == "model_not_found"
+    with pytest.raises(openai.BadRequestError, match="send the text itself"):
+        client.embeddings.create(model="small", input=[1, 2, 3])
+
+
+def test_a_word_that_looks_like_markup_goes_over_the_wire(address: str) -> None:
+    status, said = _asked(f"{address}/nearest?word=%3Cscript%3E&k=1")
+    assert status == 200
+    assert said["data"][0]["word"] in {"king", "queen", "man", "woman"}
+
+
+def test_the_sentence_about_a_large_body_reaches_who_sent_it(address: str) -> None:
+    with _connected(address) as connection:
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
+        said = _rest(connection)
+    assert said.startswith("HTTP/1.1 413")
+    assert "send it in parts" in said
+
+
+def test_a_body_in_chunks_is_refused_before_its_end(address: str) -> None:
+    with _connected(address) as connection:
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(65):  # 64 KiB each, and the limit is 4 MiB; the end never comes
+            connection.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 413"
+
+
+def test_a_request_that_never_comes_whole_is_ended(start: Start) -> None:
+    _, address = start("--limit", "seconds=0.3")
+    with _connected(address) as connection:
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        said = _rest(connection)
+    assert said.startswith("HTTP/1.1 408")
+    assert "0.3 seconds" in said
+
+
+def test_more_requests_than_are_taken_at_once_are_503_and_health_is_not(start: Start) -> None:
+    _, address = start("--limit", "requests=1")
+    with _connected(address) as connection:
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        until = time.monotonic() + 30
+        while (answer := _asked(f"{address}/vectors?word=king"))[0] == 200:  # until the other is being read
+            assert time.monotonic() < until
+        assert answer[0] == 503
+        assert answer[1]["error"]["code"] == "overloaded"
+        assert _asked(f"{address}/health")[0] == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_lets_the_request_that_was_begun_end(start: Start, number: int) -> None:
+    process, address = start("--log")
+    body = b'{"texts": ["king"]}'
+    with _connected(address) as connection:
+        head = b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        connection.sendall(head % len(body) + body[:5])
+        while "stillvec_requests_in_flight 2" not in _text(f"{address}/metrics"):
+            time.sleep(0.05)
+        process.send_signal(number)
+        until = time.monotonic() + 30
+        while _listens(address):  # no new ones are taken
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        connection.sendall(body[5:])
+        said = _rest(connection)
+    assert said.startswith("HTTP/1.1 200")
+    assert process.wait(30) == 0
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    assert lines[-1] == "stopped"
+    assert any(line.startswith("POST /embed 200 ") for line in lines)
+    assert "Traceback" not in "".join(lines)
+
+
+def _text(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def _listens(address: str) -> bool:
+    try:
+        _connected(address).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_a_token_from_the_environment_or_a_file_is_wanted(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("from-a-file\n", encoding="utf-8")
+    for token, (_, address) in {
+        "from-outside": start(token="from-outside"),
+        "from-a-file": start("--token-file", str(tmp_path / "token"), token="not-this"),
+    }.items():
+        assert _asked(f"{address}/vectors?word=king")[0] == 401
+        assert _asked(f"{address}/vectors?word=king", token=token)[0] == 200
+        assert _asked(f"{address}/health")[0] == 200
+
+
+def test_a_port_that_is_taken_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["serve", str(folder), "--port", port]) == 1
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert told.startswith(f"stillvec: Port {port} of 127.0.0.1 cannot be had (address already in use)")
+    assert told.count("\n") == 1
+
+
+WRONG = {
+    "other machines without a token": (["--host", "0.0.0.0"], "give --token-file or set STILLVEC_TOKEN"),
+    "all of IPv6 without a token": (["--host", "::"], "give --token-file or set STILLVEC_TOKEN"),
+    "a host that is none": (["--host", "no.such.host.invalid"], "There is no host"),
+    "a port that is none": (["--port", "70000"], "from 0 to 65,535"),
+    "a limit that is none": (["--limit", "bodies=3"], "did you mean 'body'?"),
+    "a limit that is no number": (["--limit", "k=many"], "a whole number"),
+    "no file of a token": (["--token-file", "nowhere/token"], "nowhere/token"),
+    "vectors that are not there": (["nowhere"], "There is no file or folder nowhere"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_call_is_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    monkeypatch.delenv("STILLVEC_TOKEN", raising=False)
+    flags, sentence = WRONG[case]
+    assert main(["serve", "--port", "0", *flags, str(folder)]) == 1
+    out, told = capsys.readouterr()
+    assert sentence in told
+    assert (out, told.count("\n")) == ("", 1)
+
+
+def test_names_of_two_sets_must_differ(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", str(folder), str(folder), "--port", "0"]) == 1
+    assert "'small' stands there twice: NAME=VECTORS" in capsys.readouterr().err
+
+
+def test_an_empty_token_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STILLVEC_TOKEN", "")
+    assert main(["serve", str(folder), "--port", "0"]) == 1
+    assert "wanted in STILLVEC_TOKEN" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_verb_says_which_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", str(folder), "--port", "0"]) == 1
+    assert "pip install 'stillvec[serve]'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_schemathesis_finds_nothing(start: Start) -> None:
+    pytest.importorskip("schemathesis")
+    _, address = start(token="a-token")
+    call = [sys.executable, "-m", "schemathesis.cli", "run", f"{address}/openapi.json", "--max-examples", "20"]
+    flags = ["--header", "Authorization: Bearer a-token", "--no-color", "--generation-deterministic"]
+    done = subprocess.run([*call, *flags], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout
+    assert "No issues found" in done.stdout

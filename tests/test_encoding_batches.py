@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import threading
 import time
@@ -15,7 +16,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.encoding import Batch, Encoded, Load, Marked, Preparation, Preparer, Progress, encode, read_batch
+from stillvec.encoding import (
+    Batch,
+    Bookmark,
+    Encoded,
+    Load,
+    Marked,
+    Preparation,
+    Preparer,
+    Progress,
+    encode,
+    read_batch,
+)
 from stillvec.encoding.prepared import Prepared, batches, prepare, window_starts
 from stillvec.encoding.preparing import ahead
 from stillvec.errors import CorpusError
@@ -179,6 +191,38 @@ def test_a_thread_and_processes_make_the_same_batches_in_order(workers: int) -> 
             made = list(ready.batches(_chunks(20)))
             assert len(made) == len(expected)
             assert all(map(_same, made, expected))
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_from_a_bookmark_on_the_batches_are_those_that_were_still_to_come(workers: int) -> None:
+    with Preparer(_preparation(), Load(128, 16, workers)) as ready:
+        mark = Bookmark()
+        marks, made = [], []
+        for batch in ready.batches(_chunks(8), mark):
+            marks.append(dataclasses.replace(mark))
+            made.append(batch)
+        assert len({each.chunks for each in marks}) == 8
+        assert max(each.batches for each in marks) > 1
+        for taken in (1, 2, 5, len(made) - 1, len(made)):
+            rest = list(ready.batches(_chunks(8), dataclasses.replace(marks[taken - 1])))
+            assert len(rest) == len(made) - taken
+            assert all(map(_same, rest, made[taken:]))
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_chunks_before_a_bookmark_are_not_prepared() -> None:
+    prepared: list[Marked] = []
+    preparation = _preparation()
+
+    class Counting(Preparation):
+        def __call__(self, marked: Marked) -> list[Batch]:
+            prepared.append(marked)
+            return super().__call__(marked)
+
+    with Preparer(Counting(**vars(preparation)), Load(128, 16)) as ready:
+        list(ready.batches(_chunks(8), Bookmark(6, 1)))
+    assert len(prepared) == 2
 
 
 def _breaking() -> Iterator[Marked]:

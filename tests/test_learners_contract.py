@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, matrix_of, sentences
 
+from stillvec.encoding import Load, Marked
 from stillvec.errors import CallError, LexiconError, StillvecError
 from stillvec.learners import LEARNERS, Learner, Lesson
 from stillvec.learners.listening import layers_of
@@ -99,6 +100,32 @@ def test_the_same_run_gives_the_same_bytes(
         made(name, dictionary), tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE]), vocabulary, TEXTS
     )
     assert first.tobytes() == again.tobytes()
+
+
+def test_every_method_goes_on_from_the_middle_of_a_pass_to_the_same_bytes(
+    name: str, teacher: Teacher, vocabulary: Vocabulary, dictionary: str
+) -> None:
+    learner = made(name, dictionary)
+    texts = [*TEXTS, *TEXTS[:20]]  # some sentences twice
+
+    def read(lesson: Lesson) -> list[dict[str, np.ndarray]]:
+        chunks = [Marked(texts[at : at + 32]) for at in range(0, len(texts), 32)]
+        paragraphs = [Marked([" ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)], None, True, True)]
+        steps = lesson.read(chunks, Load(128, 32), paragraphs)
+        return [{key: np.array(array) for key, array in lesson.remember().items()} for _ in steps]
+
+    whole = Lesson({"it": learner}, teacher, vocabulary)
+    assert whole.can_remember, "its listener lacks a memory"
+    moments = read(whole)
+    wanted = {part: dict(kept.arrays) for part, kept in whole.heard("it").items()}
+    for moment in {0, len(moments) // 3, len(moments) // 2, len(moments) - 2, len(moments) - 1}:
+        lesson = Lesson({"it": learner}, teacher, vocabulary)
+        lesson.recall(moments[moment])
+        read(lesson)
+        for part, kept in lesson.heard("it").items():
+            assert kept.arrays.keys() == wanted[part].keys()
+            for label, array in kept.arrays.items():
+                assert array.tobytes() == wanted[part][label].tobytes(), (moment, label)
 
 
 def test_settings_are_frozen_and_come_back_from_json(name: str, dictionary: str) -> None:

@@ -7,7 +7,7 @@ import argparse
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note
 from stillvec.corpus import Corpus, read_words
-from stillvec.errors import CallError
+from stillvec.errors import CallError, StillvecError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distilling import check_output, saved_steps
@@ -57,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--store", metavar="DIR",
         help="where methods that train keep the teacher's contexts (default: $STILLVEC_CACHE, or a cache folder)",
     )  # fmt: skip
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the training")
+    parser.add_argument("--resume", action="store_true", help="go on where a run that was stopped was")
     parser.add_argument("--no-statistics", action="store_true", help="do not keep what merging and --add-to need")
     parser.add_argument("--unsafe-weights", action="store_true", help="read pickled weights too")
     parser.add_argument("--remote-code", action="store_true", help="run code that comes with the teacher")
@@ -86,9 +86,14 @@ def run(options: argparse.Namespace) -> int:
     corpus = None
     if options.corpus:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
-    work = Run(settings, corpus, options.add_to, store=options.store, resume=options.resume)
+    work = Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
     check_output(options.out, work)
-    watch(saved_steps(work, options.out, statistics=not options.no_statistics), quiet=options.quiet)
+    try:
+        watch(saved_steps(work, options.out, statistics=not options.no_statistics), quiet=options.quiet)
+    except KeyboardInterrupt:
+        if work.checkpoint is None or not work.checkpoint.path.exists():
+            raise
+        raise StillvecError(f"Stopped; --resume goes on from {work.checkpoint.path}.") from None
     for name, result in work.results.items():
         note(
             f"{work.written[name]}: {len(result.vectors):,} words x {result.vectors.dim} by {result.manifest['method']}"

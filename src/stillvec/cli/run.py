@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _distilling(section: Section[Distillation], options: argparse.Namespace) -> Run:
     corpus = Corpus(*section.corpus, field=section.field) if section.corpus else None
-    work = Run(section.settings, corpus, section.add_to, store=options.store, resume=options.resume)
+    work = Run(section.settings, corpus, section.add_to, store=options.store, resume=options.resume, out=section.out)
     check_output(section.out, work)
     return work
 

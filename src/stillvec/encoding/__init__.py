@@ -3,11 +3,12 @@
 from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device
 from stillvec.encoding.prepared import Batch, Marked
-from stillvec.encoding.preparing import Load, Preparation, Preparer
+from stillvec.encoding.preparing import Bookmark, Load, Preparation, Preparer
 from stillvec.encoding.store import Contexts, ContextWriter, Desk, bytes_needed, check_room, spelt_size
 
 __all__ = [
     "Batch",
+    "Bookmark",
     "ContextWriter",
     "Contexts",
     "Desk",

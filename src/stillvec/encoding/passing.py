@@ -32,17 +32,23 @@ class Listener(Protocol):
 class Progress:
     """How far the pass is, after a batch."""
 
-    sentences: int
-    words: int
-    pieces: int
-    seconds: float
+    sentences: int = 0
+    words: int = 0
+    pieces: int = 0
+    seconds: float = 0.0
 
 
-def encode(teacher: Teacher, batches: Iterable[Batch], listeners: Sequence[Listener]) -> Iterator[Progress]:
-    """Drive batches through the teacher; yields after each, when all listeners have heard it."""
+def encode(
+    teacher: Teacher, batches: Iterable[Batch], listeners: Sequence[Listener], before: Progress | None = None
+) -> Iterator[Progress]:
+    """Drive batches through the teacher; yields after each, when all listeners have heard it.
+
+    `before` is how far an earlier run was, which is gone on with.
+    """
     layers = sorted({layer for listener in listeners for layer in listener.layers})
-    begun = time.perf_counter()
-    sentences = words = pieces = 0
+    before = before or Progress()
+    begun = time.perf_counter() - before.seconds
+    sentences, words, pieces = before.sentences, before.words, before.pieces
     for batch in batches:
         encoded = read_batch(teacher, batch, layers)
         for listener in listeners:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from itertools import islice
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any, TypeVar
 
@@ -68,6 +69,14 @@ class Preparation:
         return list(batches(prepared, self.cutter, self.pad, self.pieces))
 
 
+@dataclass
+class Bookmark:
+    """How far batches were taken: chunks of texts gone by, and batches of the chunk at hand."""
+
+    chunks: int = 0
+    batches: int = 0
+
+
 class Preparer:
     """Gives batches in the order of the texts, made ahead of time; use it as a context."""
 
@@ -98,28 +107,41 @@ class Preparer:
             sys.setswitchinterval(self._interval)
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def batches(self, marked: Iterable[Marked]) -> Iterator[Batch]:
-        if self._pool is None:
-            return ahead((batch for chunk in marked for batch in self.preparation(chunk)), depth=16)
-        return ahead(self._from_processes(self._pool, marked), depth=32)
+    def batches(self, marked: Iterable[Marked], mark: Bookmark | None = None) -> Iterator[Batch]:
+        """Batches from the bookmark on, which goes with them: chunks that were read are passed over, not prepared."""
+        mark = mark or Bookmark()
+        begun, read = mark.chunks, mark.batches
+        rest = islice(marked, begun, None)
+        made = map(self.preparation, rest) if self._pool is None else self._from_processes(self._pool, rest)
+        placed = (
+            (chunk, number, batch)
+            for chunk, several in enumerate(made, begun)
+            for number, batch in enumerate(several)
+            if chunk > begun or number >= read
+        )
+        for mark.chunks, number, batch in ahead(placed, depth=16 if self._pool is None else 32):
+            mark.batches = number + 1
+            yield batch
 
-    def _from_processes(self, pool: ProcessPoolExecutor, marked: Iterable[Marked]) -> Iterator[Batch]:
+    def _from_processes(self, pool: ProcessPoolExecutor, marked: Iterable[Marked]) -> Iterator[list[Batch]]:
         free = deque(range(len(self._shelves)))
         waiting: deque[tuple[int, Future[_Answer]]] = deque()
         for chunk in marked:
             shelf = free.popleft()
             waiting.append((shelf, pool.submit(_prepare, shelf, _put_texts(self._shelves[shelf], chunk))))
             if not free:
-                yield from self._take(waiting, free)
+                yield self._take(waiting, free)
         while waiting:
-            yield from self._take(waiting, free)
+            yield self._take(waiting, free)
 
-    def _take(self, waiting: deque[tuple[int, Future[_Answer]]], free: deque[int]) -> Iterator[Batch]:
+    def _take(self, waiting: deque[tuple[int, Future[_Answer]]], free: deque[int]) -> list[Batch]:
         shelf, future = waiting.popleft()
         answer = future.result()
-        made = answer if answer and isinstance(answer[0], Batch) else _get_batches(self._shelves[shelf], answer)
+        made: list[Batch] = (
+            answer if answer and isinstance(answer[0], Batch) else _get_batches(self._shelves[shelf], answer)
+        )
         free.append(shelf)
-        yield from made
+        return made
 
 
 _SWITCH = 5e-5  # seconds: with Python's 5 ms, the thread that feeds a GPU waits that long for the one that reads text

@@ -37,6 +37,7 @@ _FILES = {
     "lengths": ("lengths.i32", np.int32),
 }
 _LARGEST = 1024.0  # what the first batch is scaled to at most: far from a half's 65,504
+_HOLDER = "checkpoint"  # a file in half a store, with the path of the checkpoint that goes on from it
 _SPARE = 64 << 20  # bytes of a disk that are left alone
 
 
@@ -48,6 +49,8 @@ class Desk:
     source: Mapping[str, object]
     words: int = 0  # about as many will be read
     sentences: int = 0
+    checkpoint: Path | None = None  # of the run, which half a store waits for
+    there: int = 0  # bytes of half a store that is gone on with
 
     def place(self, facts: Mapping[str, object]) -> Path:
         """The store of this text and these facts, by name."""
@@ -75,11 +78,15 @@ class Contexts:
 
 
 class ContextWriter:
-    """Writes a store, batch by batch; `close` makes it appear, and whatever goes wrong before leaves nothing."""
+    """Writes a store, batch by batch; `close` makes it appear, and whatever goes wrong before leaves nothing.
 
-    def __init__(self, place: Path | None, dim: int, *, states: bool) -> None:
+    Unless a checkpoint was written: half a store then waits for the run to go on (`remember`, `recall`).
+    """
+
+    def __init__(self, place: Path | None, dim: int, *, states: bool, checkpoint: Path | None = None) -> None:
         self.place = place
         self.dim = dim
+        self.checkpoint = checkpoint
         self.scale = 0.0
         self._names = ["contexts", "words", "lengths", *(["states"] if states else [])]
         self._kept: dict[str, list[NDArray[Any]]] = {name: [] for name in self._names}
@@ -111,6 +118,41 @@ class ContextWriter:
             else:
                 self._kept[name].append(arrays[name])
 
+    def remember(self) -> dict[str, NDArray[Any]]:
+        """Settle what was written, and say how to go on from there."""
+        rows = np.array([self._rows[name] for name in self._names])
+        kept = {"rows": rows, "scale": np.array(self.scale)}
+        if self._part is None:
+            return kept | {f"held-{name}": np.concatenate(held) for name, held in self._kept.items() if held}
+        if self.checkpoint is not None:
+            (self._part / _HOLDER).write_text(str(self.checkpoint.absolute()), "utf-8")
+        for stream in self._streams.values():
+            stream.flush()
+            os.fsync(stream.fileno())
+        return kept | {"part": np.frombuffer(str(self._part.resolve()).encode(), np.uint8)}
+
+    def recall(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `remember` said; what was written after it is cut off."""
+        self.scale = float(kept["scale"])
+        self._rows = dict(zip(self._names, kept["rows"].tolist(), strict=True))
+        self._kept = {name: [np.array(kept[f"held-{name}"])] for name in self._names if f"held-{name}" in kept}
+        self._kept |= {name: [] for name in self._names if name not in self._kept}
+        if self._part is None or self.place is None:
+            return
+        self.abandon()
+        part = Path(bytes(kept["part"]).decode())
+        if part.parent != self.place.parent.resolve():
+            raise StillvecError(f"The contexts of the run that was stopped lie in {part.parent}; give it as --store.")
+        try:
+            self._streams = {name: open(part / _FILES[name][0], "r+b") for name in self._names}  # noqa: SIM115
+            for name, stream in self._streams.items():
+                _cut(stream, self._rows[name] * math.prod(self._none(name).shape[1:]) * self._none(name).itemsize)
+        except (OSError, ValueError):
+            raise StillvecError(
+                f"The contexts of the run that was stopped, {part}, are gone; leave --resume out to begin anew."
+            ) from None
+        self._part = part
+
     def close(self) -> Contexts:
         if self._part is None or self.place is None:
             joined: dict[str, Any] = {
@@ -129,17 +171,19 @@ class ContextWriter:
             if not self.place.is_dir():
                 raise
             shutil.rmtree(self._part, ignore_errors=True)  # another run was quicker: its store is as good
+        (self.place / _HOLDER).unlink(missing_ok=True)
         self._part = None
         return Contexts.open(self.place)
 
     def abandon(self) -> None:
-        """Leave nothing."""
+        """Leave nothing, but for what a checkpoint goes on from."""
         for stream in self._streams.values():
             with suppress(OSError):  # what it still holds has no room
                 stream.close()
-        if self._part is not None:
+        if self._part is not None and not _is_held(self._part):
             shutil.rmtree(self._part, ignore_errors=True)
-            self._part = None
+        self._part = None
+        self._streams = {}
 
     def _write(self, stream: BinaryIO, array: NDArray[Any]) -> None:
         try:
@@ -156,11 +200,14 @@ class ContextWriter:
             raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> StillvecError:
+        held = self._part is not None and _is_held(self._part)
         self.abandon()
         assert self.place is not None
+        left = "nothing half-written was left. Give another folder with --store."
+        if held:
+            left = "with more room there, --resume goes on from the last checkpoint."
         return StillvecError(
-            f"The contexts could not be kept in {self.place.parent}: {error.strerror or error}; "
-            "nothing half-written was left. Give another folder with --store."
+            f"The contexts could not be kept in {self.place.parent}: {error.strerror or error}; {left}"
         )
 
     def _none(self, name: str) -> NDArray[Any]:
@@ -219,6 +266,22 @@ def _scale(tensors: list[Tensor]) -> float:
     return 2.0 ** max(0, math.ceil(math.log2(max(largest, 1e-30) / _LARGEST)))
 
 
+def _cut(stream: BinaryIO, size: int) -> None:
+    """To its first bytes; ValueError where it has fewer."""
+    if stream.seek(0, os.SEEK_END) < size:
+        raise ValueError(size)
+    stream.truncate(size)
+    stream.seek(size)
+
+
+def _is_held(part: Path) -> bool:
+    """Whether there is a checkpoint that goes on from this half of a store."""
+    try:
+        return Path((part / _HOLDER).read_text("utf-8")).exists()
+    except OSError:
+        return False
+
+
 def _here() -> str:
     """This machine: a folder of stores may be shared by several, whose processes have the same numbers."""
     return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
@@ -228,7 +291,7 @@ def _sweep(folder: Path) -> None:
     """Remove what runs of this machine left there when they were killed."""
     for part in folder.glob(f".*.{_here()}.*.part"):
         owner = part.name.split(".")[3]
-        if part.is_dir() and not (owner.isdigit() and _lives(int(owner))):
+        if part.is_dir() and not (owner.isdigit() and _lives(int(owner))) and not _is_held(part):
             shutil.rmtree(part, ignore_errors=True)
 
 

@@ -44,6 +44,8 @@ class WeightedSentences:
 
 
 class _Bags:
+    memory = ("products", "words", "shares", "lengths", "room")
+
     def __init__(self, part: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.layers = layers_of(part.layer, teacher.depth)
         self.room = part.max_sentences

@@ -28,6 +28,8 @@ class SentenceContexts:
 
 
 class _ContextTables:
+    memory = ("sums", "heard", "count", "total", "gram")
+
     def __init__(self, layers: tuple[int, ...], teacher: Teacher, words: int) -> None:
         self.layers = layers
         device = teacher.device

@@ -57,6 +57,8 @@ class StateSample:
 class _Sample:
     """A table of states where the teacher is. Which row is whose is known here: a GPU need not be waited for."""
 
+    memory = ("bound", "words", "keys", "free", "states", "lengths")
+
     def __init__(self, part: StateSample, teacher: Teacher, words: int) -> None:
         if part.keep < 1:
             raise CallError(f"The setting keep is at least 1, and {part.keep} came.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -86,11 +86,26 @@ class ContextKeeper:
 
     def update(self, encoded: Encoded) -> None:
         if self._writer is None:
-            place = None if self._desk is None else self._desk.place(self._facts)
-            self._writer = ContextWriter(place, self._dim, states=self.part.states)
+            self._writer = self._new_writer()
         shard = heard_shard(encoded, self.layers, self.part)
         self.met += counted(shard.words, len(self.met))
         self._writer.add(*shard)
+
+    def remember(self) -> dict[str, Array]:
+        return {"met": self.met} | ({} if self._writer is None else self._writer.remember())
+
+    def recall(self, kept: Mapping[str, Array]) -> None:
+        """Go on with half a store, unless a whole one is there by now."""
+        self.met[:] = kept["met"]
+        if self.kept is None and "rows" in kept:
+            self._writer = self._new_writer()
+            self._writer.recall(kept)
+
+    def _new_writer(self) -> ContextWriter:
+        desk, states = self._desk, self.part.states
+        if desk is None:
+            return ContextWriter(None, self._dim, states=states)
+        return ContextWriter(desk.place(self._facts), self._dim, states=states, checkpoint=desk.checkpoint)
 
     def close(self) -> None:
         """The pass is over."""

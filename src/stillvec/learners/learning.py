@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.encoding import (
-    Batch,
+    Bookmark,
     Desk,
     Encoded,
     Listener,
@@ -25,6 +26,7 @@ from stillvec.encoding import (
 )
 from stillvec.learners.kept import ContextKeeper, ContextListener, check_heard
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
+from stillvec.learners.remembering import can_remember, recall, remembered
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import ALONE, KEPT, READ
 from stillvec.teachers import Teacher
@@ -57,8 +59,11 @@ class Lesson:
             for listener in self._keepers:
                 listener.open(desk)
             if self.bytes_needed:
-                check_room(desk.folder, self.bytes_needed)
+                check_room(desk.folder, self.bytes_needed - desk.there)
+        self.over = False  # everything was read
         self._alone = np.zeros(len(vocabulary), np.int64)  # which words were read alone
+        self._lacking: dict[str, NDArray[np.bool_]] = {}  # words that a listener to paragraphs is read alone
+        self._ways: dict[str, _Way] = {}  # how far each reading is
         self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
 
     @property
@@ -95,6 +100,32 @@ class Lesson:
         watches = (getattr(listener, "watch", None) for listener in self._listeners.values())
         return [watch.loss for watch in watches if watch is not None and not math.isnan(watch.loss)]
 
+    @property
+    def can_remember(self) -> bool:
+        """Whether all who listen can go on in the middle of a pass."""
+        return all(map(can_remember, self._listeners.values()))
+
+    def remember(self) -> dict[str, NDArray[Any]]:
+        """All that a lesson holds between two batches, not copied: to be written down before the next one."""
+        kept: dict[str, NDArray[Any]] = {"contexts": self.contexts}
+        kept |= {f"way/{key}": way.written() for key, way in self._ways.items()}
+        kept |= {f"lacking/{key}": mask for key, mask in self._lacking.items()}
+        for number, (part, listener) in enumerate(self._listeners.items()):
+            for kind, arrays in (("part", remembered(listener)), ("totals", self._totals.get(part, {}))):
+                kept |= {f"{kind}/{number}/{name}": array for name, array in arrays.items()}
+        return kept
+
+    def recall(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from there; to be called before `read`, which is given the same texts and passes over those read."""
+        self.contexts[:] = kept["contexts"]
+        self._ways = {key: _Way.read(row) for key, row in _under("way", kept).items()}
+        self._lacking = {key: np.array(mask) for key, mask in _under("lacking", kept).items()}
+        for number, (part, listener) in enumerate(self._listeners.items()):
+            recall(listener, _under(f"part/{number}", kept))
+            totals = _under(f"totals/{number}", kept)
+            if totals:
+                self._totals[part] = {name: np.array(array) for name, array in totals.items()}
+
     def kept_at(self, name: str) -> Path | None:
         """The folder of the contexts that the learner of that name trains on."""
         mine = dict.fromkeys(self.learners[name].parts().values())
@@ -107,7 +138,12 @@ class Lesson:
     ) -> Iterator[tuple[str, Progress]]:
         """The corpus for those who listen to it, then each part's own texts; (what is being read, how far)."""
         try:
-            yield from self._read(corpus, load, paragraphs)
+            last = None
+            for last in self._read(corpus, load, paragraphs):
+                yield last
+            self.over = True
+            if last is not None:  # once more, before contexts are put away: the last moment to remember
+                yield last
             for keeper in self._keepers:
                 keeper.close()
         except BaseException:
@@ -124,30 +160,34 @@ class Lesson:
         new = self._new()
         with Preparer(preparation, load) as ready:
             if hearing:
-                yield from self._drive(CORPUS, ready.batches(corpus), [*hearing, _Tally(self.contexts)])
+                listeners: list[Listener] = [*hearing, _Tally(self.contexts)]
+                yield from self._drive("corpus", CORPUS, ready, corpus, listeners)
                 self._alone[:] = (self.contexts == 0) & new
-                if self.contexts.any() and self._alone.any():
+                if not self._totals and self.contexts.any() and self._alone.any():
                     self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
-                yield from self._drive(WITHOUT, ready.batches(self._by_themselves(self._alone)), hearing)
+                yield from self._drive("alone", WITHOUT, ready, self._by_themselves(self._alone), hearing)
             if by_paragraph:
                 yield from self._read_paragraphs(ready, paragraphs, by_paragraph, new)
-            for part, heard in self._listeners.items():
+            for number, (part, heard) in enumerate(self._listeners.items()):
                 own = part.texts(self.vocabulary)
                 if own is not None:
-                    yield from self._drive(part.label, ready.batches(_only(own, new)), [heard])
+                    yield from self._drive(f"own-{number}", part.label, ready, _only(own, new), [heard])
 
     def _read_paragraphs(
         self, ready: Preparer, paragraphs: Iterable[Marked], listeners: list[PartListener], new: NDArray[np.bool_]
     ) -> Iterator[tuple[str, Progress]]:
         """Short paragraphs may be nothing to a listener: each is read alone the words that it lacks."""
         some = False
-        for step in self._drive(PARAGRAPHS, ready.batches(paragraphs), listeners):
+        for step in self._drive("paragraphs", PARAGRAPHS, ready, paragraphs, listeners):
             some = True
             yield step
+        every = [*self._listeners.values()]
         for each in (cast(ContextListener, listener) for listener in listeners):
             if some:
                 check_heard(each)
-            yield from self._drive(WITHOUT, ready.batches(self._by_themselves((each.met == 0) & new)), [each])
+            key = f"lacking-{every.index(each)}"
+            lacking = self._lacking.setdefault(key, (each.met == 0) & new)
+            yield from self._drive(key, WITHOUT, ready, self._by_themselves(lacking), [each])
 
     def _by_themselves(self, wanted: NDArray[Any]) -> Iterator[Marked]:
         return in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(wanted).tolist())
@@ -159,10 +199,18 @@ class Lesson:
         return self.vocabulary.rows_in(self.known) < 0
 
     def _drive(
-        self, label: str, batches: Iterable[Batch], listeners: Sequence[Listener]
+        self, key: str, label: str, ready: Preparer, texts: Iterable[Marked], listeners: Sequence[Listener]
     ) -> Iterator[tuple[str, Progress]]:
-        for progress in encode(self.teacher, batches, listeners):
+        """One reading, from where it was left: first it tells how far that was."""
+        way = self._ways.setdefault(key, _Way())
+        if way.progress.sentences:
+            yield label, way.progress
+        if way.over:
+            return
+        for progress in encode(self.teacher, ready.batches(texts, way.mark), listeners, way.progress):
+            way.progress = progress
             yield label, progress
+        way.over = True
 
     def heard(self, name: str) -> dict[str, Statistics]:
         """What the learner of that name listened for, by part."""
@@ -173,6 +221,31 @@ class Lesson:
         if part.texts(self.vocabulary) is None and not any(name.startswith(KEPT) for name in arrays):
             arrays |= {READ: self.contexts, ALONE: self._alone}
         return Statistics(self.vocabulary, arrays)
+
+
+@dataclass
+class _Way:
+    """How far a reading is."""
+
+    mark: Bookmark = field(default_factory=Bookmark)
+    progress: Progress = field(default_factory=Progress)
+    over: bool = False
+
+    def written(self) -> NDArray[np.float64]:
+        mark, far = self.mark, self.progress
+        return np.array(
+            [mark.chunks, mark.batches, far.sentences, far.words, far.pieces, far.seconds, self.over], float
+        )
+
+    @classmethod
+    def read(cls, row: NDArray[np.float64]) -> _Way:
+        chunks, batches, sentences, words, pieces = map(int, row[:5])
+        return cls(Bookmark(chunks, batches), Progress(sentences, words, pieces, float(row[5])), bool(row[6]))
+
+
+def _under(kind: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """What stands under a heading."""
+    return {name[len(kind) + 1 :]: array for name, array in kept.items() if name.startswith(f"{kind}/")}
 
 
 def _totals(heard: PartListener) -> dict[str, NDArray[Any]]:

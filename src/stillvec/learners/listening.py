@@ -20,7 +20,7 @@ from stillvec.vocabulary import Found, Vocabulary
 
 
 class PartListener(Listener, Protocol):
-    """A listener that can say what it heard."""
+    """A listener that can say what it heard; its `memory` names what changes meanwhile (`remembering`)."""
 
     def arrays(self) -> dict[str, Array]:
         """Named as `statistics` wants them."""
@@ -97,6 +97,8 @@ class WordStates:
 
 
 class _WordTables:
+    memory = ("tables", "heard")
+
     def __init__(self, part: WordStates, teacher: Teacher, words: int) -> None:
         if part.contexts not in ("mean", "max", "min"):
             raise CallError(f"There is no context pooling {part.contexts!r}; known are mean, max, min.")

@@ -32,6 +32,7 @@ class InputEmbeddings:
 
 class _Table:
     layers: tuple[int, ...] = ()
+    memory = ("table",)
 
     def __init__(self, teacher: Teacher, words: int) -> None:
         model: Any = teacher.model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from stillvec.corpus import Corpus
 from stillvec.encoding import Desk, Load, Progress, spelt_size
-from stillvec.errors import CallError, CorpusError
+from stillvec.errors import CallError, CorpusError, StillvecError, StillvecWarning
 from stillvec.files import cache_folder, check_replaceable
 from stillvec.formats import write_folder
 from stillvec.learners import Finished, Learner, Lesson
@@ -23,6 +24,7 @@ from stillvec.learners.trained import TrainedLearner
 from stillvec.pipeline.adding import Earlier
 from stillvec.pipeline.manifest import describe_learner, describe_program, describe_teacher
 from stillvec.pipeline.reading import Count, Reading
+from stillvec.pipeline.resuming import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, half_stores
 from stillvec.pipeline.settings import Distillation
 from stillvec.refine.pca import Pca
 from stillvec.registry import settings_from
@@ -72,10 +74,12 @@ class Run:
         *,
         store: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        out: str | os.PathLike[str] | None = None,
     ) -> None:
         self.settings = settings
         self.store = Path(store) if store is not None else default_store()
         self.resume = resume
+        self.checkpoint = None if out is None else PassCheckpoint(out, resume=resume)  # beside where it is written
         self.corpus = corpus
         self.earlier = None if add_to is None else Earlier(Path(add_to))
         self.names: tuple[str, ...] = ()  # of the results, once the teacher is known
@@ -84,9 +88,15 @@ class Run:
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
         settings.learners(depth=0)  # a wrong name or setting is told before the work
+        self._decides = facts_of_settings(settings, None if add_to is None else Path(add_to))
+        if self.checkpoint is not None:
+            self.checkpoint.check(self._decides)
 
     def steps(self) -> Iterator[Step]:
         begun = time.perf_counter()
+        if self.checkpoint is not None and self.checkpoint.path.exists() and not self.resume:
+            told = f"beginning anew, though {self.checkpoint.path} is there; --resume would go on from it"
+            yield Step(told, 0, None, "", 0.0)
         yield Step("loading the teacher", 0, None, "", 0.0)
         teacher = self._teacher()
         learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
@@ -100,7 +110,9 @@ class Run:
             vocabulary = self.earlier.vocabulary.union(vocabulary)
         self.vocabulary = vocabulary
         known = None if self.earlier is None else self.earlier.vocabulary
-        lesson = Lesson(learners, teacher, vocabulary, known=known, desk=self._desk(vocabulary))
+        kept = self._kept(teacher, vocabulary)
+        lesson = Lesson(learners, teacher, vocabulary, known=known, desk=self._desk(vocabulary, kept))
+        self._recall(lesson, kept)
         if lesson.bytes_needed:
             size = spelt_size(lesson.bytes_needed)
             yield Step(f"contexts will take about {size} in {self.store}", 0, None, "", 0.0)
@@ -119,6 +131,26 @@ class Run:
             self.earlier.check(teacher, learners)
             kept = {key: self.earlier.manifest.get(key) for key in ("corpus", "read", "added_to")}
             self.facts["added_to"] = {"name": self.earlier.path.name, **kept}
+
+    def _kept(self, teacher: Teacher, vocabulary: Vocabulary) -> Arrays | None:
+        """What an earlier run left to be gone on with."""
+        load = Load.for_device(teacher.device)
+        self._decides |= facts_of_reading(teacher, load, self.facts["corpus"], vocabulary)
+        return None if self.checkpoint is None else self.checkpoint.read(self._decides)
+
+    def _recall(self, lesson: Lesson, kept: Arrays | None) -> None:
+        if not lesson.can_remember:
+            if self.resume:
+                told = "A method that trains in the stream keeps no checkpoint of the pass, which begins anew."
+                warnings.warn(told, StillvecWarning, stacklevel=2)
+            self.checkpoint = None
+        elif kept is not None:
+            lesson.recall(kept)
+
+    def _write_checkpoint(self, lesson: Lesson) -> None:
+        """Now and then, and at the end of the pass, before methods are finished and stores put away."""
+        if self.checkpoint is not None and self.checkpoint.due(over=lesson.over):
+            self.checkpoint.write(self._decides, lesson.remember)
 
     def _teacher(self) -> Teacher:
         chosen = self.settings
@@ -156,6 +188,7 @@ class Run:
         chunks, paragraphs = reading.chunks() if reading else [], whole.paragraphs() if whole else []
         for stage, progress in lesson.read(chunks, load, paragraphs):
             stages[stage] = progress
+            self._write_checkpoint(lesson)
             in_corpus = stage in (CORPUS, PARAGRAPHS) and self.corpus is not None
             done = progress.words
             if stage == CORPUS and reading is not None:
@@ -175,7 +208,7 @@ class Run:
             "words_without_context": int((lesson.contexts == 0).sum()) if reading is not None else 0,
         }
 
-    def _desk(self, vocabulary: Vocabulary) -> Desk | None:
+    def _desk(self, vocabulary: Vocabulary, kept: Arrays | None) -> Desk | None:
         """Where contexts are kept, and for what text; without a corpus there is little to keep."""
         if self.corpus is None:
             return None
@@ -185,7 +218,9 @@ class Run:
         words = facts["words"]
         if chosen.contexts is not None:  # a context of one word is one of its neighbours too
             words = min(words, _NEIGHBOURS * int(vocabulary.counts.clip(max=chosen.contexts).sum()))
-        return Desk(self.store, source, words, words // _SENTENCE)
+        place = None if self.checkpoint is None else self.checkpoint.path
+        there = 0 if kept is None else half_stores(kept)
+        return Desk(self.store, source, words, words // _SENTENCE, place, there)
 
     def _finish(self, name: str, lesson: Lesson, teacher: Teacher, begun: float) -> Iterator[Step]:
         learner = lesson.learners[name]
@@ -304,10 +339,11 @@ def distill(
 
     Settings are those of `Distillation` (teacher, method, contexts, min_count, …). Several methods give a dictionary.
     Methods that train keep the teacher's contexts in the folder `store` (default: a cache folder of the user's), so
-    that a second run with other settings does not ask the teacher; `resume` goes on from the last checkpoint.
+    that a second run with other settings does not ask the teacher. `resume` goes on from the last checkpoint of a run
+    that was stopped: of the pass, beside `out`, or of the training, beside the contexts.
     """
     given = settings_from(Distillation, settings)
-    run = Run(given, corpus_of(corpus), add_to, store=store, resume=resume)
+    run = Run(given, corpus_of(corpus), add_to, store=store, resume=resume, out=out)
     if out is not None:
         check_output(out, run)
     for step in run.steps() if out is None else saved_steps(run, out):
@@ -353,6 +389,8 @@ def saved_steps(run: Work, out: str | os.PathLike[str], *, statistics: bool = Tr
         _save_new(run, Path(out), statistics)
         yield step
     _save_new(run, Path(out), statistics)
+    if isinstance(run, Run) and run.checkpoint is not None:
+        run.checkpoint.remove()
 
 
 def _save_new(run: Work, out: Path, statistics: bool) -> None:
@@ -360,7 +398,14 @@ def _save_new(run: Work, out: Path, statistics: bool) -> None:
     several = len(run.names) > 1
     for name in [name for name in run.results if name not in run.written]:
         folder = out / name if several else out
-        run.results[name].save(folder, statistics=statistics)
+        try:
+            run.results[name].save(folder, statistics=statistics)
+        except OSError as error:
+            checkpoint = getattr(run, "checkpoint", None)
+            if checkpoint is None or not checkpoint.path.exists():
+                raise
+            told = f"{folder} could not be written: {error.strerror or error}; with that mended, --resume goes on from"
+            raise StillvecError(f"{told} {checkpoint.path}.") from None
         run.written[name] = folder
 
 

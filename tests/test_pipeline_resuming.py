@@ -1,0 +1,440 @@
+"""A run that is killed goes on with --resume, to the bytes of one that was left alone."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_corpus import refused, sentences
+
+from stillvec.cli import main
+from stillvec.encoding import Load
+from stillvec.formats import read_manifest
+from stillvec.pipeline import resuming
+from stillvec.pipeline.distilling import Run
+from stillvec.pipeline.resuming import PassCheckpoint
+
+TEXTS = sentences(240)
+FILES = ("vectors.safetensors", "statistics.safetensors", "vocabulary.tsv")
+MANY = "auto,first_component,whitened_context,token_table,x2static"
+PARAGRAPHS = "x2static:context=paragraph"
+
+Call = Callable[..., list[str]]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many batches, and a checkpoint after each."""
+    monkeypatch.setattr(Load, "for_device", lambda _: Load(256, 32))
+    monkeypatch.setattr(resuming, "EVERY", 0.0)
+    monkeypatch.setattr(resuming, "_TIMES", 0)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    lines = [" ".join(TEXTS[at : at + 4]) for at in range(0, len(TEXTS), 4)]
+    path.write_text("\n".join(lines), "utf-8")
+    (tmp_path / "keep.txt").write_text("zebra\nnew york\n", "utf-8")  # which no sentence has
+    return path
+
+
+@pytest.fixture
+def call(model: str, corpus: Path, tmp_path: Path) -> Call:
+    def made(out: str, *more: object) -> list[str]:
+        given = ["distill", corpus, "--teacher", model, "--out", tmp_path / out, "--store", tmp_path / f"store-{out}"]
+        given += ["--keep", tmp_path / "keep.txt", "--min-count", "1", "--device", "cpu", "--quiet", *more]
+        return [str(each) for each in given]
+
+    return made
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What must be the same: all but the manifest, which tells the time."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in FILES}
+
+
+class Killed(BaseException):
+    """Nothing catches it: the end of a process, played."""
+
+
+@pytest.fixture
+def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Run, and be stopped right after a number of checkpoints."""
+
+    def run(arguments: list[str], after: int) -> None:
+        written: list[int] = []
+        once = PassCheckpoint.write
+
+        def write(self: PassCheckpoint, *given: Any) -> None:
+            once(self, *given)
+            written.append(1)
+            if len(written) == after:
+                raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(PassCheckpoint, "write", write)
+            with pytest.raises(Killed):
+                main(arguments)
+
+    return run
+
+
+KILLER = """
+    import json, os, random, signal, sys, time
+    import torch
+    from stillvec.cli import main
+    from stillvec.encoding import Load
+    from stillvec.pipeline import resuming
+
+    Load.for_device = staticmethod(lambda _: Load(256, 32))
+    resuming.EVERY, resuming._TIMES = 0.0, 0
+    torch.set_num_threads(1)
+    alone, killed, kills = json.loads(sys.argv[1])
+
+    def run(arguments, wait=None):
+        child = os.fork()
+        if not child:
+            os._exit(main(arguments))
+        if wait is not None:
+            time.sleep(wait)
+            os.kill(child, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    main(alone)  # here, so that the processes that are killed need not import anything
+    begun = time.perf_counter()
+    codes = [run(alone)]
+    took = time.perf_counter() - begun
+    moments = random.Random(7)
+    for _ in range(kills):
+        if (code := run(killed, moments.uniform(0.1, 1.0) * took)) == 0:
+            break
+        codes.append(code)
+    codes.append(run(killed))
+    print(json.dumps(codes))
+"""
+
+
+def kill_often(alone: list[str], killed: list[str], kills: int) -> list[int]:
+    """Exit codes: of a run that is left alone, of the runs that were killed, of the last, which is left alone too."""
+    script = [sys.executable, "-c", textwrap.dedent(KILLER), json.dumps([alone, killed, kills])]
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}  # no threads where processes fork
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    codes: list[int] = json.loads(done.stdout.splitlines()[-1])
+    assert codes[0] == codes[-1] == 0, done.stderr
+    return codes
+
+
+def test_runs_killed_at_random_moments_end_in_the_same_bytes(call: Call, tmp_path: Path) -> None:
+    codes = kill_often(call("alone", "--method", MANY), call("killed", "--method", MANY, "--resume"), 3)
+    assert -9 in codes
+    assert set(codes) <= {0, -9}
+    assert contents(tmp_path / "killed") == contents(tmp_path / "alone") != {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "alone", "corpus.txt", "keep.txt", "killed", "store-alone", "store-killed",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [MANY, PARAGRAPHS, "aggregate:layer=all", "decontextualized", "attentive_skipgram"])
+def test_runs_killed_many_times_end_in_the_same_bytes(call: Call, tmp_path: Path, method: str) -> None:
+    kills = 0
+    for number in range(6):
+        given = ("--method", method, "--contexts", "all" if number % 2 else "3")
+        codes = kill_often(
+            call(f"alone-{number}", *given), call(f"killed-{number}", *given, "--resume"), 3 + number % 3
+        )
+        kills += codes.count(-9)
+        assert contents(tmp_path / f"killed-{number}") == contents(tmp_path / f"alone-{number}") != {}
+    assert kills >= 10
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("method", [MANY, PARAGRAPHS, "decontextualized"])
+@pytest.mark.parametrize("contexts", ["2", "all"])
+def test_a_run_stopped_in_any_part_of_the_pass_goes_on(
+    call: Call, stop: Callable[..., None], tmp_path: Path, method: str, contexts: str
+) -> None:
+    given = ("--method", method, "--contexts", contexts)
+    assert main(call("alone", *given)) == 0
+    for after in (1, 7):
+        stop(call("stopped", *given, "--resume"), after)
+        assert (tmp_path / "stopped.checkpoint").exists()
+        assert not (tmp_path / "stopped").exists()
+    assert main(call("stopped", *given, "--resume")) == 0
+    assert not (tmp_path / "stopped.checkpoint").exists()
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "alone") != {}
+    folders = [next((tmp_path / name).rglob("manifest.json")).parent for name in ("alone", "stopped")]
+    alone, stopped = (read_manifest(folder)["read"] for folder in folders)
+    assert {**alone, "seconds": 0, "pieces_a_second": 0} == {**stopped, "seconds": 0, "pieces_a_second": 0}
+
+
+@pytest.mark.usefixtures("small")
+def test_what_was_read_is_not_read_again(
+    call: Call, stop: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stillvec.encoding import passing
+
+    read: list[int] = []
+    once = passing.read_batch
+    monkeypatch.setattr(passing, "read_batch", lambda *given: (read.append(1), once(*given))[1])
+    assert main(call("alone", "--method", "aggregate")) == 0
+    whole = len(read)
+    read.clear()
+    stop(call("out", "--method", "aggregate"), 5)
+    assert len(read) == 5
+    assert main(call("out", "--method", "aggregate", "--resume")) == 0
+    assert len(read) == whole
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--min-count", "2"], "had the min_count 1, and 2 came"),
+        (["--method", "first_component"], "had the method aggregate, and first_component came"),
+        (["--contexts", "all"], "had the contexts 20, and none came"),
+        (["--seed", "3"], "had the seed 0, and 3 came"),
+        (["--keep", "corpus.txt"], "had the keep "),
+        (["--precision", "bf16"], "had the precision fp32, and bf16 came"),
+        ([], "had the corpus of "),
+    ],
+)
+def test_another_corpus_or_setting_is_refused_with_what_differs(
+    call: Call,
+    stop: Callable[..., None],
+    tmp_path: Path,
+    capsys: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    more: list[str],
+    told: str,
+) -> None:
+    stop(call("out", "--method", "aggregate"), 2)
+    before = (tmp_path / "out.checkpoint").read_bytes()
+    if not more:
+        (tmp_path / "corpus.txt").write_text("\n".join(TEXTS[:200]), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = call("out", "--method", "aggregate", "--resume", *more)
+    said = refused(capsys, main(given))
+    assert told in said
+    assert "leave --resume out to begin anew" in said
+    assert (tmp_path / "out.checkpoint").read_bytes() == before
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("small")
+def test_without_resume_a_run_says_that_it_begins_anew(
+    call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
+) -> None:
+    stop(call("out", "--method", "aggregate"), 2)
+    loud = [each for each in call("out", "--method", "aggregate") if each != "--quiet"]
+    assert main(loud) == 0
+    assert "beginning anew, though" in capsys.readouterr().err
+    assert not (tmp_path / "out.checkpoint").exists()
+
+
+@pytest.mark.usefixtures("small")
+def test_half_a_checkpoint_is_nothing_to_go_on_from(
+    call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
+) -> None:
+    assert main(call("alone", "--method", "aggregate")) == 0
+    stop(call("out", "--method", "aggregate"), 3)
+    whole = (tmp_path / "out.checkpoint").read_bytes()
+    (tmp_path / ".out.checkpoint.part").write_bytes(whole[: len(whole) // 2])  # as a killed run leaves it
+    assert main(call("out", "--method", "aggregate", "--resume")) == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    assert not (tmp_path / ".out.checkpoint.part").exists()
+    (tmp_path / "out.checkpoint").write_bytes(whole[: len(whole) // 2])  # as a broken disk leaves it
+    assert "is no checkpoint that can be read" in refused(capsys, main(call("out", "--resume")))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_that_was_never_stopped_takes_resume_as_well(call: Call, tmp_path: Path) -> None:
+    assert main(call("alone", "--method", "aggregate")) == 0
+    assert main(call("out", "--method", "aggregate", "--resume")) == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(resuming.time, "perf_counter", lambda: now[0])
+    checkpoint = PassCheckpoint(tmp_path / "out")
+
+    def slow() -> dict[str, np.ndarray]:
+        now[0] += 3.0
+        return {"numbers": np.arange(3)}
+
+    now[0] += 14
+    assert not checkpoint.due(over=True)
+    now[0] += 2
+    assert checkpoint.due(over=True)
+    assert not checkpoint.due()
+    now[0] += 14
+    assert checkpoint.due()
+    checkpoint.write({}, slow)
+    now[0] += 59
+    assert not checkpoint.due()
+    now[0] += 2
+    assert checkpoint.due()
+
+
+# ---- a full disk
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Writing safetensors under a path with this in it fails."""
+
+    def fill(where: str) -> None:
+        for module in ("stillvec.pipeline.resuming", "stillvec.formats.stillvec"):
+            once = getattr(sys.modules[module], "write_tensors")  # noqa: B009
+
+            def write(path: Path, arrays: Any, once: Any = once) -> None:
+                once(path, arrays)
+                if where in path.name:
+                    path.write_bytes(path.read_bytes()[:100])
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+            monkeypatch.setattr(f"{module}.write_tensors", write)
+
+    return fill
+
+
+@pytest.mark.usefixtures("small")
+def test_where_a_checkpoint_has_no_room_the_run_warns_once_and_goes_on(
+    call: Call, full_disk: Callable[[str], None], tmp_path: Path, capsys: Any
+) -> None:
+    assert main(call("alone", "--method", "aggregate")) == 0
+    full_disk("checkpoint")
+    assert main(call("out", "--method", "aggregate")) == 0
+    told = capsys.readouterr().err
+    assert told.count("A checkpoint could not be written") == 1
+    assert "No space left" in told
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    assert [path.name for path in tmp_path.iterdir() if "checkpoint" in path.name] == []
+
+
+@pytest.mark.usefixtures("small")
+def test_where_the_result_has_no_room_the_checkpoint_stays(
+    call: Call, full_disk: Callable[[str], None], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(call("alone", "--method", "aggregate")) == 0
+    with monkeypatch.context() as patched:
+        full_disk("vectors.safetensors")
+        told = refused(capsys, main(call("out", "--method", "aggregate")))
+        patched.undo()
+    assert "could not be written: No space left" in told
+    assert "--resume goes on" in told
+    assert not (tmp_path / "out").exists()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.fixture
+def little_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 300 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]
+    try:
+        done = subprocess.run(mount, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("There is no mount here.")
+    if done.returncode:
+        pytest.skip("No small disk can be mounted here.")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.usefixtures("small")
+def test_on_a_disk_that_is_really_full_the_run_goes_on_once_there_is_room(
+    call: Call, little_disk: Path, tmp_path: Path, capsys: Any
+) -> None:
+    assert main(call("alone", "--method", MANY)) == 0
+    given = call("out", "--method", MANY)
+    given[given.index("--out") + 1] = str(little_disk / "out")
+    given[given.index("--store") + 1] = str(tmp_path / "store")
+    (little_disk / "ballast").write_bytes(bytes(100_000))
+    told = refused(capsys, main(given))
+    assert "No space left" in told
+    assert [path.name for path in little_disk.iterdir() if path.name.startswith(".")] == []
+    subprocess.run(["mount", "-o", "remount,size=20m", str(little_disk)], check=True)
+    assert main([*given, "--resume"]) == 0
+    assert contents(little_disk / "out") == contents(tmp_path / "alone")
+
+
+# ---- contexts on disk
+
+
+@pytest.mark.usefixtures("small")
+def test_half_a_store_waits_for_its_run_and_for_no_other(call: Call, stop: Callable[..., None], tmp_path: Path) -> None:
+    store = ["--store", tmp_path / "store"]
+    stop(call("out", "--method", "x2static", *store), 3)
+    (half,) = (tmp_path / "store").glob(".*.part")
+    assert main(call("other", "--method", "attentive_skipgram", *store)) == 0
+    assert half.exists(), "what a checkpoint goes on from is not swept"
+    assert main(call("out", "--method", "x2static", *store, "--resume")) == 0
+    assert [*(tmp_path / "store").glob(".*.part")] == []
+    stop(call("out", "--method", "x2static:directions=2", *store, "--seed", "1"), 3)
+    (half,) = (tmp_path / "store").glob(".*.part")
+    (tmp_path / "out.checkpoint").unlink()
+    os.rename(half, half.with_name(half.name.replace(f".{os.getpid()}.", ".999999999.")))  # its process is gone
+    assert main(call("other", "--method", "attentive_skipgram", *store, "--seed", "2")) == 0
+    assert [*(tmp_path / "store").glob(".*.part")] == []
+
+
+@pytest.mark.usefixtures("small")
+def test_a_store_that_is_gone_or_elsewhere_is_told(
+    call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
+) -> None:
+    stop(call("out", "--method", "x2static"), 3)
+    elsewhere = refused(capsys, main(call("out", "--method", "x2static", "--resume", "--store", tmp_path / "b")))
+    assert f"lie in {tmp_path / 'store-out'}; give it as --store" in elsewhere
+    for file in (tmp_path / "store-out").glob(".*.part/*.f16"):
+        file.unlink()
+    assert "are gone; leave --resume out" in refused(capsys, main(call("out", "--method", "x2static", "--resume")))
+
+
+@pytest.mark.usefixtures("small")
+def test_what_trains_in_the_stream_begins_anew_and_says_so(call: Call, tmp_path: Path, capsys: Any) -> None:
+    given = ("--method", "x2static:stream=true")
+    assert main(call("alone", *given)) == 0
+    assert not (tmp_path / "alone.checkpoint").exists()
+    assert main(call("out", *given, "--resume")) == 0
+    assert "keeps no checkpoint of the pass, which begins anew" in capsys.readouterr().err
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone") != {}
+
+
+@pytest.mark.usefixtures("small")
+def test_adding_to_a_result_goes_on_and_is_never_done_twice(
+    call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
+) -> None:
+    assert main(call("first", "--method", "aggregate")) == 0
+    adding = ("--method", "aggregate", "--add-to", tmp_path / "first")
+    assert main(call("alone", *adding)) == 0
+    stop(call("out", *adding), 4)
+    kept = (tmp_path / "out.checkpoint").read_bytes()
+    assert main(call("out", *adding, "--resume")) == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    (tmp_path / "out.checkpoint").write_bytes(kept)
+    os.utime(tmp_path / "first" / "manifest.json")
+    manifest = json.loads((tmp_path / "first" / "manifest.json").read_text())
+    (tmp_path / "first" / "manifest.json").write_text(json.dumps({**manifest, "made": "later"}))
+    assert "had the add_to first" in refused(capsys, main(call("out", *adding, "--resume")))
+
+
+def test_a_run_without_an_output_keeps_no_checkpoint() -> None:
+    from stillvec.pipeline import Distillation
+
+    assert Run(Distillation(), None).checkpoint is None

@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for package in ("fastapi", "uvicorn", "usearch"):
+    for package in ("fastapi", "uvicorn", "usearch", "threadpoolctl"):
         require(package, "serve", "stillvec serve")
     from stillvec.serve.application import application
     from stillvec.serve.running import address, bound, serve

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
+from threadpoolctl import threadpool_limits
 
 from stillvec.errors import CallError
 from stillvec.serve.limits import Limits
@@ -58,7 +59,9 @@ def serve(app: FastAPI, place: socket.socket, limits: Limits, started: Callable[
         proxy_headers=False,
         timeout_graceful_shutdown=int(limits.seconds) + 2,
     )
-    _Server(config, started).run(sockets=[place])
+    # requests run beside each other, each on one core: threads of one product would only wait for those of another
+    with threadpool_limits(1, "blas"):
+        _Server(config, started).run(sockets=[place])
 
 
 class _Server(uvicorn.Server):

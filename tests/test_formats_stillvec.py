@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import resource
 from pathlib import Path
 
@@ -261,3 +262,70 @@ def test_numbers_that_safetensors_lacks_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FormatError, match=r"longdouble|float128"):
         save(WordVectors(["a"], np.ones((1, 1), np.longdouble)), tmp_path / "v")
+
+
+# Many words, read when the first is asked for
+
+
+@pytest.fixture
+def unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("stillvec.formats.stillvec._AT_ONCE", 0)
+    return folder
+
+
+def test_many_words_are_read_when_one_is_asked_for(unread: Path) -> None:
+    vectors = load(unread)
+    assert len(vectors) == 3
+    assert repr(vectors) == "WordVectors(3 words x 4)"
+    assert "words" not in vars(vectors.vocabulary)
+    np.testing.assert_array_equal(vectors["fire"], MATRIX[2])
+    assert vectors.vocabulary == Vocabulary(["Eis", "new york", "fire"], [30, 2, 1], lowercase=False)
+    assert [*vectors] == ["Eis", "new york", "fire"]
+
+
+def test_counts_may_be_asked_for_first(unread: Path) -> None:
+    assert load(unread).vocabulary.counts.tolist() == [30, 2, 1]
+
+
+def test_what_a_vocabulary_does_not_have_is_not_read_for(unread: Path) -> None:
+    vocabulary = load(unread).vocabulary
+    assert not hasattr(vocabulary, "colours")
+    assert "words" not in vars(vocabulary)
+
+
+def test_words_not_yet_read_are_those_of_the_folder_that_was_opened(unread: Path) -> None:
+    vectors = load(unread)
+    save(WordVectors(["other", "words", "now"], MATRIX * 2), unread)
+    assert vectors.words == ("Eis", "new york", "fire")
+    np.testing.assert_array_equal(vectors["Eis"], MATRIX[0])
+
+
+def test_words_not_yet_read_may_be_copied(unread: Path) -> None:
+    copied = pickle.loads(pickle.dumps(load(unread).vocabulary))
+    assert copied.words == ("Eis", "new york", "fire")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("Eis\t30\nnew york\t2\nEis\t1\n", "vocabulary.tsv:3: the word 'Eis' came before"),
+        ("Eis\t30\nnew york\nfire\t1\n", "vocabulary.tsv:2: a word, a tab and a count"),
+    ],
+)
+def test_a_bad_line_among_many_is_named_when_the_words_are_read(unread: Path, lines: str, message: str) -> None:
+    (unread / "vocabulary.tsv").write_text(lines)
+    vectors = load(unread)
+    with pytest.raises(FormatError, match=message):
+        vectors.nearest("Eis")
+
+
+@pytest.mark.parametrize("lines", ["Eis\t30\nnew york\t2\nfire", "Eis\t30\nfire\t1\n"])
+def test_too_few_of_many_words_are_seen_on_opening(unread: Path, lines: str) -> None:
+    (unread / "vocabulary.tsv").write_text(lines)
+    with pytest.raises(FormatError, match=r"cut short|3 rows and vocabulary.tsv 2 words"):
+        load(unread)
+
+
+def test_words_of_an_unknown_case_are_read_on_opening(unread: Path) -> None:
+    change_manifest(unread, lowercase=None)
+    assert "words" in vars(load(unread).vocabulary)

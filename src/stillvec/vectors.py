@@ -190,18 +190,20 @@ class WordVectors:
         """The rows and cosines of the k best for each query (n, k); of a block, only what beats the k best so far."""
         rows = np.zeros((len(wanted), k), np.int64)
         scores = np.full((len(wanted), k), -np.inf, np.float32)
-        step = max(k, _SCORES // max(1, len(wanted)))
+        step = max(k + 1, _SCORES // max(1, len(wanted)))
+        held: list[tuple[NDArray[Any], ...]] = []  # found and not yet merged, which costs about as much as a block
         for first in range(0, len(self) if k else 0, step):
-            block = np.asarray(self.matrix[first : first + step], np.float32)
-            cosines = wanted @ block.T  # (n, B)
-            cosines /= self._norms[first : first + step]
-            if first == 0:  # nothing is beaten yet: the k-th of this block
-                floor = np.partition(cosines, -k, axis=1)[:, -k] if k < cosines.shape[1] else scores[:, -1]
-                query, row = np.nonzero(cosines >= floor[:, None])
+            norms = self._norms[first : first + step, None]
+            cosines = wanted @ (np.asarray(self.matrix[first : first + step], np.float32) / norms).T  # (n, B)
+            if first == 0 and k < cosines.shape[1]:  # nothing is beaten yet: all from the k-th of this block on
+                better = cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
             else:
-                query, row = np.nonzero(cosines > scores[:, -1:])
-            if len(query):
-                _merge(rows, scores, query, row + first, cosines[query, row])
+                better = cosines > scores[:, -1:]
+            query, row = np.divmod(np.flatnonzero(better), cosines.shape[1])
+            held.append((query, row + first, cosines[query, row]))
+            if first == 0 or first + step >= len(self) or sum(len(each[0]) for each in held) > len(wanted):
+                _merge(rows, scores, *map(np.concatenate, zip(*held, strict=True)))
+                held.clear()
         return rows, scores
 
     def _weights(self, weights: NDArray[Any] | None) -> NDArray[np.float32]:

@@ -54,18 +54,18 @@ def parse(text: bytes, rows: int, columns: int) -> NDArray[np.float32] | None:
         return np.asarray(column, np.float32).reshape(rows, columns)
 
 
-def render(block: NDArray[Any]) -> tuple[bytes, list[int]]:
-    """The lines of a (rows, columns) block, in the fewest digits that keep a float32, and where each ends."""
+def render(block: NDArray[Any]) -> list[bytes]:
+    """The rows of a (rows, columns) block, in the fewest digits that keep a float32, a space before each number."""
     from scipy.io import mmwrite
 
+    marked = np.full((len(block), block.shape[1] + 1), np.nan, np.float32)  # a row begins with what no row holds
+    marked[:, 1:] = block
     out = io.BytesIO()
-    mmwrite(out, block.astype(np.float32, copy=False).reshape(-1, 1), symmetry="general")
-    text = np.frombuffer(bytearray(_body(out.getvalue())), np.uint8)
-    breaks = np.flatnonzero(text == _NEWLINE)
-    text[breaks] = _SPACE
-    ends = breaks[block.shape[1] - 1 :: block.shape[1]]
-    text[ends] = _NEWLINE
-    return text.tobytes(), (ends + 1).tolist()
+    mmwrite(out, marked.reshape(-1, 1), symmetry="general")
+    text = np.frombuffer(out.getbuffer(), np.uint8)
+    text = text + (text == _NEWLINE) * np.uint8(_SPACE - _NEWLINE)
+    whole: bytes = text.tobytes()
+    return whole[:-1].split(b" NaN")[1:]
 
 
 def _is_grid(text: bytes, rows: int, columns: int) -> bool:
@@ -84,11 +84,3 @@ def _follow(classes: bytes, followers: dict[int, tuple[int, ...]]) -> bool:
     pairs = kinds[:-1] * np.uint8(8) + kinds[1:]
     good = bytes(first * 8 + second for first, seconds in followers.items() for second in seconds)
     return not pairs.tobytes().translate(None, good)
-
-
-def _body(matrix_market: bytes) -> bytes:
-    """What follows the banner, the comments and the line of sizes."""
-    start = matrix_market.index(b"\n") + 1
-    while matrix_market[start : start + 1] == b"%":
-        start = matrix_market.index(b"\n", start) + 1
-    return matrix_market[matrix_market.index(b"\n", start) + 1 :]

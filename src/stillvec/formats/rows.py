@@ -101,17 +101,16 @@ class Rows:
 
 def encoded_words(vectors: WordVectors, path: Path) -> list[bytes]:
     """The words as bytes that a line can hold, or a FormatError that names the first that no line can."""
-    joined = "\v".join(vectors.words)
-    if "\n" in joined or "\t" in joined or "" in vectors.vocabulary.index:
+    joined = "\n".join(vectors.words)
+    if joined.count("\n") >= max(1, len(vectors)) or "\t" in joined or "" in vectors.vocabulary.index:
         bad = next(word for word in vectors.words if not word or "\n" in word or "\t" in word)
         what = "holds a line break or a tab" if bad else "is empty"
         raise FormatError(f"{path} was not written: the word {bad!r} {what}, which no format keeps; leave it out.")
     try:
-        return [word.encode() for word in vectors.words]
+        return joined.encode().split(b"\n") if len(vectors) else []
     except UnicodeEncodeError as error:
-        raise FormatError(
-            f"{path} was not written: the word {error.object!r} cannot be UTF-8; leave it out."
-        ) from error
+        bad = vectors.words[joined.count("\n", 0, error.start)]
+        raise FormatError(f"{path} was not written: the word {bad!r} cannot be UTF-8; leave it out.") from error
 
 
 def check_numbers(vectors: WordVectors, path: Path, dtype: type[np.floating]) -> None:

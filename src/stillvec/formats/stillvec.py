@@ -1,7 +1,7 @@
 """The folder of vectors: a matrix, plain (version 1) or packed (2), its words, a manifest and perhaps statistics.
 
-Written down in docs/formats.md. Opening maps the matrix and reads only the words, but for a packed one, which is
-unpacked; nothing is ever unpickled.
+Written down in docs/formats.md. Opening maps the matrix, but for a packed one, which is unpacked, and reads the words;
+many words only when one is asked for. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
 )  # fmt: skip
 _NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
+_AT_ONCE = 1 << 20  # bytes of words read on opening; of a larger file, only how many lines it has
 _LOOKED_AT = 1 << 22  # numbers looked at for NaN on opening; all of them would undo the memory map
 
 
@@ -160,15 +161,41 @@ def _read_matrix(file: Path, manifest: Mapping[str, Any]) -> NDArray[Any]:
     return matrix
 
 
+class _Unread(Vocabulary):
+    """The words of a large file as it was when it was opened, looked at when the first is asked for."""
+
+    def __init__(self, file: Path, raw: bytes, lowercase: bool) -> None:
+        self.lowercase = lowercase
+        self._file, self._raw, self._size = file, raw, raw.count(b"\n")
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("words", "counts"):  # and only as long as they are not there
+            raise AttributeError(f"A vocabulary has no {name!r}.")
+        if raw := self._raw:  # else another thread was first
+            read = _vocabulary(self._file, raw, self.lowercase)
+            self.words, self.counts, self.__dict__["index"] = read.words, read.counts, read.index
+            self._raw = b""
+        return self.__dict__[name]
+
+
 def _read_vocabulary(file: Path, lowercase: bool | None) -> Vocabulary:
     raw = file.read_bytes()
+    if raw and not raw.endswith(b"\n"):
+        last = raw.count(b"\n") + 1
+        raise FormatError(f"{file}:{last}: the last line does not end; the file is cut short.")
+    if len(raw) > _AT_ONCE and lowercase is not None:
+        return _Unread(file, raw, lowercase)
+    return _vocabulary(file, raw, lowercase)
+
+
+def _vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabulary:
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{file} is not UTF-8 ({error}).") from error
-    if raw and not raw.endswith(b"\n"):
-        last = raw.count(b"\n") + 1
-        raise FormatError(f"{file}:{last}: the last line does not end; the file is cut short.")
     fields = text[:-1].replace("\n", "\t").split("\t") if raw else []
     words, counts = fields[::2], fields[1::2]
     whole = raw.translate(None, _NOT_PARTING) == b"\t\n" * len(words)

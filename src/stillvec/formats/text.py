@@ -88,11 +88,8 @@ def write_rows(vectors: WordVectors, path: Path, stream: IO[bytes]) -> None:
     words = encoded_words(vectors, path)
     step = max(1, _NUMBERS // vectors.dim)
     for first in range(0, len(words), step):
-        text, ends = render(vectors.matrix[first : first + step])
-        starts = [0, *ends[:-1]]
-        numbers = (text[start:end] for start, end in zip(starts, ends, strict=True))
-        some = zip(words[first : first + step], numbers, strict=True)
-        stream.write(b"".join([b"%b %b" % line for line in some]))
+        some = zip(words[first : first + step], render(vectors.matrix[first : first + step]), strict=True)
+        stream.write(b"".join([part for word, numbers in some for part in (word, numbers, b"\n")]))
 
 
 def check_text(vectors: WordVectors, path: Path, *, whole_numbers: bool) -> None:

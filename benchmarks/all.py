@@ -1,0 +1,67 @@
+"""Every benchmark at a size for two cores and ten minutes, one after the other; writes bench/results.md.
+
+    python benchmarks/all.py [--only NAME...] [--out bench/results.md]
+
+Each is a child that prints its own figures and ratios; full sizes are the defaults of the scripts themselves. What
+needs data (STILLVEC_DATA, or shared/data beside the repository) is left out where there is none, and said so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DATA = Path(os.environ.get("STILLVEC_DATA", HERE.parents[1] / "shared" / "data"))
+RUNS: dict[str, tuple[str, ...]] = {
+    "encode": ("--sentences", "600"),
+    "train": ("--sentences", "4000", "--words", "20000", "--seconds", "4", "--times", "1"),
+    "retrofit": ("--lexicon", "{data}/lexicons/ppdb-xl.txt", "--words", "100000"),
+    "combine": ("--words", "20000"),
+    "analogy": ("--questions", "{data}/analogy/google.txt", "--words", "40000"),
+    "formats": ("--words", "25000", "--times", "2"),
+    "use": ("--texts", "8000", "--times", "3"),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=[*RUNS], default=[*RUNS])
+    parser.add_argument("--out", type=Path, default=Path("bench/results.md"))
+    options = parser.parse_args()
+    told = [f"# Benchmarks\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} cores, small sizes.\n"]
+    failed = []
+    for name in options.only:
+        good, text = run(name)
+        failed += [] if good else [name]
+        told.append(text)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text("\n".join(told), encoding="utf-8")
+    print(f"{options.out}: {len(options.only)} benchmarks" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    return 1 if failed else 0
+
+
+def run(name: str) -> tuple[bool, str]:
+    """Whether it did not fail, and its part of the page."""
+    given = [flag.format(data=DATA) for flag in RUNS[name]]
+    missing = [flag for flag in given if flag.startswith(str(DATA)) and not Path(flag).exists()]
+    call = f"benchmarks/{name}.py {' '.join(RUNS[name])}"
+    if missing:
+        print(f"{name}: left out, there is no {missing[0]}", flush=True)
+        return True, f"## {name}\n\nLeft out: there is no `{Path(missing[0]).name}`.\n"
+    print(call, flush=True)
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, HERE / f"{name}.py", *given], capture_output=True, text=True)
+    seconds = time.perf_counter() - begun
+    text = (done.stdout if done.returncode == 0 else done.stdout + done.stderr).strip()
+    print("\n".join(f"  {line}" for line in text.splitlines()), flush=True)
+    return done.returncode == 0, f"## {name}\n\n`{call}`, {seconds:.0f} s\n\n```\n{text}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,8 +13,10 @@ import pytest
 
 from stillvec import Vocabulary, WordVectors, save
 from stillvec.cli import main
-from stillvec.cli.scoreboard import short_names
+from stillvec.cli.evaluate import legend
+from stillvec.cli.scoreboard import short_names, show_report
 from stillvec.errors import CallError
+from stillvec.evaluate import Report, Score
 from stillvec.evaluate.encoders import TeacherEncoder, rival
 from stillvec.evaluate.known import KNOWN, known_as
 
@@ -65,16 +67,46 @@ def test_three_sets_are_compared_in_a_hundred_columns(
     assert max(map(len, printed.splitlines())) <= 100
 
 
-def test_many_sets_are_told_by_how_often_each_is_better(
+def test_many_sets_are_rows_and_the_best_is_held_against_each_other(
     places: tuple[list[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths, data = places
     save(vectors(9), tmp_path / "fourth")
-    assert main(["evaluate", *paths, str(tmp_path / "fourth"), "--data", data, "--tasks", "similarity"]) == 0
-    printed = capsys.readouterr().out
-    assert "first better *" in printed
-    row = next(line.split() for line in printed.splitlines() if line.startswith("  1 - 2"))
-    assert row[-3:] == ["2", "0", "0"]
+    call = ["evaluate", *paths, str(tmp_path / "fourth"), "--data", data, "--policies", "--overlap"]
+    assert main(call) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) <= 100
+    against = printed.index(next(line for line in printed if "best by its mean, against each other" in line))
+    assert printed[against].startswith("1 good")
+    others = [line.split()[0] for line in printed[against + 2 : against + 5]]
+    assert others == ["2", "3", "4"]
+    first = [line for line in printed[:against] if line.startswith("   1 good")]
+    assert ["*" in line for line in first] == [True, True, False]  # own, common, sentences
+    assert all("±" in line for line in first)
+    assert "Known items: 100%" not in " ".join(printed[:6])  # the third set knows fewer
+    assert "Known are items with a vector for all words of an item and at least one word of a text." in printed
+
+
+def test_two_dozen_sets_with_long_names_stay_inside_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"a-very-long-name-of-a-folder-that-nobody-wants-to-read-{at}" for at in range(24)]
+    scores = [
+        Score(name, "similarity", f"dataset-number-{n}", "spearman", 0.4 + at / 100, 0.3, 0.6, 99, 90 + n, "skip")
+        for at, name in enumerate(names)
+        for n in range(9)
+    ]
+    show_report(Report(tuple(scores)))
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) <= 100
+    rows = [line for line in printed if line.startswith("  24 …")]
+    assert len(rows) > 1  # blocks of columns
+    assert sum(line.count("*63.0 ±15.0") for line in rows) == 9
+    assert not any("*" in line for line in printed if line.startswith("  23 …"))
+    assert sum("dataset-number-8 99%" in " ".join(line.split()) for line in printed) <= 1
+
+
+def test_texts_and_words_are_known_by_different_rules() -> None:
+    assert legend({"tagging"}) == "Known are items with a vector for at least one word of a text."
+    assert legend({"analogy"}) == "Known are items with a vector for all words of an item."
 
 
 def test_the_second_call_prints_the_same_from_the_cache_and_no_cache_keeps_nothing(

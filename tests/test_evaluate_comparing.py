@@ -275,8 +275,8 @@ def test_a_report_comes_back_from_its_text_and_has_all_in_its_json(tmp_path: Pat
     assert Report.loads(report.dumps()) == report
     first, second = report.to_json()
     assert isinstance(first, dict)
-    assert set(first) == {"vectors", "scores", "comparisons", "overall", "overlaps", "policies"}
-    assert set(second) == {"vectors", "scores"}  # type: ignore[arg-type]
+    assert set(first) == {"vectors", "scores", "comparisons", "overall", "overlaps", "policies", "means"}
+    assert set(second) == {"vectors", "scores", "means"}  # type: ignore[arg-type]
     assert {"task", "dataset", "metric", "a", "b", "difference", "p", "p_corrected"} <= set(first["comparisons"][0])
     undefined = Report((Score("a", "t", "d", "m", math.nan, math.nan, math.nan, 3, 0, "skip"),))
     assert math.isnan(Report.loads(undefined.dumps()).scores[0].value)

@@ -203,7 +203,7 @@ def test_sentences_without_known_words_follow_the_policy(folder: Path) -> None:
 def test_the_json_has_the_form_of_the_contract(folder: Path) -> None:
     one = evaluate(vectors(), folder, resamples=10).to_json()
     assert isinstance(one, dict)
-    assert set(one) == {"vectors", "scores"}
+    assert set(one) == {"vectors", "scores", "means"}
     assert all(set(score) - {"words", "details"} == CONTRACT for score in one["scores"])
     two = evaluate({"a": vectors(0), "b": vectors(1)}, folder, resamples=10).to_json()
     assert isinstance(two, list)

@@ -102,4 +102,4 @@ def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]])
 def _size(each: dict[str, Any]) -> str:
     """The items that were counted, else what its authors say."""
     known = known_as(each["name"])
-    return f"{each['items']:,}" if each["items"] is not None else known.items if known else "not counted"
+    return f"{each['items']:,}" if each["items"] is not None else known.items.split()[0] if known else "-"

@@ -24,7 +24,7 @@ _POLICIES = {
     "mean": "Unknown words have the mean vector",
     "zero": "Unknown words have the zero vector",
 }
-_LEGEND = "In a cell: the value, its 95% interval, the share of items whose words are all known."
+_TEXTS = {"sentences", "classification", "tagging", "probing", "labels", "information"}  # tasks whose items are texts
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         scoreboard.show_report(report)
         show.note(f"{_POLICIES[options.unknown]}.")
-        show.note(_LEGEND)
+        show.note(legend({score.task for score in report.scores}))
         if options.json:
             with atomic_file(options.json) as part:
                 part.write_text(text + "\n", "utf-8")
@@ -141,6 +141,12 @@ def unique_names(paths: Sequence[str]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     raise CallError("The same vectors are given twice; give each set once.")
+
+
+def legend(tasks: set[str]) -> str:
+    """What it means that an item is known."""
+    kinds = {"all words of an item": tasks - _TEXTS, "at least one word of a text": tasks & _TEXTS}
+    return f"Known are items with a vector for {' and '.join(told for told, some in kinds.items() if some)}."
 
 
 def _tasks(text: str) -> list[str]:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from stillvec.cli import show
+from stillvec.cli import manysets, show
 from stillvec.evaluate import Comparison, Report, Score
 
 _WIDE = 22  # columns of a cell: 45.3 [40.1, 50.2] 100%
-_PAIRS = 3  # pairs of sets whose differences fit side by side
+_SETS = 3  # that fit side by side; more of them are rows
 _LABELS = {"common": "  on common words", "unleaked": "  less the lexicon's"}
 
 Key = tuple[str, str, str]  # dataset, metric, words
@@ -18,6 +18,10 @@ Key = tuple[str, str, str]  # dataset, metric, words
 
 def show_report(report: Report) -> None:
     """Everything that a report has."""
+    if len(report.names) > _SETS:
+        manysets.show_report(report)
+        _tell_rest(report)
+        return
     numbered = short_names(report.names)
     for task in dict.fromkeys(score.task for score in report.scores):
         _scores(report, task, numbered)
@@ -30,6 +34,10 @@ def show_report(report: Report) -> None:
         ]
         title = f"neighbours: share of the {report.overlaps[0].k} nearest that two sets have in common x 100"
         show.table(title, ("sets", "shared", "words"), rows)
+    _tell_rest(report)
+
+
+def _tell_rest(report: Report) -> None:
     if any(score.words == "unleaked" for score in report.scores):
         show.note("Less the lexicon's: without the pairs, so many, that the lexicon holds.")
     if report.left_out:
@@ -58,9 +66,9 @@ def _scores(report: Report, task: str, numbered: dict[str, str]) -> None:
     names = [name for name in report.names if any(name in scores for scores in rows.values())]
     cells = [(_label(key, scores, metrics), *(_cell(scores.get(name)) for name in names)) for key, scores in ordered]
     if task == "similarity":
-        cells += _means(rows, names)
+        cells += _means(report, names, {key[2] for key in rows})
     what = metrics[0] if len(metrics) == 1 else "correlations" if task == "sentences" else ", ".join(metrics)
-    show.table(f"{task}: {what} x 100 [95%] coverage", ("dataset", *(numbered[name] for name in names)), cells)
+    show.table(f"{task}: {what} x 100 [95%] known", ("dataset", *(numbered[name] for name in names)), cells)
 
 
 def _same_items(rows: dict[Key, dict[str, Score]]) -> bool:
@@ -99,18 +107,16 @@ def hundredths(value: float) -> str:
     return f"{100 * value:4.1f}" if abs(value) < 0.9995 else f"{100 * value:4.0f}"
 
 
-def _means(rows: dict[Key, dict[str, Score]], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _means(report: Report, names: Sequence[str], shown: set[str]) -> Iterator[tuple[str, ...]]:
     """The mean over the datasets on which every set of vectors has a value, if there are several."""
     for words, label in (("own", "mean of {}"), *_LABELS.items()):
-        some = [scores for key, scores in rows.items() if key[2] == words]
-        whole = [scores for scores in some if all(n in scores and not math.isnan(scores[n].value) for n in names)]
-        if len(whole) > 1:
-            sums = [sum(scores[name].value for scores in whole) for name in names]
-            yield (label.format(len(whole)), *(hundredths(total / len(whole)) for total in sums))
+        some = {score.vectors: score for score in report.means if score.words == words}
+        if some and words in shown:
+            yield (label.format(len(next(iter(some.values())).details)), *(_cell(some.get(name)) for name in names))
 
 
 def _differences(report: Report, numbered: dict[str, str]) -> None:
-    """Each two sets: dataset by dataset if they fit side by side, else how often each is better."""
+    """Each two sets, dataset by dataset."""
     found = [*report.comparisons, *report.overall]
     if not found:
         return
@@ -118,37 +124,21 @@ def _differences(report: Report, numbered: dict[str, str]) -> None:
     order = {name: str(at) for at, name in enumerate(report.names, 1)}
     corrected = len([each for each in report.comparisons if each.words != "unleaked"])
     title = f"differences x 100 [95%] on the same items; * real at 5%, Holm's correction for {corrected}"
-    if len(pairs) <= _PAIRS:
-        named = numbered if len(pairs) == 1 else order
-        short = {pair: f"{named[pair[0]]} - {named[pair[1]]}" for pair in pairs}
-        rows: dict[tuple[str, Key], dict[tuple[str, str], Comparison]] = {}
-        for each in found:
-            key = (each.task, (each.dataset, each.metric, each.words))
-            rows.setdefault(key, {})[each.a, each.b] = each
-        metrics = {task: [*dict.fromkeys(each.metric for each in found if each.task == task)] for task, _ in rows}
-        kept = [(key, of) for key, of in rows.items() if not all(math.isnan(each.p) for each in of.values())]
-        cells = [
-            (_difference_label(key, metrics[task]), *(_difference(of.get(pair)) for pair in pairs))
-            for (task, key), of in kept
-        ]
-        show.table(title, ("dataset", *short.values()), cells)
-    else:
-        show.table(title.replace("differences x 100 [95%]", "differences"), _SUMMARY, _summary(report, pairs, order))
+    named = numbered if len(pairs) == 1 else order
+    short = {pair: f"{named[pair[0]]} - {named[pair[1]]}" for pair in pairs}
+    rows: dict[tuple[str, Key], dict[tuple[str, str], Comparison]] = {}
+    for each in found:
+        key = (each.task, (each.dataset, each.metric, each.words))
+        rows.setdefault(key, {})[each.a, each.b] = each
+    metrics = {task: [*dict.fromkeys(each.metric for each in found if each.task == task)] for task, _ in rows}
+    kept = [(key, of) for key, of in rows.items() if not all(math.isnan(each.p) for each in of.values())]
+    cells = [
+        (_difference_label(key, metrics[task]), *(_difference(of.get(pair)) for pair in pairs))
+        for (task, key), of in kept
+    ]
+    show.table(title, ("dataset", *short.values()), cells)
     if len(pairs) > 1:
         show.note("The sets are " + ", ".join(f"{at} {name}" for name, at in order.items()) + ".")
-
-
-_SUMMARY = ("sets", "mean of similarity", "first better *", "second better *", "neither")
-
-
-def _summary(report: Report, pairs: Sequence[tuple[str, str]], order: dict[str, str]) -> Iterator[tuple[object, ...]]:
-    overall = {(each.a, each.b): each for each in report.overall if each.words != "unleaked"}
-    for pair in pairs:
-        mine = [each for each in report.comparisons if (each.a, each.b) == pair and each.words != "unleaked"]
-        better = sum(each.real and each.difference > 0 for each in mine)
-        worse = sum(each.real and each.difference < 0 for each in mine)
-        name = f"{order[pair[0]]} - {order[pair[1]]}"
-        yield name, _difference(overall.get(pair)), better, worse, len(mine) - better - worse
 
 
 def _difference_label(key: Key, metrics: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,6 +27,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     for row in cells:
         drawn.add_row(*map(Text, row))  # Text, because a word may look like markup
     console.print(drawn)
+
+
+def width() -> int:
+    """Columns of the terminal; 100 where there is none."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 
 def note(text: str) -> None:

@@ -6,8 +6,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from stillvec.evaluate.comparing import Difference, paired_difference
 from stillvec.evaluate.evaluating import Evaluation, evaluate
+from stillvec.evaluate.means import Difference, paired_difference
 from stillvec.evaluate.report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
 from stillvec.evaluate.tasks import TASKS
 

@@ -116,7 +116,8 @@ def settings_of(task: object) -> dict[str, Any]:
 def _code() -> str:
     """What we are, by the text of every file that has a say in an answer."""
     room = Path(__file__).parent.parent
-    return digest(file.read_bytes() for pattern in _CODE for file in sorted(room.glob(pattern)))
+    files = (file for pattern in _CODE for file in sorted(room.glob(pattern)))
+    return digest(file.read_bytes() for file in files if file.name != "known.py")  # which only tells about datasets
 
 
 def _arrays(answers: Answers) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:

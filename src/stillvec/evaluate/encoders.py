@@ -38,9 +38,14 @@ class TeacherEncoder:
 
     @cached_property
     def identity(self) -> str:
-        """The files of a folder; for a name the digest of what it loads. The device is in it, as rounding differs."""
+        """The files of its folder, else the digest of what is loaded. The device is in it, as rounding differs."""
         folder = Path(self.source)
-        return f"{folder_digest(folder) if folder.is_dir() else self.teacher.digest} {self.device}"
+        if not folder.is_dir():
+            from stillvec.teachers.loading import folder_of
+
+            found = folder_of(self.source)
+            return f"{self.teacher.digest if found is None else folder_digest(found)} {self.device}"
+        return f"{folder_digest(folder)} {self.device}"
 
     @cached_property
     def teacher(self) -> Teacher:

@@ -15,13 +15,14 @@ import numpy as np
 from stillvec.errors import CallError, DatasetError
 from stillvec.evaluate.caching import Cache, files_digest, settings_of
 from stillvec.evaluate.choosing import chosen_tasks
-from stillvec.evaluate.comparing import Drawn, averaged, compared, holm
+from stillvec.evaluate.comparing import compared, holm
 from stillvec.evaluate.contestants import Contestant, Encoder, EncoderContestant, VectorsContestant
 from stillvec.evaluate.datasets import Dataset, Place, find_datasets
 from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.judging import Judged
+from stillvec.evaluate.judging import Judged, Mask
+from stillvec.evaluate.means import Asked, Mean, mean_of
 from stillvec.evaluate.overlap import neighbour_overlap
-from stillvec.evaluate.report import Comparison, Overlap, Report, Unknown, Words
+from stillvec.evaluate.report import Comparison, Overlap, Report, Score, Unknown, Words, is_ordered
 from stillvec.evaluate.tasks import Task
 from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
 from stillvec.registry import nearest_known
@@ -29,7 +30,6 @@ from stillvec.vectors import WordVectors
 
 _NEIGHBOURS = 10  # of a word, whose overlap is told
 _LEAKING = "similarity"  # the task whose items a lexicon may hold
-_NOT_BETTER = {"bias"}  # tasks in which more is not better, so that nobody wins
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Evaluation:
         task = tasks[dataset.task]
         able = [each for each in contestants if each.can(task)]
         compare = self.policies and len(self.vectors) > 1 and not getattr(task, "costly", False)
-        compare = compare and dataset.task not in _NOT_BETTER
+        compare = compare and is_ordered(dataset.task, "")
         policies = [self.unknown, *(other for other in get_args(Unknown) if compare and other != self.unknown)]
         return [(each, policy) for policy in policies for each in able]
 
@@ -167,10 +167,19 @@ class Evaluation:
         resampling = Resampling(self.resamples, self.seed)
         several = len(self.vectors) + len(self.encoders) > 1
         scores = [score for each in judged for score in each.scores(self.unknown, self.common and several, resampling)]
-        comparisons, overall = self._compare(judged, resampling) if several and self.common else ([], [])
+        alike = [each for each in judged if each.dataset.task == _LEAKING]
+        means = _Means(alike, self.unknown, resampling)
+        comparisons, overall = self._compare(judged, means, resampling) if several and self.common else ([], [])
         rankings = (ranking for each in judged for ranking in each.rankings()) if self.policies else ()
         return Report(
-            tuple(scores), errors, holm(comparisons), holm(overall), tuple(rankings), self._overlaps(), left_out
+            tuple(scores),
+            errors,
+            holm(comparisons),
+            holm(overall),
+            tuple(rankings),
+            self._overlaps(),
+            means.scores(self.common and len(self.vectors) > 1),
+            left_out,
         )
 
     def _overlaps(self) -> tuple[Overlap, ...]:
@@ -195,33 +204,68 @@ class Evaluation:
         for each in paired:
             each.leaked = np.array([pair in held for pair in pairs[each]])
 
-    def _compare(self, judged: Sequence[Judged], resampling: Resampling) -> tuple[list[Comparison], list[Comparison]]:
+    def _compare(
+        self, judged: Sequence[Judged], means: _Means, resampling: Resampling
+    ) -> tuple[list[Comparison], list[Comparison]]:
         """Each two sets on each dataset, and on the mean of the similarity datasets."""
         comparisons: list[Comparison] = []
-        overall: list[Comparison] = []
-        means: dict[Words, list[tuple[int, dict[str, Drawn]]]] = {}
-        for each in (one for one in judged if one.dataset.task not in _NOT_BETTER):
-            for words, scored in each.shared(self.unknown):
+        for each in judged:
+            task, dataset = each.dataset.task, each.dataset.name
+            for words, scored in each.shared(self.unknown) if is_ordered(task, "") else ():
                 for metric, of in each.drawn(self.unknown, scored, resampling).items():
                     n = int(scored.sum())
-                    comparisons += compared(
-                        of, n, task=each.dataset.task, dataset=each.dataset.name, metric=metric, words=words
-                    )
-                    if each.dataset.task == "similarity":
-                        means.setdefault(words, []).append((n, of))
-        for words, some in means.items():
-            whole = [(n, of) for n, of in some if all(np.isfinite(one.value) for one in of.values())]
-            if len(whole) > 1:
-                n = sum(n for n, _ in whole)
-                overall += compared(
-                    averaged([of for _, of in whole]),
-                    n,
-                    task="similarity",
-                    dataset=f"mean of {len(whole)}",
-                    metric="spearman",
-                    words=words,
-                )
+                    comparisons += compared(of, n, task=task, dataset=dataset, metric=metric, words=words)
+        overall: list[Comparison] = []
+        for words, mean in means.compared().items():
+            n, name = min(mean.pairs.values()), f"mean of {len(mean.parts)}"
+            told = {"task": _LEAKING, "dataset": name, "metric": "spearman"}
+            overall += compared(mean.drawn, n, **told, words=words)
         return comparisons, overall
+
+
+@dataclass
+class _Means:
+    """Means over the similarity datasets, on each choice of items once."""
+
+    judged: Sequence[Judged]  # of similarity
+    policy: Unknown
+    resampling: Resampling
+    _known: dict[bytes, Mean | None] = field(default_factory=dict)
+
+    def scores(self, common: bool) -> tuple[Score, ...]:
+        """Of each set on its own items, on those that all know, and on those that no lexicon holds."""
+        own = [each.own(self.policy) for each in self.judged]
+        kinds: dict[Words, list[dict[str, Mask]]] = {"own": own}
+        if common:
+            shared = [dict.fromkeys(each.answers[self.policy], each.common(self.policy)) for each in self.judged]
+            kinds["common"] = shared
+        if any(each.leaked is not None for each in self.judged):
+            kinds["unleaked"] = [
+                {name: each.unleaked(mask) for name, mask in masks.items()}
+                for each, masks in zip(self.judged, own, strict=True)
+            ]
+        means = {words: self._mean(masks) for words, masks in kinds.items()}
+        return tuple(
+            score for words, mean in means.items() if mean is not None for score in mean.scores(self.policy, words)
+        )
+
+    def compared(self) -> dict[Words, Mean]:
+        """On the items on which sets are compared."""
+        kinds: dict[Words, list[dict[str, Mask]]] = {}
+        for each in self.judged:
+            for words, scored in each.shared(self.policy):
+                kinds.setdefault(words, []).append(dict.fromkeys(each.answers[self.policy], scored))
+        return {words: mean for words, masks in kinds.items() if (mean := self._mean(masks)) is not None}
+
+    def _mean(self, masks: Sequence[Mapping[str, Mask]]) -> Mean | None:
+        key = b"".join(mask.tobytes() for each in masks for mask in each.values())
+        if key not in self._known:
+            asked = [
+                Asked(each.dataset.name, each.items, each.answers[self.policy], mask)
+                for each, mask in zip(self.judged, masks, strict=True)
+            ]
+            self._known[key] = mean_of(asked, self.resampling)
+        return self._known[key]
 
 
 def evaluate(

@@ -40,6 +40,13 @@ class Resampling:
             drawn = generator.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
             yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
+    def poisson(self, n: int) -> Iterator[Floats]:
+        """Blocks (R, n) of weights that are drawn each by itself, from Poisson's distribution with mean 1."""
+        generator = np.random.default_rng([self.seed, 0, 1])  # a third number: none of the streams of `weights`
+        step = max(1, _CELLS // n)
+        for start in range(0, self.resamples, step):
+            yield generator.poisson(1.0, (min(step, self.resamples - start), n)).astype(np.float64)
+
     def correlation(self, measure: Correlation, x: Floats, y: Floats) -> Estimate:
         """A correlation with the percentile interval of its resamples."""
         if len(x) < 2:
@@ -94,13 +101,13 @@ def wilson(right: int, n: int) -> Estimate:
 
 def spearman(weights: Floats, x: Floats, y: Floats) -> Floats:
     """Spearman's ρ in each resample (R,): Pearson's r of the ranks, equal values sharing their mean rank."""
-    return pearson(weights, _ranks(weights, x), _ranks(weights, y))
+    return pearson(weights, ranks(weights, x), ranks(weights, y))
 
 
 def pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     """Pearson's r in each resample (R,); NaN where one side does not vary. `x` and `y` are (n,) or (R, n)."""
     x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)
-    n = weights.sum(axis=1)
+    n = np.maximum(weights.sum(axis=1), 1)  # a resample may be empty: nothing varies there
     from_mean = [each - (np.einsum("rn,rn->r", weights, each) / n)[:, None] for each in (x, y)]
     squares = [np.einsum("rn,rn,rn->r", weights, each, each) for each in from_mean]
     products = np.einsum("rn,rn,rn->r", weights, *from_mean)
@@ -110,7 +117,7 @@ def pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     return np.asarray(np.divide(products, lengths, out=np.full(len(n), np.nan), where=varies[0] & varies[1]))
 
 
-def _ranks(weights: Floats, x: Floats) -> Floats:
+def ranks(weights: Floats, x: Floats) -> Floats:
     """The mean rank of each item among those drawn (R, n)."""
     _, code, held = np.unique(x, return_inverse=True, return_counts=True)  # (n,), (k,)
     order = np.argsort(code, kind="stable")

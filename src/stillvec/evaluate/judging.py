@@ -13,7 +13,7 @@ from stillvec.evaluate.comparing import Drawn, drawn
 from stillvec.evaluate.contestants import Contestant
 from stillvec.evaluate.datasets import Dataset
 from stillvec.evaluate.intervals import Estimate, Resampling
-from stillvec.evaluate.report import Detail, PolicyRanking, Score, Unknown, Words
+from stillvec.evaluate.report import Detail, PolicyRanking, Score, Unknown, Words, is_ordered
 from stillvec.evaluate.tasks import Answers, Items, Task, Whole
 
 Mask = NDArray[np.bool_]
@@ -43,13 +43,13 @@ class Judged:
 
     def scores(self, policy: Unknown, common: bool, resampling: Resampling) -> Iterator[Score]:
         everyone = self.answers[policy]
-        shared = np.logical_and.reduce([each.covered for each in everyone.values()])
+        shared, scored = self.common(policy), self.own(policy)
         for name, answers in everyone.items():
             own = answers.covered
-            parts = [Part("own", own, own if policy == "skip" else own | True)]
+            parts = [Part("own", own, scored[name])]
             parts += [Part("common", shared, shared)] if common and len(everyone) > 1 else []
             if self.leaked is not None:
-                parts.append(Part("unleaked", own & ~self.leaked, parts[0].scored & ~self.leaked))
+                parts.append(Part("unleaked", self.unleaked(own), self.unleaked(scored[name])))
             known: dict[bytes, dict[str, Estimate]] = {}
             for part in parts:
                 key = part.scored.tobytes()
@@ -58,6 +58,21 @@ class Judged:
                     known[key] = self.task.score(self.items, given, np.flatnonzero(part.scored), resampling)
                 for metric, estimate in known[key].items():
                     yield self._score(name, metric, estimate, part, given, policy)
+
+    def own(self, policy: Unknown) -> dict[str, Mask]:
+        """The items that count for each set: those it knows, all of them if unknown words have a vector."""
+        return {
+            name: each.covered if policy == "skip" else each.covered | True
+            for name, each in self.answers[policy].items()
+        }
+
+    def common(self, policy: Unknown) -> Mask:
+        """The items that all sets know (n,)."""
+        return np.asarray(np.logical_and.reduce([each.covered for each in self.answers[policy].values()]))
+
+    def unleaked(self, mask: Mask) -> Mask:
+        """Those of some items that no lexicon holds."""
+        return mask if self.leaked is None else mask & ~self.leaked
 
     def _given(self, policy: Unknown, name: str, scored: Mask) -> Answers:
         """What a set answers if only these items are asked; for most tasks that makes no difference."""
@@ -108,15 +123,15 @@ class Judged:
 
     def shared(self, policy: Unknown) -> Iterator[tuple[Words, Mask]]:
         """The items on which sets are compared: those that all know, all of them if unknown words have a vector."""
-        covered = np.logical_and.reduce([each.covered for each in self.answers[policy].values()])
+        covered = self.common(policy)
         words: Words = "common" if policy == "skip" else "own"
         scored = covered if policy == "skip" else covered | True
         yield words, scored
         if self.leaked is not None:
-            yield "unleaked", scored & ~self.leaked
+            yield "unleaked", self.unleaked(scored)
 
     def drawn(self, policy: Unknown, scored: Mask, resampling: Resampling) -> dict[str, dict[str, Drawn]]:
-        """Metric → set → what it gets, for metrics that at least two sets have."""
+        """Metric → set → what it gets, for metrics of which more is better and that at least two sets have."""
         chosen = np.flatnonzero(scored)
         found: dict[str, dict[str, Drawn]] = {}
         if len(chosen) < 2 or len(self.answers[policy]) < 2:
@@ -138,4 +153,5 @@ class Judged:
                 for metric, estimate in self.task.score(self.items, answers, chosen, Resampling(0)).items():
                     values.setdefault(metric, {}).setdefault(policy, {})[name] = estimate.value
         for metric, by_policy in values.items():
-            yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy)
+            if is_ordered(self.dataset.task, metric):
+                yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy)

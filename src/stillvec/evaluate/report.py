@@ -14,6 +14,16 @@ from stillvec.registry import nearest_known
 Unknown = Literal["skip", "mean", "zero"]
 Words = Literal["own", "common", "unleaked"]
 
+_UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better
+_YARDSTICKS = (  # endings of metrics that others are held against, or that tell about the others
+    "-random", "-length", "-majority", "-words", "-chance", "-control", "-sd",
+)  # fmt: skip
+
+
+def is_ordered(task: str, metric: str) -> bool:
+    """Whether more of a metric is better, so that sets are compared and ranked by it."""
+    return task not in _UNORDERED and not metric.endswith(_YARDSTICKS)
+
 
 @dataclass(frozen=True)
 class Detail:
@@ -133,6 +143,7 @@ class Report:
     overall: tuple[Comparison, ...] = ()  # each two sets, the mean over the similarity datasets
     policies: tuple[PolicyRanking, ...] = ()  # where asked for
     overlaps: tuple[Overlap, ...] = ()  # where asked for
+    means: tuple[Score, ...] = ()  # of each set over the similarity datasets, which its details name
     left_out: tuple[str, ...] = ()  # costly tasks that there is data for and that nobody asked for
 
     @property
@@ -160,6 +171,7 @@ class Report:
             mine = {key: [each.to_json() for each in some if each.a == name] for key, some in pairs.items()}
             if not sets:
                 mine["policies"] = [each.to_json() for each in self.policies]
+            mine["means"] = [score.to_json() for score in self.means if score.vectors == name]
             scores = [score.to_json() for score in self.by(name)]
             sets.append({"vectors": name, "scores": scores} | {key: some for key, some in mine.items() if some})
         return sets[0] if len(sets) == 1 else sets
@@ -171,9 +183,9 @@ class Report:
     @classmethod
     def loads(cls, text: str) -> Report:
         kept = json.loads(text)
-        for score in kept["scores"]:
+        for score in (*kept["scores"], *kept["means"]):
             score["details"] = tuple(Detail(**each) for each in score["details"])
-        kinds = {"scores": Score, "policies": PolicyRanking, "overlaps": Overlap}
+        kinds = {"scores": Score, "means": Score, "policies": PolicyRanking, "overlaps": Overlap}
         kinds |= dict.fromkeys(("comparisons", "overall"), Comparison)
         ready = {
             key: tuple(kinds[key](**each) if key in kinds else each for each in some) for key, some in kept.items()

@@ -10,11 +10,11 @@ import numpy as np
 
 from stillvec.evaluate.intervals import spearman
 from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.report import PolicyRanking, Unknown
+from stillvec.evaluate.report import PolicyRanking, Unknown, is_ordered
 from stillvec.evaluate.similarity import Similarity
 from stillvec.report.markup import Html, element, joined, name_of, number, numeric, plural, table
 from stillvec.report.material import Material
-from stillvec.report.standing import Row, ordered, rows
+from stillvec.report.standing import Row, rows
 
 _POLICIES: Mapping[Unknown, str] = {"skip": "left out", "mean": "the mean vector", "zero": "the zero vector"}
 _SHOWN = 3  # datasets, before the others are folded
@@ -32,7 +32,7 @@ def coverage_section(material: Material) -> Html | None:
     labels = ["all sets"] if alike and len(material.names) > 1 else map(name_of, names)
     heads = (element("th", label, scope="col", class_="num") for label in labels)
     body = [(_label(row), *(_share(row, name) for name in names)) for row in kept.values()]
-    shares = table("Items whose words are all known, in percent", ("dataset", *heads), body, classes="heat sortable")
+    shares = table("Items that are known, in percent", ("dataset", *heads), body, classes="heat sortable")
     said = "The share of items whose words a set knows. A score on fewer items is a score on easier ones."
     return joined((element("p", said, class_="lead"), shares, *_policies(material)))
 
@@ -57,7 +57,7 @@ def _policies(material: Material) -> list[Html]:
     found = material.report.policies or policies(material)
     if not found or len(material.names) < 2:
         return []
-    found = tuple(each for each in found if ordered(each.task, each.metric))
+    found = tuple(each for each in found if is_ordered(each.task, each.metric))
     changed = [each for each in found if each.changes]
     count = plural(len(found), "ranking")
     heading = element("h3", "When unknown words count")

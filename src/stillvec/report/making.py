@@ -79,11 +79,11 @@ def notes_section(material: Material) -> Html:
         "Mean": "The first metric of each dataset on which every set has a value; datasets of a task weigh the same, "
         f"and tasks weigh the same. Here: {', '.join(f'{row.dataset} ({row.metric})' for row in counted) or 'none'}.",
         "Interval": "95%, by the percentile bootstrap over items; of a share of right answers by Wilson's formula. "
-        "That of a mean is put together as if datasets were independent; where they share pairs of words it is a "
-        "little too narrow, and the paired comparisons are the better judge.",
+        "That of a mean over similarity datasets draws a pair of words as often in each dataset that holds it; other "
+        "means are put together as if datasets were independent.",
         "Real": "Two sets are compared on the same resampled items, so that what is hard for both cancels. A "
         "difference is called real where p, corrected by Holm for all comparisons looked at, is below 5%.",
-        "Coverage": "An item is known where all its words have a vector that is not zero. "
+        "Coverage": "An item is known where all its words have a vector other than zero, a text where one of them has. "
         f"Here items with unknown words were treated as: {', '.join(unknown)}.",
         "Common words": "Only the items that all sets know. Sets that know different items are ranked on these.",
     }

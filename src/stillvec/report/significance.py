@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluate.report import Comparison
+from stillvec.evaluate.report import Comparison, is_ordered
 from stillvec.report.drawing import Scale, axis, whisker
 from stillvec.report.markup import Html, element, interval, joined, name_of, numeric, plural, points, table
 from stillvec.report.material import Material
-from stillvec.report.standing import ordered
 from stillvec.report.verdict import leads, reverse
 
 _MOST = 60  # rows of a table that a reader still looks at
@@ -35,7 +34,7 @@ def significance_section(material: Material) -> Html | None:
         if outside:
             summary = element("summary", "The same on pairs that the lexicon does not hold")
             parts.append(element("details", summary, _differences(outside, "Differences outside the lexicon")))
-    single = [each for each in report.comparisons if each.words != "unleaked" and ordered(each.task, each.metric)]
+    single = [each for each in report.comparisons if each.words != "unleaked" and is_ordered(each.task, each.metric)]
     if single and len(material.names) > 1:
         parts.append(_datasets(material, single))
     return joined(parts)

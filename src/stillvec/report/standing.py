@@ -9,16 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from stillvec.evaluate import Report, Score
+from stillvec.evaluate.report import is_ordered
 from stillvec.report.markup import number
 
 Words = Literal["own", "common"]
-_UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better
-_YARDSTICKS = ("-chance", "-control")  # endings of metrics that others are held against
-
-
-def ordered(task: str, metric: str) -> bool:
-    """Whether more of a metric is better."""
-    return task not in _UNORDERED and not metric.endswith(_YARDSTICKS)
 
 
 @dataclass(frozen=True)
@@ -33,12 +27,12 @@ class Row:
 
     @property
     def ordered(self) -> bool:
-        return ordered(self.task, self.metric)
+        return is_ordered(self.task, self.metric)
 
     def shown(self, name: str) -> str:
         """The value of a set times 100; as it is, where it is no share and no correlation."""
         value = self.scores[name].value if name in self.scores else math.nan
-        if self.task in _UNORDERED and math.isfinite(value):
+        if self.task == "bias" and math.isfinite(value):
             return f"{value:.2f}".replace("-", "−")
         return number(value)
 
@@ -83,14 +77,13 @@ def ranking(report: Report, task: str | None = None, words: str | None = None) -
     chosen = words or basis(report)
     counted = headlines(report, chosen, task)
     ranked = _ranked(first_metrics(report, chosen, task))
-    sizes: dict[str, int] = {}
+    members: dict[str, list[Row]] = {}
     for row in counted:
-        sizes[row.task] = sizes.get(row.task, 0) + 1
-    weights = [1 / (len(sizes) * sizes[row.task]) for row in counted]
+        members.setdefault(row.task, []).append(row)
     found = []
     for name in report.names:
-        scores = [row.scores[name] for row in counted] if name in ranked else []
-        found.append(mean(name, scores, weights if scores else []))
+        means = [_of_task(report, name, chosen, some) for some in members.values()] if name in ranked else []
+        found.append(mean(name, means))
     return sorted(found, key=lambda each: -each.value if math.isfinite(each.value) else math.inf)
 
 
@@ -113,14 +106,24 @@ def _finite(score: Score) -> bool:
     return math.isfinite(score.value)
 
 
-def mean(name: str, scores: Sequence[Score], weights: Sequence[float]) -> Standing:
-    """A weighted mean; its interval is that of independent scores: half a width is `√Σ (w_i h_i)²` on each side."""
-    if not scores:
+def _of_task(report: Report, name: str, words: str, members: Sequence[Row]) -> Standing:
+    """The mean over the datasets of a task; from resamples of all of them together where the report has these."""
+    datasets = {row.dataset for row in members}
+    for each in report.means:
+        same = (each.vectors, each.task, each.words) == (name, members[0].task, words)
+        if same and datasets == {detail.section for detail in each.details}:
+            return Standing(name, each.value, each.low, each.high)
+    scores = (row.scores[name] for row in members)
+    return mean(name, [Standing(name, score.value, score.low, score.high) for score in scores])
+
+
+def mean(name: str, parts: Sequence[Standing]) -> Standing:
+    """A mean; its interval is that of independent parts: half a width is `√Σ h_i² / n` on each side."""
+    if not parts:
         return Standing(name, math.nan, math.nan, math.nan)
-    pairs = [*zip(scores, weights, strict=True)]
-    value = sum(weight * score.value for score, weight in pairs)
-    below = math.sqrt(sum((weight * (score.value - score.low)) ** 2 for score, weight in pairs))
-    above = math.sqrt(sum((weight * (score.high - score.value)) ** 2 for score, weight in pairs))
+    value = sum(each.value for each in parts) / len(parts)
+    below = math.sqrt(sum((each.value - each.low) ** 2 for each in parts)) / len(parts)
+    above = math.sqrt(sum((each.high - each.value) ** 2 for each in parts)) / len(parts)
     return Standing(name, value, value - below, value + above)
 
 

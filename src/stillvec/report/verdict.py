@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluate.report import Comparison
+from stillvec.evaluate.report import Comparison, is_ordered
 from stillvec.report.markup import Html, element, joined, listed, number, plural, word
 from stillvec.report.material import Material
-from stillvec.report.standing import headlines, ordered
+from stillvec.report.standing import headlines
 
 _TESTED = "by the paired bootstrap, corrected for the number of comparisons"
 
@@ -66,7 +66,7 @@ def _on_similarity(against: Sequence[Comparison]) -> list[object]:
 def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:
     """The comparisons of one set with others, all seen from its side."""
     turned = [each if each.a == best else reverse(each) for each in comparisons if best in (each.a, each.b)]
-    return [each for each in turned if each.words != "unleaked" and ordered(each.task, each.metric)]
+    return [each for each in turned if each.words != "unleaked" and is_ordered(each.task, each.metric)]
 
 
 def reverse(each: Comparison) -> Comparison:

@@ -80,6 +80,12 @@ def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, prec
     )
 
 
+def folder_of(name: str) -> Path | None:
+    """The folder that a teacher is loaded from; None where it is one file, or a hub's."""
+    source = Path(_source(name))
+    return source if source.is_dir() else None
+
+
 def _source(name: str) -> str:
     if name in PACKAGED and not Path(name).exists():
         package, folder = PACKAGED[name]

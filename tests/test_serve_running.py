@@ -32,10 +32,10 @@ Start = Callable[..., tuple[Process, str]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    words = ["king", "queen", "man", "woman", "<script>"]
-    rows = np.array([[1, 1, 0], [1, 0, 1], [0.1, 1, 0], [0.1, 0, 1], [-1, -1, -1]], np.float32)
+    near = {"king": [1, 1, 0], "queen": [1, 0, 1], "man": [0.1, 1, 0], "woman": [0.1, 0, 1], "<script>": [-1, -1, -1]}
+    far = {"ice": [1, 0.9, 1], "snow": [0.9, 1, 1]}  # words of the examples in the description
     path = tmp_path_factory.mktemp("served") / "small"
-    save(WordVectors(words, rows), path)
+    save(WordVectors(near | far, np.array([*near.values(), *far.values()], np.float32)), path)
     return path
 
 
@@ -47,7 +47,7 @@ def start(folder: Path) -> Iterator[Start]:
     def starting(*flags: str, token: str | None = None) -> tuple[Process, str]:
         environment = {name: value for name, value in os.environ.items() if name != "STILLVEC_TOKEN"}
         environment |= {} if token is None else {"STILLVEC_TOKEN": token}
-        call = [sys.executable, "-m", "stillvec", "serve", str(folder), "--port", "0", *flags]
+        call = [sys.executable, "-m", "stillvec", "serve", "--port", "0", *flags, str(folder)]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         process = subprocess.Popen(call, env=environment | {"PYTHONUNBUFFERED": "1"}, **pipes)
         begun.append(process)
@@ -64,8 +64,8 @@ def start(folder: Path) -> Iterator[Start]:
 
 
 @pytest.fixture(scope="module")
-def address(start: Start) -> str:
-    return start()[1]
+def address(start: Start, folder: Path) -> str:
+    return start(f"text-embedding-3-small={folder}")[1]  # beside the one that has the folder's name
 
 
 def _asked(url: str, body: object = None, token: str | None = None) -> tuple[int, Any]:
@@ -96,7 +96,8 @@ def test_a_real_openai_client_works_unchanged(address: str) -> None:
     assert np.allclose(said.data[0].embedding, mean)
     assert np.allclose(plain.data[0].embedding, mean)
     assert said.usage.total_tokens == 3
-    assert [model.id for model in client.models.list()] == ["small"]
+    assert client.embeddings.create(model="text-embedding-3-small", input="man").data[0].embedding
+    assert [model.id for model in client.models.list()] == ["text-embedding-3-small", "small"]
     with pytest.raises(openai.NotFoundError, match="There are no vectors 'ada'") as caught:
         client.embeddings.create(model="ada", input="king")
     assert caught.value.code == "model_not_found"
@@ -235,12 +236,19 @@ def test_names_of_two_sets_must_differ(folder: Path, capsys: pytest.CaptureFixtu
     assert "'small' stands there twice: NAME=VECTORS" in capsys.readouterr().err
 
 
-def test_an_empty_token_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("token", ["", "two words", "naïve"])
+def test_a_token_that_no_header_can_hold_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
-    monkeypatch.setenv("STILLVEC_TOKEN", "")
+    monkeypatch.setenv("STILLVEC_TOKEN", token)
     assert main(["serve", str(folder), "--port", "0"]) == 1
     assert "wanted in STILLVEC_TOKEN" in capsys.readouterr().err
+
+
+def test_a_file_of_bytes_is_no_token(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(b"\xff\xfe\x00")
+    assert main(["serve", "--port", "0", "--token-file", str(tmp_path / "token"), str(folder)]) == 1
+    assert f"wanted in {tmp_path / 'token'}" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_verb_says_which_it_is(

@@ -77,7 +77,7 @@ def _limits(given: list[str]) -> Limits:
 
 def _token(file: str | None) -> str | None:
     """Never on the command line, where every user of the machine could read it."""
-    token = os.environ.get("STILLVEC_TOKEN") if file is None else Path(file).read_text("utf-8").strip()
+    token = os.environ.get("STILLVEC_TOKEN") if file is None else Path(file).read_text("utf-8", "replace").strip()
     if token is None:
         return None
     if not token.isprintable() or not token.isascii() or not token or " " in token:

@@ -10,7 +10,11 @@ from stillvec.serve import answering, forms
 from stillvec.serve.desk import AtDesk
 from stillvec.serve.limits import USUAL_K
 
-Asked = Annotated[str, Query(min_length=1)]
+Asked = Annotated[str, Query(min_length=1, examples=["ice"])]
+A = Annotated[str, Query(min_length=1, examples=["man"])]
+B = Annotated[str, Query(min_length=1, examples=["king"])]
+C = Annotated[str, Query(min_length=1, examples=["woman"])]
+Text = Annotated[str, Query(examples=["One vector for a whole text."])]
 Named = Annotated[str | None, Query(description=forms.MODEL)]
 Many = Annotated[int, Query(ge=1)]
 
@@ -28,7 +32,7 @@ async def vectors(desk: AtDesk, question: forms.VectorsQuestion) -> Response:
 
 
 @router.get("/similarity", response_model=forms.SimilarityAnswer, summary="The cosine of two words")
-async def similarity_of(desk: AtDesk, a: Asked, b: Asked, model: Named = None) -> Response:
+async def similarity_of(desk: AtDesk, a: A, b: B, model: Named = None) -> Response:
     return await desk.ask(answering.similarity, forms.SimilarityQuestion(pairs=[[a, b]], model=model))
 
 
@@ -55,7 +59,7 @@ async def nearest(desk: AtDesk, question: forms.NearestQuestion) -> Response:
 
 @router.get("/analogy", response_model=forms.AnalogyAnswer, summary="What is to c as b is to a")
 async def analogy_of(
-    desk: AtDesk, a: Asked, b: Asked, c: Asked, k: Many = 5, method: forms.Method = "3cosadd", model: Named = None
+    desk: AtDesk, a: A, b: B, c: C, k: Many = 5, method: forms.Method = "3cosadd", model: Named = None
 ) -> Response:
     return await desk.ask(answering.analogy, forms.AnalogyQuestion(a=a, b=b, c=c, k=k, method=method, model=model))
 
@@ -66,7 +70,7 @@ async def analogy(desk: AtDesk, question: forms.AnalogyQuestion) -> Response:
 
 
 @router.get("/embed", response_model=forms.EmbedAnswer, summary="The vector of a text")
-async def embed_text(desk: AtDesk, text: Annotated[str, Query()], unit: bool = False, model: Named = None) -> Response:
+async def embed_text(desk: AtDesk, text: Text, unit: bool = False, model: Named = None) -> Response:
     return await desk.ask(answering.embed, forms.EmbedQuestion(texts=[text], unit=unit, model=model))
 
 

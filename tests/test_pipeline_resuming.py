@@ -384,7 +384,11 @@ def test_half_a_store_waits_for_its_run_and_for_no_other(call: Call, stop: Calla
     (half,) = (tmp_path / "store").glob(".*.part")
     assert main(call("other", "--method", "attentive_skipgram", *store)) == 0
     assert half.exists(), "what a checkpoint goes on from is not swept"
+    for file in half.glob("*.*"):  # as a run leaves it that was killed between two checkpoints
+        file.write_bytes(file.read_bytes() + bytes(96))
     assert main(call("out", "--method", "x2static", *store, "--resume")) == 0
+    assert main(call("alone", "--method", "x2static")) == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert [*(tmp_path / "store").glob(".*.part")] == []
     stop(call("out", "--method", "x2static:directions=2", *store, "--seed", "1"), 3)
     (half,) = (tmp_path / "store").glob(".*.part")

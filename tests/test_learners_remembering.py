@@ -1,0 +1,115 @@
+"""What listeners hold in the middle of a pass comes back bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, sentences
+
+from stillvec.encoding import Load, Marked
+from stillvec.learners import Finished, Lesson
+from stillvec.learners.additive import WeightedSentences
+from stillvec.learners.first_component import StateSample
+from stillvec.learners.kept import KeptContexts
+from stillvec.learners.listening import Part
+from stillvec.learners.remembering import can_remember, recall, remembered
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher
+from stillvec.teachers.fake import tiny_teacher
+
+TEXTS = [*sentences(64), *sentences(64)[:40]]  # many twice
+ABSENT = [f"word{number}" for number in range(60)]
+
+
+@dataclass(frozen=True)
+class Only:
+    """A learner that only listens."""
+
+    part: Part
+
+    def parts(self) -> dict[str, Part]:
+        return {"it": self.part}
+
+    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+        raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def teacher() -> Teacher:
+    return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
+
+
+def steps(lesson: Lesson) -> Iterator[None]:
+    chunks = [Marked(TEXTS[at : at + 16]) for at in range(0, len(TEXTS), 16)]
+    paragraphs = [Marked([" ".join(TEXTS[at : at + 2]) for at in range(0, len(TEXTS), 2)], None, True, True)]
+    for _ in lesson.read(chunks, Load(32, 16), paragraphs):
+        yield
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        WeightedSentences(max_sentences=50),
+        StateSample(keep=2),
+        KeptContexts(reads="paragraph"),
+        KeptContexts(states=True),
+    ],
+)
+def test_a_pass_goes_on_from_each_of_its_batches(part: Part, teacher: Teacher) -> None:
+    vocabulary = counted(TEXTS, keep=ABSENT)
+    whole = Lesson({"it": Only(part)}, teacher, vocabulary)
+    moments = [{name: np.array(array) for name, array in whole.remember().items()} for _ in steps(whole)]
+    assert len(moments) > 20
+    wanted = whole.heard("it")["it"].arrays
+    for moment in moments[::5]:
+        lesson = Lesson({"it": Only(part)}, teacher, vocabulary)
+        lesson.recall(moment)
+        for name, array in remembered(lesson.listeners[0]).items():
+            assert array.tobytes() == moment[f"part/0/{name}"].tobytes(), name
+        for _ in steps(lesson):
+            pass
+        for name, array in lesson.heard("it")["it"].arrays.items():
+            assert array.tobytes() == wanted[name].tobytes(), name
+
+
+class Everything:
+    """One of each kind of memory."""
+
+    memory = ("table", "grown", "numbers", "bags", "none", "layers", "count", "share")
+
+    def __init__(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.table = torch.from_numpy(random.normal(size=(3, 2)))
+        self.grown = torch.from_numpy(random.normal(size=seed)).half()
+        self.numbers = random.integers(0, 9, seed)
+        self.bags = [random.normal(size=2) for _ in range(seed)]
+        self.none: list[np.ndarray] = []
+        self.layers = {layer: torch.from_numpy(random.normal(size=2)) for layer in (0, 3)}
+        self.count, self.share = seed, seed / 7
+
+
+def test_each_kind_of_memory_comes_back() -> None:
+    old, new = Everything(5), Everything(2)
+    table = new.table
+    recall(new, {name: np.array(array) for name, array in remembered(old).items()})
+    assert new.table is table, "a table that did not grow is filled where it lies"
+    assert torch.equal(new.table, old.table)
+    assert torch.equal(new.grown, old.grown)
+    assert new.grown.dtype == torch.float16
+    assert new.numbers.tolist() == old.numbers.tolist()
+    assert np.concatenate(new.bags).tolist() == np.concatenate(old.bags).tolist()
+    assert new.none == []
+    assert {layer: each.tolist() for layer, each in new.layers.items()} == {
+        layer: each.tolist() for layer, each in old.layers.items()
+    }
+    assert (new.count, new.share) == (5, 5 / 7)
+    assert isinstance(new.count, int)
+
+
+def test_who_names_no_memory_cannot_be_gone_on_with() -> None:
+    assert can_remember(Everything(1))
+    assert not can_remember(object())

@@ -84,11 +84,17 @@ def test_nearest_needs_a_positive_k(vectors: WordVectors) -> None:
         vectors.nearest("w1", k=0)
 
 
-def test_nearest_reads_a_large_matrix_in_blocks(monkeypatch: pytest.MonkeyPatch, vectors: WordVectors) -> None:
-    whole = vectors.nearest("w17", k=20)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_nearest_reads_a_large_matrix_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, vectors: WordVectors, dtype: type
+) -> None:
+    matrix = vectors.matrix.astype(np.float16).astype(dtype)
+    whole = WordVectors(vectors.vocabulary, matrix).nearest("w17", k=20)
     monkeypatch.setattr("stillvec.vectors._BLOCK", 7)
-    again = WordVectors(vectors.vocabulary, vectors.matrix).nearest("w17", k=20)
+    again = WordVectors(vectors.vocabulary, matrix).nearest("w17", k=20)
+    cosines = 1 - cdist(matrix[17:18].astype(float), matrix.astype(float), "cosine")[0]
     assert [w for w, _ in again] == [w for w, _ in whole]
+    assert [w for w, _ in again] == [f"w{row}" for row in np.argsort(-cosines)[1:21]]
 
 
 def test_a_query_vector_of_another_length_is_refused(vectors: WordVectors) -> None:
@@ -293,6 +299,7 @@ def test_of_equally_near_words_the_first_ones_come(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("stillvec.vectors._SCORES", scores)
     alike = WordVectors([f"a{number}" for number in range(30)], np.ones((30, 2)))
     assert [word for word, _ in alike.nearest_each(["a1"], k=3)[0]] == ["a0", "a2", "a3"]
+    assert [word for word, _ in alike.nearest("a1", k=3)] == ["a0", "a2", "a3"]
 
 
 def test_no_queries_have_no_neighbours_and_no_words_are_nobodys(vectors: WordVectors) -> None:

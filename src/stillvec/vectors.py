@@ -176,8 +176,14 @@ class WordVectors:
 
     def _cosines(self, vector: NDArray[Any]) -> NDArray[np.float32]:
         wanted = self._unit(vector, (self.dim,))
-        dots = [np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ wanted for i in self._starts()]
-        return np.asarray(np.concatenate(dots) / self._norms)
+        if self.matrix.dtype == np.float32:
+            dots = np.asarray(self.matrix @ wanted)  # nothing is copied, so no blocks
+        else:
+            dots = np.concatenate(
+                [np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ wanted for i in self._starts()]
+            )
+        dots /= self._norms
+        return dots
 
     def _unit(self, vectors: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
         wanted = np.asarray(vectors, np.float32)
@@ -225,7 +231,8 @@ class WordVectors:
         wanted = min(_checked(k) + len(left_out), len(scores))
         if not len(scores):
             return []
-        top = np.argpartition(-scores, wanted - 1)[:wanted]
+        some = scores[: max(_BLOCK >> 4, 4 * wanted)]  # the best of all are at least as good as the best of these
+        top = np.flatnonzero(scores >= np.partition(some, len(some) - wanted)[len(some) - wanted])
         top = top[np.lexsort((top, -scores[top]))]
         return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in left_out][:k]
 

@@ -378,6 +378,12 @@ def test_deps_reads_pairs_of_known_words_with_contexts_that_are_frequent(tmp_pat
     assert sorted(pairs.context_counts.tolist()) == [2, 2, 3, 3, 3, 3]
 
 
+def test_the_full_stop_that_a_parser_leaves_at_an_abbreviation_hides_no_word(tmp_path: Path) -> None:
+    text = Text(Vocabulary(["mr", "smith", "e.g."], [3, 2, 1]), Corpus.from_texts(["x"]), tmp_path, 0, 0)
+    parse = Parse(("Mr.", "Smith", "E.g.", ".", "Mrs."), (1, -1, 1, 1, 1), ("dep",) * 5)
+    assert text.rows_of(parse) == [0, 1, 2, -1, -1]
+
+
 def test_the_gradient_of_deps_is_autograds(tmp_path: Path) -> None:
     (tmp_path / "a.conllu").write_text(f"{CONLLU}\n\n{CONLLU}\n", "utf-8")
     vocabulary = Vocabulary(["the", "farmer", "sells", "bread", "markets"], [2] * 5)

@@ -27,7 +27,6 @@ from stillvec.baselines.text import Text
 from stillvec.baselines.threads import torch_threads
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.errors import CorpusError
-from stillvec.vocabulary.folding import fold
 
 _PARSES = 10_000  # read at once
 _BLOCK = 1 << 20  # pairs that are mixed
@@ -114,7 +113,7 @@ def read_pairs(text: Text, folder: Path, least: int) -> Generator[int, None, Pai
     with open(path, "wb") as stream:
         held: list[int] = []
         for read, parse in enumerate(text.parses(), 1):
-            rows = [text.vocabulary.index.get(fold(form, text.vocabulary.lowercase), -1) for form in parse.forms]
+            rows = text.rows_of(parse)
             for word, other, relation in contexts(parse):
                 if rows[word] >= 0 and rows[other] >= 0:
                     held += (rows[word], rows[other] + size * relations.number(relation))

@@ -17,6 +17,7 @@ from stillvec.corpus.parses import Parse
 from stillvec.errors import CorpusError
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.vocabulary.folding import fold
 
 _SENTENCES = 4096  # found at once
 _BLANK = "\u00a0"  # inside a term, in a file whose words are parted by spaces: no word of a vocabulary has one
@@ -36,6 +37,12 @@ class Text:
     def parses(self) -> Iterator[Parse]:
         """The dependency parses of the corpus: from CoNLL-U, or made by the parser."""
         return self.corpus.parses() if self.parser is None else made_parses(self.corpus.sentences(), self.parser)
+
+    def rows_of(self, parse: Parse) -> list[int]:
+        """The row of each word of a parse, -1 where there is none; `Mr.`, one word to parsers, is our `mr`."""
+        forms = [fold(form, self.vocabulary.lowercase) for form in parse.forms]
+        index = self.vocabulary.index
+        return [index[form] if form in index else index.get(form.rstrip("."), -1) for form in forms]
 
     @cached_property
     def rows(self) -> NDArray[np.int32]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from stillvec.baselines.text import Text
 from stillvec.errors import CorpusError
-from stillvec.vocabulary.folding import fold
 
 _PARSES = 10_000  # told at once
 
@@ -33,7 +32,7 @@ def read_trees(text: Text, labels: int) -> Generator[int, None, Trees]:
     numbers: dict[str, int] = {}
     met: Counter[int] = Counter()
     for read, parse in enumerate(text.parses(), 1):
-        rows = [text.vocabulary.index.get(fold(form, text.vocabulary.lowercase), -1) for form in parse.forms]
+        rows = text.rows_of(parse)
         found = [numbers.setdefault(relation, len(numbers)) for relation in parse.relations]
         met.update(found)
         words.append(np.array(rows, np.int64))

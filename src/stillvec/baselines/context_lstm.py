@@ -33,7 +33,15 @@ _WORDS = 100_000  # of a block, in which sentences are mixed and put beside othe
 class ContextLstm:
     resumes: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "melamud-2016": {"dim": 600, "read": 300, "hidden": 600, "epochs": 3, "subsample": 0.0, "batch": 16_000},
+        "melamud-2016": {
+            "dim": 600,
+            "read": 300,
+            "hidden": 600,
+            "epochs": 3,
+            "subsample": 0.0,
+            "batch": 16_000,
+            "rate": 0.01,
+        },
     }
     settings: str = "stillvec"
     dim: int = 300
@@ -44,8 +52,8 @@ class ContextLstm:
     shared: int = 64  # drawn for a batch
     subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
     power: float = 0.75  # of the counts, for negatives
-    batch: int = 1000  # words, about
-    rate: float = 0.002  # falls to a hundredth
+    batch: int = 500  # words, about
+    rate: float = 0.02  # of words' vectors; of the reader a tenth of it; falls to a hundredth
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -190,5 +198,5 @@ class Model:
             self.words.update(leaf.grad, rate, own)
         for name, part in self.reader.named_parameters():
             if part.grad is not None:
-                self.weights[name].update(part.grad, rate)
+                self.weights[name].update(part.grad, rate / 10)
         return float(loss)

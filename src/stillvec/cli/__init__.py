@@ -27,6 +27,7 @@ VERBS = {  # in the order a newcomer meets them
     "attention": "what the words of a sentence attend to",
     "combine": "one space of several",
     "analyze": "what a space is like, and what its components know",
+    "explore": "a page to look at vectors: neighbours, analogies, axes, a map",
     "merge": "one result from several distilled apart",
     "convert": "vectors from one file format to another",
     "info": "what vectors, a teacher or a corpus are",

@@ -1,0 +1,360 @@
+"""What the explorer answers, against slow second ways."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stillvec import Corpus, Vocabulary, WordVectors
+from stillvec.errors import CallError, VocabularyError
+from stillvec.evaluate.evaluating import Step
+from stillvec.explore import Explorer, WordMap, mapping, plane
+from stillvec.explore.axes import along
+from stillvec.explore.examples import Reader
+from stillvec.explore.explorer import UnknownWord
+from stillvec.explore.map import clusters
+from stillvec.explore.relations import Relations
+from stillvec.explore.spelling import Speller
+from stillvec.lexicons import Edge
+from stillvec.report.tsne import affinities, divergence, squared_distances
+
+EVIL = "<script>alert(1)</script>"
+WORDS = ["the", "ice", "icy", "iceberg", "fire", "fir", "firm", "new york", EVIL, "été", "snow", "heat"]
+
+
+def vectors_of(seed: int, words: list[str] = WORDS, dim: int = 7) -> WordVectors:
+    counts = range(10 * len(words), 0, -10)
+    return WordVectors(Vocabulary(words, counts), np.random.default_rng(seed).normal(size=(len(words), dim)))
+
+
+@pytest.fixture
+def two() -> Explorer:
+    return Explorer({"a": vectors_of(0), "b": vectors_of(1, [*WORDS[:-2], "only"])})
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
+
+
+# words as they are typed
+
+
+def test_completions_begin_as_typed_and_the_most_frequent_come_first() -> None:
+    speller = Speller(Vocabulary(["Fire" if word == "fire" else word for word in WORDS]))
+    assert speller.beginning("i") == ["ice", "icy", "iceberg"]
+    assert speller.beginning("fir") == ["fir", "Fire", "firm"]  # the word itself, then by frequency
+    assert speller.beginning("NEW Y") == ["new york"]
+    assert speller.beginning("<s") == [EVIL]
+    assert speller.beginning("zzz") == speller.beginning("  ") == []
+
+
+def test_completions_are_those_of_a_slow_search() -> None:
+    draw = np.random.default_rng(3)
+    words = sorted(
+        {"".join(draw.choice([*"abé"], draw.integers(1, 6))) for _ in range(200)}, key=lambda w: hash(w) % 97
+    )
+    speller = Speller(Vocabulary(words))
+    for typed in ["a", "ab", "é", "bé", "aab"]:
+        slow = [word for word in words if word.startswith(typed)]
+        slow.sort(key=lambda word: (word != typed, words.index(word)))
+        assert speller.beginning(typed, 5) == slow[:5]
+
+
+def test_a_misspelt_word_has_its_nearest_spelling() -> None:
+    assert Speller(Vocabulary(WORDS)).alike("icebarg") == ["iceberg"]
+    assert Speller(Vocabulary(["fixer", "fiery", "fire", "tier"])).alike("fier")[0] == "fixer"  # all are one letter off
+    assert Speller(Vocabulary(["fire", "fixer", "fiery", "tier"])).alike("fier")[0] == "fire"  # of these the first
+    assert Speller(Vocabulary(WORDS)).alike("qqqq") == []
+
+
+def test_completions_of_several_sets_are_joined(two: Explorer) -> None:
+    assert two.complete("on") == ["only"]
+    assert two.complete("sn") == ["snow"]
+
+
+# neighbours, analogies, the odd one
+
+
+def test_neighbours_are_those_of_each_set_with_the_sets_they_stand_in(two: Explorer) -> None:
+    answers = two.neighbours("ICE", 4)
+    lists = [two.sets[name].nearest("ice", 4) for name in ("a", "b")]
+    for answer, slow in zip(answers, lists, strict=True):
+        assert [(word, score) for word, score, _ in answer["found"]] == slow
+        for word, _, sets in answer["found"]:
+            assert sets == [n for n, each in enumerate(lists) if word in dict(each)]
+
+
+def test_a_word_that_one_set_lacks_is_told_there_and_answered_elsewhere(two: Explorer) -> None:
+    here, there = two.neighbours("snow", 3)
+    assert len(here["found"]) == 3
+    assert there["error"] == "The word 'snow' is not in b; try another spelling."
+    with pytest.raises(UnknownWord, match="'icebarg' is in no set; did you mean 'iceberg'") as told:
+        two.neighbours("icebarg")
+    assert told.value.alike == ["iceberg"]
+
+
+@pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
+def test_analogies_are_those_of_the_vectors(two: Explorer, method: str) -> None:
+    first = two.analogy("the", "ice", "fir", 5, method)[0]
+    assert [(w, s) for w, s, _ in first["found"]] == two.sets["a"].analogy("the", "ice", "fir", 5, method=method)
+
+
+def test_the_odd_one_is_that_of_a_slow_search(two: Explorer) -> None:
+    words = ["ice", "icy", "fir", "firm", "the"]
+    vectors = two.sets["a"]
+    found = dict(two.odd_one_out([*words, "ice"])[0]["found"])
+    for word in words:
+        assert found[word] == pytest.approx(
+            np.mean([vectors.similarity(word, o) for o in words if o != word]), abs=1e-6
+        )
+    # the same as taking out the word whose absence leaves the others most alike
+    compact = {
+        word: np.mean([vectors.similarity(a, b) for a, b in itertools.combinations([w for w in words if w != word], 2)])
+        for word in words
+    }
+    assert next(iter(found)) == max(compact, key=lambda word: compact[word])
+
+
+def test_too_few_words_have_no_odd_one_and_k_is_bounded(two: Explorer) -> None:
+    with pytest.raises(CallError, match="among 3 to 200 words, and 2 came"):
+        two.odd_one_out(["ice", "icy", "ice"])
+    with pytest.raises(CallError, match="k is 0"):
+        two.neighbours("ice", 0)
+    with pytest.raises(CallError, match="k is 201"):
+        two.analogy("the", "ice", "fir", 201)
+
+
+# axes
+
+
+def test_the_ends_of_an_axis_are_at_minus_one_and_one_and_words_where_their_shadow_falls(two: Explorer) -> None:
+    vectors = two.sets["a"]
+    places = along(vectors, [("ice", "fire")], ["ice", "fire", "snow"])
+    assert places[:2] == pytest.approx([-1, 1], abs=1e-6)
+    a, b, w = (vectors[word] / np.linalg.norm(vectors[word]) for word in ("ice", "fire", "snow"))
+    share = np.linalg.lstsq(np.stack([b - a], axis=1), w - a, rcond=None)[0][0]  # 0 at a, 1 at b
+    assert places[2] == pytest.approx(2 * share - 1, abs=1e-5)
+
+
+def test_an_axis_of_several_pairs_goes_between_their_means(two: Explorer) -> None:
+    vectors = two.sets["a"]
+    pairs = [("ice", "fire"), ("snow", "heat")]
+    assert along(vectors, pairs, ["ice", "snow"]).mean() == pytest.approx(-1, abs=1e-6)
+    assert along(vectors, pairs, ["fire", "heat"]).mean() == pytest.approx(1, abs=1e-6)
+
+
+def test_axes_lay_the_known_words_and_name_the_others(two: Explorer) -> None:
+    answer = two.axes("a", ["ice", "fire"], ["the", "fir"], ["snow", "icy", "qqq"])
+    assert (answer["words"], answer["unknown"]) == (["snow", "icy"], ["qqq"])
+    assert answer["y"] == pytest.approx(along(two.sets["a"], [("the", "fir")], ["snow", "icy"]).tolist())
+    assert "y" not in two.axes("a", ["ice", "fire"], [], ["snow"])
+    assert two.axes("a", ["ice", "fire"])["words"] == two.about()["frequent"]
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        (["ice"], "made of pairs, and 1 words came"),
+        ([], "needs at least one pair"),
+        (["ice", "ICE"], "one and the same place"),
+        (["ice", "qqq"], "'qqq' is not in a"),
+    ],
+)
+def test_an_axis_that_is_none_is_refused(two: Explorer, x: list[str], sentence: str) -> None:
+    with pytest.raises((CallError, VocabularyError), match=sentence):
+        two.axes("a", x, [], ["snow"])
+
+
+def test_a_set_that_is_not_there_is_named(two: Explorer) -> None:
+    with pytest.raises(CallError, match="no set 'c'; there are a, b"):
+        two.axes("c", ["ice", "fire"])
+
+
+def test_more_sets_than_three_and_empty_ones_are_refused() -> None:
+    with pytest.raises(CallError, match="and 4 came"):
+        Explorer({name: vectors_of(0) for name in "abcd"})
+    with pytest.raises(VocabularyError, match="has no words"):
+        Explorer({"none": WordVectors([], np.zeros((0, 3)))})
+
+
+# a word's card
+
+EDGES = [
+    Edge("ice", "snow", 1.0, "synonym", "noun"),
+    Edge("ice", "frost", 1.0, "synonym", "noun"),
+    Edge("Ice", "the", 1.0, "hypernym", "noun"),
+    Edge("ice", "icy", 1.0, "synonym", "verb"),
+    Edge("fire", "ice", 1.0, "antonym", "adj"),
+    Edge("fir", "firm"),
+]
+
+
+def test_a_card_tells_count_rank_length_and_relations_the_nearest_first() -> None:
+    vectors = vectors_of(0)
+    explorer = Explorer({"a": vectors}, Relations(EDGES, vectors.words))
+    card = explorer.card("Ice")
+    assert card["sets"] == [
+        {"name": "a", "word": "ice", "rank": 2, "count": 110, "norm": pytest.approx(np.linalg.norm(vectors["ice"]))}
+    ]
+    alike = sorted(["snow", "icy"], key=lambda word: -vectors.similarity("ice", word))
+    assert card["relations"] == {"synonym": alike, "antonym": ["fire"], "hypernym": ["the"]}  # the vectors lack frost
+    assert card["part"] == "noun"
+    assert explorer.card("the")["relations"] == {"hyponym": ["ice"]}
+    assert explorer.card("firm")["relations"] == {"related": ["fir"]}
+    with pytest.raises(UnknownWord, match="in no set"):
+        explorer.card("qqqq")
+
+
+def test_examples_are_the_first_sentences_with_the_whole_word() -> None:
+    far = "and " * 60
+    corpus = Corpus.from_texts([f"An iceberg swam. {far}ICE is cold. The ice, the ice! We ate it.", "No more ice."])
+    explorer = Explorer({"a": vectors_of(0)}, reader=Reader(corpus, most=2, seconds=1e9))
+    seen = explorer.examples("Ice")
+    (before, word, behind), second = seen["found"]
+    assert (word, behind) == ("ICE", " is cold.")
+    assert before.startswith("… and and")
+    assert second == ("The ", "ice", ", the ice!")
+    assert not seen["ended"]
+    whole = Reader(corpus, seconds=1e9).examples("fir", True)
+    assert (whole.found, whole.read, whole.ended) == ([], len([*corpus.sentences()]), True)
+
+
+def test_the_search_for_examples_ends_when_time_is_up() -> None:
+    ticks = itertools.count()
+    corpus = Corpus.from_texts([f"Number {n} is here." for n in range(3000)])
+    reader = Reader(corpus, seconds=1.5, clock=lambda: float(next(ticks)))
+    seen = reader.examples("ice", True)
+    assert (seen.found, seen.ended) == ([], False)
+    assert 0 < seen.read < 3000
+
+
+def test_there_are_no_examples_without_a_corpus(two: Explorer) -> None:
+    with pytest.raises(CallError, match="give --corpus"):
+        two.examples("ice")
+
+
+# the map
+
+
+def test_repulsion_over_the_grid_is_that_of_all_pairs() -> None:
+    places = (np.random.default_rng(0).normal(size=(300, 2)) * 6).astype(np.float32)
+    near = 1 / (1 + squared_distances(places.astype(np.float64)))
+    np.fill_diagonal(near, 0)
+    exact = ((near**2).sum(axis=1)[:, None] * places - near**2 @ places) / near.sum()
+    off = plane.repulsion(places) - exact
+    assert np.sqrt((off**2).sum() / (exact**2).sum()) < 0.05
+    small = places / 10  # where the grid is fine
+    near = 1 / (1 + squared_distances(small.astype(np.float64)))
+    np.fill_diagonal(near, 0)
+    exact = ((near**2).sum(axis=1)[:, None] * small - near**2 @ small) / near.sum()
+    assert plane.repulsion(small) == pytest.approx(exact, rel=1e-3, abs=1e-3 * float(np.abs(exact).max()))
+
+
+def test_shares_and_the_whole_gradient_are_those_of_exact_tsne() -> None:
+    points = np.random.default_rng(1).normal(size=(40, 5)).astype(np.float32)
+    near, far = np.zeros((40, 39), np.int64), np.zeros((40, 39), np.float32)
+    for rows, found, distances in plane.neighbours(points, 39):
+        near[rows], far[rows] = found, distances
+    joined = plane.shares(near, far, 6.0)
+    exact = affinities(squared_distances(points.astype(np.float64)), 6.0)
+    assert joined.toarray() == pytest.approx(exact, abs=1e-5)
+    places = np.random.default_rng(2).normal(size=(40, 2)).astype(np.float32)
+    slope = 4 * (plane.attraction(places, joined) - plane.repulsion(places))  # of the Kullback-Leibler divergence
+    assert slope == pytest.approx(divergence(places.astype(np.float64), exact)[1], abs=2e-4)
+
+
+def test_neighbours_are_exact_for_a_few_and_nearly_all_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(4).normal(size=(1500, 4)).astype(np.float32)
+    slow = squared_distances(points.astype(np.float64)) + np.diag([np.inf] * 1500)
+    exact = [{*row} for row in np.argsort(slow, axis=1)[:, :8].tolist()]
+    for most, least in ((8000, 1.0), (100, 0.9)):
+        monkeypatch.setattr(plane, "_EXACT", most)
+        monkeypatch.setattr(plane, "_REGIONS", 12)
+        held: dict[int, float] = {}
+        for rows, near, far in plane.neighbours(points, 8):
+            assert far == pytest.approx(slow[rows[:, None], near], abs=1e-3)
+            held |= {
+                row: len({*found} & exact[row]) / 8 for row, found in zip(rows.tolist(), near.tolist(), strict=True)
+            }
+        assert len(held) == 1500
+        assert np.mean([*held.values()]) >= least
+
+
+def grouped(n: int = 240, dim: int = 12) -> tuple[WordVectors, np.ndarray]:
+    draw = np.random.default_rng(5)
+    kind = np.arange(n) % 4
+    rows = 4 * np.eye(4, dim)[kind] + draw.normal(size=(n, dim)) * 0.4
+    return WordVectors([f"w{i}" for i in range(n)], rows), kind
+
+
+def test_a_map_keeps_groups_together_is_kept_and_comes_back_the_same() -> None:
+    vectors, kind = grouped()
+    *steps, laid = mapping(vectors, 200)
+    assert isinstance(laid, WordMap)
+    assert all(isinstance(step, Step) for step in steps)
+    assert {step.stage for step in steps if isinstance(step, Step)} == {"finding neighbours", "laying the map"}
+    assert laid.places.shape == (200, 2)
+    assert np.abs(laid.places).max() == pytest.approx(1)
+    far = squared_distances(laid.places.astype(np.float64)) + np.diag([np.inf] * 200)
+    assert (kind[far.argmin(axis=1)] == kind[:200]).mean() > 0.95
+    (again,) = mapping(vectors, 200)
+    assert isinstance(again, WordMap)
+    assert (again.places == laid.places).all()
+
+
+def test_a_kept_map_that_is_broken_is_laid_anew(tmp_path: Path) -> None:
+    vectors, _ = grouped(40)
+    [*mapping(vectors)]
+    (kept,) = (tmp_path / "cache" / "maps").iterdir()
+    kept.write_bytes(b"no archive")
+    assert len([*mapping(vectors)]) > 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5])
+def test_even_a_few_words_have_a_map(n: int) -> None:
+    *_, laid = mapping(vectors_of(0, WORDS[:n], 3))
+    assert isinstance(laid, WordMap)
+    assert laid.places.shape == (n, 2)
+    assert np.isfinite(laid.places).all()
+
+
+def test_clusters_are_the_groups_there_are_and_named_by_their_most_central_words() -> None:
+    vectors, kind = grouped()
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    member, central = clusters(unit.astype(np.float32), 4)
+    assert len({*zip(member.tolist(), kind.tolist(), strict=True)}) == 4
+    for group in range(4):
+        inside = np.flatnonzero(member == group)
+        middle = unit[inside].sum(axis=0)
+        assert central[group, 0] == inside[np.argmax(unit[inside] @ middle)]
+
+
+def test_the_packed_map_has_places_clusters_and_parts_of_speech() -> None:
+    import base64
+
+    vectors = vectors_of(0)
+    explorer = Explorer({"a": vectors}, Relations(EDGES, vectors.words))
+    *_, laid = mapping(vectors)
+    assert isinstance(laid, WordMap)
+    packed = explorer.packed_map("a", laid)
+    places = np.frombuffer(base64.b64decode(packed["places"]), "<u2").reshape(-1, 2) / 65535 * 2 - 1
+    assert places == pytest.approx(laid.places, abs=1e-4)
+    assert [*base64.b64decode(packed["part"])][1] == 1  # ice is a noun
+    assert [*base64.b64decode(packed["cluster"])] == laid.cluster.tolist()
+
+
+def test_a_map_is_laid_behind_the_page_and_told_until_it_is_there(two: Explorer) -> None:
+    def asked() -> Iterator[dict[str, object]]:
+        while True:
+            yield two.map("a")
+            time.sleep(0.05)
+
+    answers = [*itertools.takewhile(lambda answer: "words" not in answer, asked())]
+    assert all({"stage", "done", "total"} == answer.keys() for answer in answers)
+    assert two.map("a")["words"] == tuple(WORDS)

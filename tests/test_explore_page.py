@@ -1,0 +1,297 @@
+"""The explorer over HTTP, as a page of its own and on the command line; no browser is needed."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+import stillvec
+from stillvec import Vocabulary, WordVectors
+from stillvec.cli import main
+from stillvec.explore import Explorer, Server, exported_page, exporting, live_page
+from stillvec.explore.relations import Relations
+from stillvec.lexicons import Edge
+
+EVIL = "<script>alert(1)</script>"
+WORDS = [*(f"word{n}" for n in range(40)), EVIL, "{{script}}", "</script>", "new york", "été"]
+
+
+def vectors_of(seed: int) -> WordVectors:
+    return WordVectors(
+        Vocabulary(WORDS, range(len(WORDS), 0, -1)), np.random.default_rng(seed).normal(size=(len(WORDS), 6))
+    )
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(Explorer({"a": vectors_of(0), "b": vectors_of(1)})) as bound:
+        threading.Thread(target=bound.serve_forever, daemon=True).start()
+        yield bound
+        bound.shutdown()
+
+
+def asked(server: Server, path: str, host: str | None = None, method: str = "GET") -> tuple[int, Any, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.request(method, path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return (
+        answer.status,
+        json.loads(body) if "json" in str(answer.getheader("Content-Type")) else body.decode(),
+        answer.headers,
+    )
+
+
+# over HTTP
+
+
+def test_questions_are_answered_as_the_explorer_answers(server: Server) -> None:
+    explorer = server.explorer
+    expected = {
+        "/api/about": explorer.about(),
+        "/api/complete?typed=word1": explorer.complete("word1"),
+        "/api/neighbours?word=word1&k=3": explorer.neighbours("word1", 3),
+        f"/api/neighbours?word={quote(EVIL)}": explorer.neighbours(EVIL),
+        "/api/analogy?a=word1&b=word2&c=word3&method=3cosmul": explorer.analogy(
+            "word1", "word2", "word3", 8, "3cosmul"
+        ),
+        "/api/odd?word=word1&word=word2&word=new+york": explorer.odd_one_out(["word1", "word2", "new york"]),
+        "/api/axes?set=b&x=word1&x=word2&word=word3": explorer.axes("b", ["word1", "word2"], [], ["word3"]),
+        "/api/card?word=%C3%A9t%C3%A9": explorer.card("été"),
+    }
+    for path, answer in expected.items():
+        assert asked(server, path)[:2] == (200, json.loads(json.dumps(answer))), path
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("/api/neighbours", 400, "One 'word' is wanted in the question, and 0 came."),
+        ("/api/neighbours?word=a&word=b", 400, "One 'word' is wanted in the question, and 2 came."),
+        ("/api/neighbours?word=word1&k=many", 400, "'k' is a whole number, and 'many' came."),
+        ("/api/neighbours?word=word1&k=0", 400, "k is 0"),
+        ("/api/neighbours?word=wrod1", 400, "did you mean 'word1'"),
+        ("/api/analogy?a=word1&b=word2&c=word3&method=x", 400, "no analogy method 'x'"),
+        ("/api/odd?word=word1", 400, "and 1 came"),
+        ("/api/axes?set=c&x=word1&x=word2", 400, "no set 'c'"),
+        ("/api/map?set=..%2F..", 400, "no set"),
+        ("/api/examples?word=word1", 400, "no corpus"),
+        ("/api/nothing", 404, "There is nothing at /api/nothing"),
+        ("/about", 404, "There is nothing at /about"),
+        ("/../../etc/passwd", 404, "There is nothing"),
+        ("/api/odd?word=" + "x" * 30_000, 414, "ask for fewer words"),
+    ],
+)
+def test_a_wrong_question_gets_a_sentence(server: Server, path: str, status: int, sentence: str) -> None:
+    got, told, _ = asked(server, path)
+    assert got == status
+    assert sentence in told["error"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1"])
+def test_another_name_gets_nothing(server: Server, host: str) -> None:
+    for path in ("/", "/api/about"):
+        status, told, _ = asked(server, path, host)
+        assert status == 403
+        assert "for no other name" in told["error"]
+
+
+def test_its_own_names_are_served_and_only_read(server: Server) -> None:
+    assert asked(server, "/", f"LOCALHOST:{server.server_port}")[0] == 200
+    assert asked(server, "/", method="DELETE")[0] == 501
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_the_page_may_do_nothing_but_ask_its_server(server: Server) -> None:
+    status, page, headers = asked(server, "/")
+    policy = headers["Content-Security-Policy"]
+    assert (status, page) == (200, live_page()[0])
+    assert "default-src 'none'" in policy
+    assert "connect-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_port_that_is_taken_or_none_is_told(server: Server) -> None:
+    with pytest.raises(stillvec.StillvecError, match=f"Port {server.server_port} cannot be had"):
+        Server(server.explorer, server.server_port)
+    with pytest.raises(stillvec.StillvecError, match="from 0 to 65535, and 70000 came"):
+        Server(server.explorer, 70000)
+
+
+# the page
+
+
+class Reader(HTMLParser):
+    """Reads a page strictly: every tag is closed in its order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [str(value) for key, value in attrs if key == "id"]
+        if tag not in {"meta", "input", "link"}:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+
+
+def written(**settings: Any) -> tuple[str, dict[str, Any]]:
+    vectors = vectors_of(0)
+    relations = Relations([Edge("word1", EVIL, 1.0, "synonym", "noun")], vectors.words)
+    *_, data = exporting(Explorer({EVIL: vectors}, relations), **settings)
+    assert isinstance(data, dict)
+    return exported_page(data), data
+
+
+def test_the_pages_are_well_formed_and_name_nothing_outside() -> None:
+    for page in (live_page()[0], written()[0]):
+        reader = Reader(page)
+        assert len(reader.ids) == len({*reader.ids})
+        assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+        assert {*re.findall(r"https?://[^\s\"'<>)]+", page)} <= {"http://www.w3.org/2000/svg"}  # a name, not a place
+        assert "{{" not in page.replace("{{script}}", "")
+
+
+def test_the_script_asks_for_no_element_that_the_page_lacks() -> None:
+    page = live_page()[0]
+    made = {"sentences", "data"}  # by the script, and by the export
+    assert {*re.findall(r'\$\("([\w-]+)"\)', page)} <= {*Reader(page).ids} | made
+
+
+def test_no_markup_is_made_of_text() -> None:
+    for name in ("source.js", "map.js", "page.js"):
+        script = files("stillvec.explore").joinpath(name).read_text("utf-8")
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", script)
+
+
+def test_colours_and_type_are_those_of_the_report() -> None:
+    ours, theirs = (
+        files(room).joinpath("style.css").read_text("utf-8") for room in ("stillvec.explore", "stillvec.report")
+    )
+    end = "* { box-sizing: border-box; }"
+    assert ours.partition(end)[0].partition("*/")[2].strip() == theirs.partition(end)[0].strip()
+
+
+def test_a_written_page_holds_the_vectors_as_bytes_and_no_word_ends_its_data() -> None:
+    page, data = written()
+    script, code = Reader(page).scripts
+    assert json.loads(script) == json.loads(json.dumps(data))
+    assert "LocalSource" in code
+    vectors, (packed,) = vectors_of(0), data["data"]
+    assert packed["words"] == WORDS
+    rows = np.frombuffer(base64.b64decode(packed["q"]), np.int8).reshape(len(WORDS), -1).astype(np.float64)
+    cosines = (
+        (rows * vectors.matrix).sum(axis=1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(vectors.matrix, axis=1)
+    )
+    assert cosines.min() > 0.9999
+    norms = np.frombuffer(base64.b64decode(packed["n"]), "<f4")
+    assert norms == pytest.approx(np.linalg.norm(vectors.matrix, axis=1), rel=1e-5)
+    assert data["relations"]["word1"] == {"synonym": [EVIL]}
+    assert data["parts"]["word1"] == "noun"
+    assert [*data["maps"]] == [EVIL]
+
+
+def test_a_written_page_has_the_most_frequent_words_only() -> None:
+    _, data = written(most=12, map_too=False)
+    assert data["data"][0]["words"] == WORDS[:12]
+    assert data["sets"][0] == {"name": EVIL, "words": 12, "whole": len(WORDS), "dim": 6}
+    assert data["maps"] == {}
+    with pytest.raises(stillvec.StillvecError, match="At least 10 words"):
+        written(most=3)
+
+
+# the command line
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / "x" / "same", tmp_path / "y" / "same"]
+    for seed, path in enumerate(paths):
+        stillvec.save(vectors_of(seed), path)
+    return [*map(str, paths)]
+
+
+def test_a_page_is_written_whole_and_its_size_told(
+    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, lexicon = tmp_path / "page.html", tmp_path / "lexicon.txt"
+    lexicon.write_text("word1 word2 word3\n")
+    assert main(["explore", *folders, "--export", str(out), "--words", "20", "--lexicon", str(lexicon), "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert re.search(r"page.html: 20 words, [\d.]+ MB; it needs no server", told.out)
+    assert told.err == ""
+    data = json.loads(Reader(out.read_text("utf-8")).scripts[0])
+    assert [each["name"] for each in data["sets"]] == ["x/same", "y/same"]  # by as much as tells them apart
+    assert data["relations"]["word1"]["related"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["missing"], "There is no file or folder missing"),
+        (["FOLDER", "FOLDER"], "named twice"),
+        (["FOLDER"] * 4, "and 4 came"),
+        (["FOLDER", "--corpus", "missing.txt"], "missing.txt"),
+        (["FOLDER", "--lexicon", "missing.txt"], "missing.txt"),
+        (["FOLDER", "--export", "."], "is a folder"),
+        (["FOLDER", "--port", "99999", "--no-browser"], "from 0 to 65535"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(
+    folders: list[str], flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", *(folders[0] if flag == "FOLDER" else flag for flag in flags)]) == 1
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.count("\n") == 1
+
+
+def test_the_page_is_served_until_it_is_interrupted(folders: list[str]) -> None:
+    command = [sys.executable, "-m", "stillvec", "explore", folders[0], "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+    ) as running:
+        assert running.stdout is not None
+        address = running.stdout.readline().split(": the page")[0]
+        with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
+            assert json.load(answer)["sets"][0]["name"] == "same"
+        running.send_signal(signal.SIGINT)
+        rest, errors = running.communicate(timeout=60)
+    assert (running.returncode, rest, errors) == (0, "Ended.\n", "")

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_sets import compared, data, material_of, score, section, sets
+from report_sets import Reader, compared, data, material_of, score, section, sets
 from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.evaluate import Report, evaluate
+from stillvec.evaluate import Detail, Report, Score, evaluate
 from stillvec.evaluate.report import Overlap, PolicyRanking
 from stillvec.report import write_report
 from stillvec.report.coverage import policies
+from stillvec.report.details import details_section
 from stillvec.report.disagreement import disagreements
 from stillvec.report.frequency import by_frequency
 from stillvec.report.material import Material
@@ -176,3 +177,18 @@ def test_places_that_hang_on_unknown_words_are_marked(tmp_path: Path) -> None:
     assert cells == ["1. 50.0", "2. 40.0", "<b>2.</b> 30.0", "<b>1.</b> 40.0", "1. 50.0", " –"]
     same = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings[1:]), "coverage")
     assert "changes none of 1 ranking" in same
+
+
+def test_intervals_and_sections_stand_on_the_page_folded() -> None:
+    sections = (Detail("capitals", 0.25, 40, 30), Detail("plurals", 0.75, 60, 60))
+    scores = tuple(
+        Score(name, "analogy", "google", "accuracy", value, 0.41, 0.62, 100, 90, "skip", details=sections)
+        for name, value in (("a", 0.5), ("b", 0.51))
+    )
+    told = details_section(Material(Report(scores), {}))
+    assert told is not None
+    reader = Reader(told)
+    assert [tag for tag, _ in reader.tags].count("details") == 2
+    for wanted in ("41.0 to 62.0", "All 2 scores with their 95% intervals", "capitals", "25.0", "75.0", "30 of 40"):
+        assert wanted in reader.texts
+    assert details_section(Material(Report(()), {})) is None

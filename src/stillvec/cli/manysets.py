@@ -39,6 +39,8 @@ def _tables(report: Report, task: str) -> Iterator[tuple[str, dict[str, Column]]
     """Titles, and columns by their heads: datasets of one metric, or metrics of one dataset if these are more."""
     mine = [score for score in report.scores if score.task == task]
     datasets, metrics = ([*dict.fromkeys(getattr(score, key) for score in mine)] for key in ("dataset", "metric"))
+    alike = all(metric.startswith(f"{metrics[0]}-") for metric in metrics[1:])
+    prefix = f"{metrics[0]}-" if alike else ""  # purity-kmeans beside purity is kmeans
     by_metric = len(datasets) >= len(metrics)
     same = _same_items(mine)
     for group in metrics if by_metric else datasets:
@@ -48,7 +50,7 @@ def _tables(report: Report, task: str) -> Iterator[tuple[str, dict[str, Column]]
                 means = {score.vectors: score for score in report.means if score.words == words}
                 columns |= {f"mean of {len(next(iter(means.values())).details)}": means} if means else {}
             for score in mine:
-                metric = score.metric.removeprefix(f"{metrics[0]}-")  # purity-kmeans beside purity is kmeans
+                metric = score.metric.removeprefix(prefix)
                 own, other = (score.metric, score.dataset) if by_metric else (score.dataset, metric)
                 if own == group and score.words == words:
                     columns.setdefault(other, {})[score.vectors] = score

@@ -77,7 +77,7 @@ class Classification:
         }
         for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
             work = self._linear(sequences, labels, items) if model == "linear" else self._cnn(sequences, labels, items)
-            found = yield from share(number, len(models), work)  # (n, seeds)
+            found = yield from share(number, len(models), on_one_thread(work))  # (n, seeds)
             values[f"accuracy-{model}"] = (found == labels[:n, None]).mean(axis=1)
             values[f"macro-f1-{model}"] = found.astype(np.float64)
         return Answers(sequences.known[:n] > 0, values)
@@ -117,9 +117,7 @@ class Classification:
         )
         found = np.zeros((len(items), seeds), np.int64)
         for number, split in enumerate(items.rounds):
-            found[split.test] = yield from share(
-                number, len(items.rounds), on_one_thread(convolution.run(split, seeds))
-            )
+            found[split.test] = yield from share(number, len(items.rounds), convolution.run(split, seeds))
         return found
 
 

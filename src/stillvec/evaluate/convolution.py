@@ -54,8 +54,9 @@ class Network:
 
     def scores(self, ids: torch.Tensor, *, training: bool = False) -> torch.Tensor:
         """(B, classes) of rows of the table (B, 1 + L + 1)."""
-        read = functional.embedding(ids, self.table, padding_idx=0)  # (B, L + 2, dim)
-        parts = (read @ self.filters).view(*ids.shape, _WIDTH, _FILTERS)
+        words, place = torch.unique(ids, return_inverse=True)  # a word that stands there ten times is filtered once
+        heard_words = functional.embedding(words, self.table, padding_idx=0) @ self.filters  # (w, 3 F)
+        parts = functional.embedding(place, heard_words).view(*ids.shape, _WIDTH, _FILTERS)
         heard = parts[:, :-2, 0] + parts[:, 1:-1, 1] + parts[:, 2:, 2] + self.bias  # (B, L, F)
         inside = (ids[:, 1:-1] != 0).unsqueeze(2)
         pooled = (torch.relu(heard) * inside).amax(dim=1)  # (B, F)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,18 +50,20 @@ def share(part: float, whole: int, work: Generator[float, None, Any]) -> Generat
 
 
 def on_one_thread(work: Generator[float, None, Any]) -> Generator[float, None, Any]:
-    """The same work with one thread of torch, which has as many as before whenever the work rests.
+    """The same work with one thread of torch, and of numpy where threadpoolctl is installed; as before when it rests.
 
-    These networks are so small that handing parts to other threads costs more than they save, and where other programs
-    use the cores many times as much.
+    What is learnt here is so small that handing parts to other threads costs more than they save, and where other
+    programs use the cores many times as much.
     """
     import torch  # takes seconds
 
+    limits: Any = importlib.import_module("threadpoolctl") if importlib.util.find_spec("threadpoolctl") else None
     while True:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            done = next(work)
+            with nullcontext() if limits is None else limits.threadpool_limits(1):
+                done = next(work)
         except StopIteration as end:
             return end.value
         finally:

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from stillvec import __version__
 from stillvec.report.coverage import coverage_section
+from stillvec.report.details import details_section
 from stillvec.report.disagreement import disagreement_section
 from stillvec.report.frequency import frequency_section
 from stillvec.report.making import making_section, notes_section
@@ -24,6 +25,7 @@ from stillvec.report.verdict import verdict
 SECTIONS: Mapping[str, Callable[[Material], Html | None]] = {  # what has nothing to tell is left out
     "Ranking": ranking_section,
     "Every score": heat_section,
+    "Intervals and sections": details_section,
     "Which differences are real": significance_section,
     "Rare and frequent words": frequency_section,
     "Coverage": coverage_section,

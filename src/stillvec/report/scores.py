@@ -66,7 +66,7 @@ def heat_section(material: Material) -> Html | None:
     if not found:
         return None
     several = len(material.names) > 1
-    legend = "Each cell is the score times 100; point at it for its interval and coverage. The best of a row is bold. "
+    legend = "Each cell is the score times 100; its interval stands below, folded. The best of a row is bold. "
     legend += (
         "Blue is above the mean of the row and amber below, in full colour from 15 points on."
         if several

@@ -1,0 +1,83 @@
+"""What the heat map only hints at, folded: each score with its interval and coverage, and a dataset by its sections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from stillvec.evaluate import Score
+from stillvec.report.markup import Html, element, interval, joined, name_of, number, numeric, table
+from stillvec.report.material import Material
+from stillvec.report.standing import Row, rows
+
+_SETS = 8  # columns of a table that a reader still looks at
+
+
+def details_section(material: Material) -> Html | None:
+    """Two kinds of folded tables; none where there is no score."""
+    shown = [row for row in rows(material.report) if row.words == material.basis]
+    if not shown:
+        return None
+    parts: list[object] = [_intervals(material, shown)]
+    parts += [_sections(material, row) for row in shown if _names(row)]
+    more = len(material.names) - _SETS
+    note = element("p", f"Sections: the first {_SETS} of {len(material.names)} sets.", class_="note")
+    return joined((*parts, note if more > 0 and len(parts) > 1 else None))
+
+
+def _intervals(material: Material, shown: Sequence[Row]) -> Html:
+    """A row a score: value, 95% interval, known items."""
+    body = []
+    for row in shown:
+        for name in material.names:
+            score = row.scores.get(name)
+            if score is not None:
+                body.append((_head(row), name_of(name), *_told(row, name, score)))
+    right = [element("th", each, scope="col", class_="num") for each in ("score", "95%", "known", "of")]
+    made = table("Scores with their intervals", ("dataset", "vectors", *right), body, classes="sortable")
+    return element("details", element("summary", f"All {len(body):,} scores with their 95% intervals"), made)
+
+
+def _told(row: Row, name: str, score: Score) -> list[Html]:
+    times = 1 if row.task == "bias" else 100
+    bounds = interval(score.low * times / 100, score.high * times / 100)
+    return [
+        numeric(score.value, row.shown(name)),
+        element("td", bounds or "–", class_="num pale"),
+        element("td", f"{score.n_covered:,}", class_="num"),
+        element("td", f"{score.n_items:,}", class_="num pale"),
+    ]
+
+
+def _sections(material: Material, row: Row) -> Html:
+    """One dataset by its sections, in the order of its file."""
+    names = [name for name in material.names if name in row.scores][:_SETS]
+    values = {name: {each.section: each for each in row.scores[name].details} for name in names}
+    body = []
+    for section in _names(row):
+        found = [values[name].get(section) for name in names]
+        finite = [each.value for each in found if each is not None and math.isfinite(each.value)]
+        best = max(finite, default=math.nan) if len(names) > 1 else math.nan
+        cells = [
+            numeric(each.value, element("b", number(each.value)) if each.value == best else number(each.value))
+            if each is not None
+            else numeric(math.nan)
+            for each in found
+        ]
+        known = next((f"{each.n_covered:,} of {each.n_items:,}" for each in found if each is not None), "–")
+        body.append((section, *cells, element("td", known, class_="num pale")))
+    heads = [element("th", name_of(name), scope="col", class_="num") for name in names]
+    known_head = element("th", "known", scope="col", class_="num")
+    made = table(f"{row.dataset}, {row.metric}, by section", ("section", *heads, known_head), body, classes="sortable")
+    summary = element("summary", element("bdi", row.dataset), f" by section: {row.metric}")
+    return element("details", summary, made)
+
+
+def _names(row: Row) -> list[str]:
+    """The sections of a dataset, where it has several."""
+    found = [*dict.fromkeys(each.section for score in row.scores.values() for each in score.details)]
+    return found if len(found) > 1 else []
+
+
+def _head(row: Row) -> Html:
+    return element("th", element("bdi", row.dataset), " ", element("small", f"{row.task} · {row.metric}"), scope="row")

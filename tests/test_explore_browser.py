@@ -1,0 +1,232 @@
+"""The explorer in a real browser through Playwright, where both are: served, and as one file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stillvec import Corpus, Vocabulary, WordVectors
+from stillvec.explore import Explorer, Server, exported_page, exporting
+from stillvec.explore.examples import Reader
+from stillvec.explore.relations import Relations
+from stillvec.lexicons import Edge
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no Chromium here.")
+
+EVIL = "<script>alert(1)</script>"
+NAMES = ("first", '"><img src=x onerror=alert(2)>')
+WORDS = ["ice", "icy", "iceberg", "fire", "he", "she", "good", "bad", EVIL, *(f"word{n}" for n in range(60))]
+
+
+def vectors_of(seed: int) -> WordVectors:
+    rows = np.random.default_rng(seed).normal(size=(len(WORDS), 24))
+    rows[1] = rows[0] + 0.2 * rows[1]  # in both sets icy is the nearest of ice
+    rows[8] = rows[0] + 0.6 * rows[8]
+    return WordVectors(Vocabulary(WORDS, range(len(WORDS), 0, -1)), rows)
+
+
+def explorer() -> Explorer:
+    edges = [Edge("ice", EVIL, 1.0, "synonym", "noun"), Edge("ice", "fire", 1.0, "antonym", "noun")]
+    corpus = Corpus.from_texts([f"Some ice lay <b>there</b>. {EVIL} is a word."])
+    sets = dict(zip(NAMES, map(vectors_of, (0, 1)), strict=True))
+    return Explorer(sets, Relations(edges, WORDS), Reader(corpus, seconds=1e9))
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Where the page is: served, and as a file."""
+    folder = tmp_path_factory.mktemp("explore")
+    before = os.environ.get("STILLVEC_CACHE")
+    os.environ["STILLVEC_CACHE"] = str(folder / "cache")
+    *_, data = exporting(explorer())
+    assert isinstance(data, dict)
+    (folder / "page.html").write_text(exported_page(data), "utf-8")
+    with Server(explorer()) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"served": server.address, "file": (folder / "page.html").as_uri()}
+        server.shutdown()
+    os.environ.pop("STILLVEC_CACHE")
+    if before is not None:
+        os.environ["STILLVEC_CACHE"] = before
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+class Visit:
+    """A page that is looked at; what it complained of, what it asked for, which dialogs it opened."""
+
+    def __init__(self, browser: Any, place: str, width: int = 1280, scheme: str = "light") -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.place = place
+        self.errors: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert self.errors == []
+        assert [url for url in self.asked if not url.startswith((self.place, "data:"))] == []  # no network
+
+    def open(self, state: str = "") -> Any:
+        self.page.goto(self.place + state)
+        self.page.wait_for_selector("body[data-shown]")
+        return self.page
+
+    def lists(self, place: str) -> list[list[str]]:
+        columns = self.page.locator(f"#{place} > div").all()
+        return [column.locator(".word").all_text_contents() for column in columns]
+
+
+@pytest.fixture(params=["served", "file"])
+def visit(request: pytest.FixtureRequest, browser: Any, places: dict[str, str]) -> Iterator[Visit]:
+    with Visit(browser, places[request.param]) as opened:
+        yield opened
+
+
+def test_neighbours_stand_side_by_side_as_the_vectors_say_and_shared_ones_are_marked(visit: Visit) -> None:
+    page = visit.open("#word?w=ice")
+    page.wait_for_selector("#neighbours li")
+    slow = [[word for word, _ in vectors_of(seed).nearest("ice", 12)] for seed in (0, 1)]
+    assert [found[:3] for found in visit.lists("neighbours")] == [
+        each[:3] for each in slow
+    ]  # bytes may swap later ones
+    assert page.locator("#neighbours > div:first-child li.all .word").all_text_contents()[0] == "icy"
+    shown = page.locator("#neighbours > div:first-child li").first
+    assert float(shown.locator(".value").inner_text()) == pytest.approx(
+        vectors_of(0).similarity("ice", "icy"), abs=0.006
+    )
+
+
+def test_a_word_that_looks_like_a_script_stays_a_word(visit: Visit) -> None:
+    page = visit.open(f"#word?w={EVIL.replace('/', '%2F')}")
+    page.wait_for_selector("#neighbours li")
+    assert page.locator("#head h1").inner_text() == EVIL
+    assert page.locator("img").count() == 0
+    assert page.locator("script:not([type])").count() == 1
+    assert [*page.locator("#sets b").all_text_contents()] == [*NAMES]
+    page.goto(visit.place + "#word?w=ice")
+    page.get_by_role("button", name=EVIL).first.click()
+    assert page.locator("#head h1").inner_text() == EVIL
+
+
+def test_search_completes_by_keyboard_and_the_back_button_goes_back(visit: Visit) -> None:
+    page = visit.open("#word?w=fire")
+    page.wait_for_selector("#neighbours li")
+    page.locator("body").press("/")
+    page.keyboard.type("ice")
+    page.wait_for_selector("#completions li >> nth=1")
+    assert page.locator("#completions li").all_text_contents() == ["ice", "iceberg"]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#head h1:text-is('iceberg')")
+    assert page.url.endswith("#word?w=iceberg")
+    page.go_back()
+    page.wait_for_selector("#head h1:text-is('fire')")
+
+
+def test_an_unknown_word_is_told_and_its_nearest_spelling_leads_on(visit: Visit) -> None:
+    page = visit.open("#word?w=icebreg")
+    page.wait_for_selector("#trouble:visible")
+    assert "'icebreg' is in no set" in page.locator("#trouble").inner_text()
+    page.locator("#trouble button", has_text="iceberg").click()
+    page.wait_for_selector("#head h1:text-is('iceberg')")
+    assert page.locator("#trouble").is_hidden()
+
+
+def test_analogies_and_the_odd_one_are_those_of_the_vectors(visit: Visit) -> None:
+    page = visit.open("#analogy?a=he&b=she&c=good")
+    page.wait_for_selector("#analogous li")
+    assert visit.lists("analogous")[0][0] == vectors_of(0).analogy("he", "she", "good")[0][0]
+    page = visit.open("#odd")
+    page.locator("#ask-odd input").fill("ice, icy, fire")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#odd-ones li.out")
+    assert page.locator("#odd-ones li.out .word").all_text_contents() == ["fire", "fire"]
+    assert page.url.endswith("#odd?w=ice&w=icy&w=fire")
+
+
+def test_axes_lay_words_where_python_lays_them(visit: Visit) -> None:
+    page = visit.open("#axes?x=he-she&words=ice,fire,qqq")
+    page.wait_for_selector(".drawn")
+    told = page.locator(".drawn title").all_text_contents()
+    answer = explorer().axes(NAMES[0], ["he", "she"], [], ["ice", "fire"])
+    for word, value in zip(answer["words"], answer["x"], strict=True):
+        (found,) = [float(each.split(": ")[1]) for each in told if each.startswith(f"{word}: ")]
+        assert found == pytest.approx(value, abs=0.02)
+    assert "Not in these vectors: qqq." in page.locator("#laid").inner_text()
+    page = visit.open("#axes?x=he-she&y=bad:good&words=ice,fire")
+    page.wait_for_selector(".drawn >> text=↑ good")
+    page.locator(".drawn [role=link]").first.click()
+    page.wait_for_selector("#head h1:text-is('ice')")
+
+
+def test_a_card_has_its_relations_and_served_its_sentences(browser: Any, places: dict[str, str]) -> None:
+    for kind, place in places.items():
+        with Visit(browser, place) as visit:
+            page = visit.open("#word?w=ice")
+            page.wait_for_selector("#card dl")
+            assert page.locator("#card dt").all_text_contents() == ["synonym", "antonym"]
+            assert page.locator("#card dd").all_text_contents() == [EVIL, "fire"]
+            if kind == "served":
+                page.wait_for_selector("#sentences mark")
+                assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
+
+
+def test_the_map_is_moved_by_keys_and_a_click_opens_a_card(visit: Visit) -> None:
+    page = visit.open("#map")
+    page.wait_for_selector("#legend button")
+    before = page.screenshot(clip=page.locator("#canvas").bounding_box())
+    page.locator("#canvas").focus()
+    for key in ("+", "+", "ArrowLeft"):
+        page.keyboard.press(key)
+    page.wait_for_url(re.compile(r"#map\?at=-0\.\d+%2C0\.0000%2C1\.96"))
+    assert page.screenshot(clip=page.locator("#canvas").bounding_box()) != before
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h2")
+    assert page.locator("#panel h2").inner_text() in WORDS
+    page.locator("#panel a").click()
+    page.wait_for_selector("#head h1:visible")
+    page.go_back()
+    page.wait_for_selector("#panel h2:visible")
+    page.locator("#colour").select_option("part")
+    page.wait_for_selector("#legend >> text=adverb")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
+def test_every_view_fits_its_screen(browser: Any, places: dict[str, str], width: int, scheme: str) -> None:
+    views = [
+        "",
+        "#word?w=ice",
+        "#analogy?a=he&b=she&c=good",
+        "#odd?w=ice&w=icy&w=he",
+        "#axes?x=he-she&y=bad-good",
+        "#map?w=ice",
+    ]
+    with Visit(browser, places["file"], width, scheme) as visit:
+        for view in views:
+            page = visit.open(view)
+            page.wait_for_timeout(100)
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view

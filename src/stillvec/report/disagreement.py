@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
+from stillvec.evaluate.intervals import ranks
 from stillvec.report.drawing import percent, svg
 from stillvec.report.markup import Html, element, joined, name_of, table, word
 from stillvec.report.material import Material, Pairs
@@ -85,7 +85,8 @@ def disagreements(pairs: Sequence[Pairs], first: str, second: str) -> list[Disag
         if len(known) < 3:
             continue
         columns = (dataset.items.gold, dataset.cosines[first], dataset.cosines[second])
-        places = [100 * (rankdata(each[known]) - 1) / (len(known) - 1) for each in columns]
+        one = np.ones((1, len(known)))
+        places = [100 * (ranks(one, each[known])[0] - 1) / (len(known) - 1) for each in columns]
         for row, *at in zip(known, *(np.asarray(each).tolist() for each in places), strict=True):
             left, right = dataset.items.texts[row]
             each = Disagreement(left, right, dataset.name, *at)

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from stillvec import Vocabulary, WordVectors, save
 from stillvec.cli import main
@@ -200,6 +203,16 @@ def test_a_rival_encodes_with_its_own_package(tmp_path: Path, monkeypatch: pytes
     before = encoder.identity
     (tmp_path / "config.json").write_text('{"other": 1}')
     assert rival(f"model2vec:{tmp_path}").identity != before
+
+
+def test_a_real_folder_of_model2vec_is_encoded_as_the_mean_of_its_words(tmp_path: Path) -> None:
+    model2vec = pytest.importorskip("model2vec")
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "a": 1, "b": 2, "c": 3}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    rows = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    model2vec.StaticModel(rows, tokenizer, normalize=False).save_pretrained(tmp_path / "static")
+    found = rival(f"model2vec:{tmp_path / 'static'}").encode(["a b", "c"])
+    assert found == pytest.approx(np.stack([rows[1:3].mean(axis=0), rows[3]]), abs=1e-6)
 
 
 def test_a_rival_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

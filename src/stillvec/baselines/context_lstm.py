@@ -5,12 +5,14 @@
 
 All places of a sentence at once: a state is that of the word before. A begin and an end are read as words of their own.
 u, the vectors of targets, are the result. Adam on sentences of about the same length, which share their negatives.
+Several threads share all that is learnt without locks, so only one gives the same bytes twice.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -74,7 +76,8 @@ class ContextLstm:
         total, done, passed = self.epochs * text.words, 0, 0
         learnt = means.checkpoint.restore(model) if means.checkpoint is not None else 0  # blocks
         loss = math.nan
-        with torch_threads(means.threads):
+        with torch_threads(1), ThreadPoolExecutor(means.threads) as pool:
+            apply = pool.map if means.threads > 1 else map
             for _ in range(self.epochs):
                 sums = targets = 0.0
                 for number, (rows, ends) in enumerate(text.blocks(_WORDS), passed + 1):
@@ -82,11 +85,9 @@ class ContextLstm:
                     if number <= learnt:
                         done += len(rows)
                         continue
-                    choose = np.random.default_rng((self.seed, number))
-                    for batch in model.batches(rows, ends, choose):
-                        drawn = model.noise.draw(self.shared, choose)
-                        sums += model.step(batch, drawn, self.rate * max(0.01, 1 - done / total))
-                        targets, done = targets + len(batch.targets), done + batch.words
+                    jobs = model.jobs(rows, ends, range(done, total), (self.seed, number))
+                    for some, its_loss, words in apply(model.learn, jobs):
+                        sums, targets, done = sums + its_loss, targets + some, done + words
                         if not math.isfinite(sums):
                             raise diverged(self.rate)
                         yield TrainingStep(done, total, f"loss {sums / max(targets, 1):.4f}")
@@ -105,6 +106,14 @@ class Batch(NamedTuple):
     targets: Tensor  # (T,) words
     left: Tensor  # (T,) where each target's left state is, in all S x L
     right: Tensor  # (T,)
+
+
+class Job(NamedTuple):
+    """What a thread does at a time."""
+
+    batch: Batch
+    drawn: Tensor  # (K,)
+    rate: float
 
 
 class Reader(nn.Module):
@@ -144,6 +153,22 @@ class Model:
         named = {"words": self.words, "targets": self.targets, **self.weights}
         parts = ("rows", "first", "second", "steps")
         return {f"{name}.{part}": getattr(each, part) for name, each in named.items() for part in parts}
+
+    def jobs(
+        self, rows: NDArray[np.int32], ends: NDArray[np.int64], left: range, seed: tuple[int, ...]
+    ) -> Iterator[Job]:
+        """The batches of a block, at a rate that falls; `left` are the words still to be read, of all epochs."""
+        choose = np.random.default_rng(seed)
+        done = left.start
+        for batch in self.batches(rows, ends, choose):
+            drawn = self.noise.draw(self.settings.shared, choose)
+            yield Job(batch, drawn, self.settings.rate * max(0.01, 1 - done / left.stop))
+            done += batch.words
+
+    def learn(self, job: Job) -> tuple[int, float, int]:
+        """One batch; gives its targets, their loss, its words."""
+        loss = self.step(*job) if len(job.batch.targets) else 0.0
+        return len(job.batch.targets), loss, job.batch.words
 
     def batches(self, rows: NDArray[np.int32], ends: NDArray[np.int64], choose: np.random.Generator) -> Iterator[Batch]:
         """Whole sentences beside others of about their length, in a random order."""
@@ -185,18 +210,14 @@ class Model:
 
     def step(self, batch: Batch, drawn: Tensor, rate: float) -> float:
         """One batch; gives its loss."""
-        if not len(batch.targets):
-            return 0.0
         found, own, leaf = self.contexts(batch)
         loss, by_found, rows, by_rows = told_apart(
             found.detach(), self.targets.rows, batch.targets, drawn, self.settings.negatives
         )
-        self.reader.zero_grad()
-        found.backward(by_found)  # type: ignore[no-untyped-call]
+        parts = dict(self.reader.named_parameters())
+        by_leaf, *slopes = torch.autograd.grad(found, [leaf, *parts.values()], by_found)
         self.targets.update(by_rows, rate, rows)
-        if leaf.grad is not None:
-            self.words.update(leaf.grad, rate, own)
-        for name, part in self.reader.named_parameters():
-            if part.grad is not None:
-                self.weights[name].update(part.grad, rate / 10)
+        self.words.update(by_leaf, rate, own)
+        for name, slope in zip(parts, slopes, strict=True):
+            self.weights[name].update(slope, rate / 10)
         return float(loss)

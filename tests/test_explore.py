@@ -197,8 +197,10 @@ EDGES = [
 
 def test_a_card_tells_count_rank_length_and_relations_the_nearest_first() -> None:
     vectors = vectors_of(0)
-    explorer = Explorer({"a": vectors}, Relations(EDGES, vectors.words))
+    layers = {"layer-1": vectors_of(1), "layer-2": vectors_of(2), "other words": vectors_of(3, ["no", "such"])}
+    explorer = Explorer({"a": vectors}, Relations(EDGES, vectors.words), layers=layers)
     card = explorer.card("Ice")
+    assert card["layers"] == [(name, layers[name].nearest("ice", 5)) for name in ("layer-1", "layer-2")]
     assert card["sets"] == [
         {"name": "a", "word": "ice", "rank": 2, "count": 110, "norm": pytest.approx(np.linalg.norm(vectors["ice"]))}
     ]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from stillvec import Corpus, Vocabulary, WordVectors
-from stillvec.explore import Explorer, Server, exported_page, exporting
+from stillvec.explore import Explorer, Server, exported_page, exporting, plane
 from stillvec.explore.examples import Reader
 from stillvec.explore.relations import Relations
 from stillvec.lexicons import Edge
@@ -38,7 +38,7 @@ def explorer() -> Explorer:
     edges = [Edge("ice", EVIL, 1.0, "synonym", "noun"), Edge("ice", "fire", 1.0, "antonym", "noun")]
     corpus = Corpus.from_texts([f"Some ice lay <b>there</b>. {EVIL} is a word."])
     sets = dict(zip(NAMES, map(vectors_of, (0, 1)), strict=True))
-    return Explorer(sets, Relations(edges, WORDS), Reader(corpus, seconds=1e9))
+    return Explorer(sets, Relations(edges, WORDS), Reader(corpus, seconds=1e9), {EVIL: vectors_of(2)})
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     folder = tmp_path_factory.mktemp("explore")
     before = os.environ.get("STILLVEC_CACHE")
     os.environ["STILLVEC_CACHE"] = str(folder / "cache")
+    plane.STEPS, steps = 60, plane.STEPS
     *_, data = exporting(explorer())
     assert isinstance(data, dict)
     (folder / "page.html").write_text(exported_page(data), "utf-8")
@@ -54,6 +55,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield {"served": server.address, "file": (folder / "page.html").as_uri()}
         server.shutdown()
+    plane.STEPS = steps
     os.environ.pop("STILLVEC_CACHE")
     if before is not None:
         os.environ["STILLVEC_CACHE"] = before
@@ -127,8 +129,9 @@ def test_a_word_that_looks_like_a_script_stays_a_word(visit: Visit) -> None:
     assert page.locator("script:not([type])").count() == 1
     assert [*page.locator("#sets b").all_text_contents()] == [*NAMES]
     page.goto(visit.place + "#word?w=ice")
-    page.get_by_role("button", name=EVIL).first.click()
-    assert page.locator("#head h1").inner_text() == EVIL
+    sync_api.expect(page.locator("#head h1")).to_have_text("ice")
+    page.locator("#neighbours").get_by_role("button", name=EVIL).first.click()
+    sync_api.expect(page.locator("#head h1")).to_have_text(EVIL)
 
 
 def test_search_completes_by_keyboard_and_the_back_button_goes_back(visit: Visit) -> None:
@@ -188,9 +191,12 @@ def test_a_card_has_its_relations_and_served_its_sentences(browser: Any, places:
         with Visit(browser, place) as visit:
             page = visit.open("#word?w=ice")
             page.wait_for_selector("#card dl")
-            assert page.locator("#card dt").all_text_contents() == ["synonym", "antonym"]
-            assert page.locator("#card dd").all_text_contents() == [EVIL, "fire"]
+            assert page.locator("#card dt").all_text_contents()[-2:] == ["synonym", "antonym"]
+            assert page.locator("#card dd").all_text_contents()[-2:] == [EVIL, "fire"]
             if kind == "served":
+                assert page.locator("#card dt").all_text_contents()[0] == EVIL  # the name of a layer
+                near = ", ".join(word for word, _ in vectors_of(2).nearest("ice", 5))
+                assert page.locator("#card dd").all_text_contents()[0] == near
                 page.wait_for_selector("#sentences mark")
                 assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
 

@@ -25,7 +25,7 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.explore import Explorer, Server, exported_page, exporting, live_page
+from stillvec.explore import Explorer, Server, exported_page, exporting, live_page, plane
 from stillvec.explore.relations import Relations
 from stillvec.lexicons import Edge
 
@@ -42,6 +42,7 @@ def vectors_of(seed: int) -> WordVectors:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(plane, "STEPS", 30)  # a map that is not looked at
 
 
 @pytest.fixture

@@ -32,6 +32,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lexicon", metavar="SOURCE", help="relations and parts of speech: wordnet, a folder or a file"
     )
+    parser.add_argument(
+        "--layers",
+        nargs="+",
+        default=(),
+        metavar="VECTORS",
+        help="vectors of a teacher's layers, for the card of a word",
+    )
     parser.add_argument("--export", type=Path, metavar="FILE", help="write a page that needs no server, and end")
     parser.add_argument("--words", type=int, default=5000, metavar="N", help="of the page written (default: 5000)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
@@ -46,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
         raise CallError(f"The output {options.export} is a folder, and a file is to be written; give another name.")
     corpus = Corpus(*options.corpus) if options.corpus else None
     sets = _named(options.vectors)
-    explorer = Explorer(sets, _relations(options.lexicon, sets.values()), Reader(corpus) if corpus else None)
+    layers = _named([*options.layers]) if options.layers else {}
+    explorer = Explorer(sets, _relations(options.lexicon, sets.values()), Reader(corpus) if corpus else None, layers)
     return _serve(explorer, options) if options.export is None else _export(explorer, options)
 
 

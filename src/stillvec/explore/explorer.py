@@ -22,16 +22,18 @@ from stillvec.vectors import WordVectors
 MOST_SETS = 3
 MOST_LISTED = 200  # words of one question
 MOST_RELATED = 16  # of one relation
+PER_LAYER = 5  # neighbours
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Explorer:
-    """Sets by their names, in the order of the page; what a lexicon and a corpus add, where they are given."""
+    """Sets by their names, in the order of the page; what a lexicon, a corpus and layers add, if given."""
 
     sets: Mapping[str, WordVectors]
     relations: Relations | None = None
     reader: Reader | None = None
+    layers: Mapping[str, WordVectors] = field(default_factory=dict)  # of one teacher, for the card of a word
     atlas: Atlas = field(default_factory=Atlas)
 
     def __post_init__(self) -> None:
@@ -107,7 +109,8 @@ class Explorer:
         if not facts:
             raise UnknownWord(word, "any set", self._alike(word))
         told = {"relations": self.related(word), "part": self.relations.part(word)} if self.relations else {}
-        return {"word": facts[0]["word"], "sets": facts, **told}
+        layers = [(name, each.nearest(word, PER_LAYER)) for name, each in self.layers.items() if word in each]
+        return {"word": facts[0]["word"], "sets": facts, "layers": layers, **told}
 
     def related(self, word: str) -> dict[str, list[str]]:
         """What the lexicon says of a word, of the words that the first set with it has: the nearest ones first."""

@@ -56,7 +56,7 @@ def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Step | Wor
             yield step("finding neighbours", done, len(unit), "words")
         joined = plane.shares(near, far, min(_PERPLEXITY, k / 3))
         start = time.perf_counter()
-        for done, now in enumerate(plane.laying(points, joined), 1):
+        for done, now in enumerate(plane.laying(points, joined, plane.STEPS), 1):
             places = now
             yield step("laying the map", done, plane.STEPS, "steps")
     else:  # too few to have a neighbourhood

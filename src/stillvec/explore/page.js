@@ -29,6 +29,10 @@ function wordButton(word) {
   return make("button", { type: "button", class: "word", onclick: () => go("word", { w: word }) }, word);
 }
 
+function joinedWords(words) {
+  return words.flatMap((word, place) => (place ? [", ", wordButton(word)] : [wordButton(word)]));
+}
+
 function chip(text, todo) {
   return make("button", { type: "button", onclick: todo }, text);
 }
@@ -127,12 +131,13 @@ function drawCard(card) {
     ...[ROMAN.format(set.rank), set.count ? ROMAN.format(set.count) : "–", set.norm.toPrecision(3)].map((text) => make("td", {}, text))));
   const head = make("tr", {}, make("th", {}, "vectors"), ...["rank", "count", "length"].map((text) => make("th", { class: "num" }, text)));
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+  const layers = make("dl");
+  for (const [name, near] of card.layers ?? []) layers.append(make("dt", {}, name), make("dd", {}, ...joinedWords(near.map(([word]) => word))));
   const list = make("dl");
   for (const [relation, words] of Object.entries(card.relations ?? {})) {
-    const links = words.flatMap((word, place) => (place ? [", ", wordButton(word)] : [wordButton(word)]));
-    list.append(make("dt", {}, relation), make("dd", {}, ...links));
+    list.append(make("dt", {}, relation), make("dd", {}, ...joinedWords(words)));
   }
-  $("card").replaceChildren(table, ...(list.children.length ? [make("h2", {}, "In the lexicon"), list] : []), make("div", { id: "sentences" }));
+  $("card").replaceChildren(table, ...(layers.children.length ? [make("h2", {}, "Layer by layer"), layers] : []), ...(list.children.length ? [make("h2", {}, "In the lexicon"), list] : []), make("div", { id: "sentences" }));
 }
 
 async function drawExamples(word, current) {
@@ -159,7 +164,7 @@ function drawColumns(place, answers, odd = false) {
   place.replaceChildren(...answers.map((answer, number) => {
     const column = make("div", { class: `s${number}` }, make("h3", {}, dotOf(answer.name), answer.name));
     if (answer.error) {
-      const alike = answer.alike.flatMap((word, at) => (at ? [", ", wordButton(word)] : [wordButton(word)]));
+      const alike = joinedWords(answer.alike);
       column.append(make("p", { class: "lacks" }, "lacks a word here", ...(alike.length ? ["; it has ", ...alike] : []), "."));
       return column;
     }

@@ -88,7 +88,7 @@ def shares(near: NDArray[np.int64], distances: Floats, perplexity: float) -> Any
     return ((one_way + one_way.T) / (2 * n)).tocsr().astype(np.float32)
 
 
-def laying(points: Floats, joined: Any, steps: int = STEPS) -> Iterator[Floats]:
+def laying(points: Floats, joined: Any, steps: int) -> Iterator[Floats]:
     """The places (n, 2) after each step; the last are the map."""
     n = len(points)
     places = np.zeros((n, 2), np.float32)

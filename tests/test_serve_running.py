@@ -260,11 +260,11 @@ def test_without_the_extra_the_verb_says_which_it_is(
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_nothing(start: Start) -> None:
+def test_schemathesis_finds_nothing(start: Start, tmp_path: Path) -> None:
     pytest.importorskip("schemathesis")
     _, address = start(token="a-token")
     call = [sys.executable, "-m", "schemathesis.cli", "run", f"{address}/openapi.json", "--max-examples", "20"]
     flags = ["--header", "Authorization: Bearer a-token", "--no-color", "--generation-deterministic"]
-    done = subprocess.run([*call, *flags], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([*call, *flags], capture_output=True, text=True, timeout=900, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "No issues found" in done.stdout

@@ -4,13 +4,15 @@
     sum over words i:   l(h_i . u_i) + sum over negatives w' of l(-h_i . u_w')
 
 A relation and its inverse have their own weights; a word is no neighbour of itself. x, the vectors of words, are the
-result. AdaGrad on some sentences at once that share their negatives.
+result. AdaGrad on some sentences at once that share their negatives. Several threads share the tables without locks, so
+only one gives the same bytes twice.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -27,6 +29,8 @@ from stillvec.baselines.threads import torch_threads
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.baselines.trees import Trees, read_trees
 from stillvec.errors import CorpusError
+
+_SENTENCES = 8192  # whose batches are made ready for threads
 
 
 @dataclass(frozen=True)
@@ -77,22 +81,22 @@ class SynGcn:
         begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
         starts, lengths = np.concatenate([[0], trees.ends[:-1]]), np.diff(trees.ends, prepend=0)
         loss = math.nan
-        with torch_threads(means.threads):
+        with torch_threads(1), ThreadPoolExecutor(means.threads) as pool:
+            apply = pool.map if means.threads > 1 else map
             for epoch in range(begun, self.epochs):
-                sums = targets = 0.0
+                sums = targets = read = 0.0
                 choose = np.random.default_rng((self.seed, epoch))
                 order = choose.permutation(len(trees.ends))
-                for first in range(0, len(order), self.batch):
-                    some = order[first : first + self.batch]
-                    share = epoch + min(1.0, (first + len(some)) / len(order))
-                    graph = model.graph(trees, starts[some], lengths[some], choose)
-                    if len(graph.targets):
-                        drawn = model.noise.draw(self.shared, choose)
-                        sums += model.step(graph, drawn, self.rate * max(0.01, 1 - share / self.epochs))
-                        targets += len(graph.targets)
-                    if not math.isfinite(sums):
-                        raise diverged(self.rate)
-                    yield TrainingStep(int(words * share), self.epochs * words, f"loss {sums / max(targets, 1):.4f}")
+                for first in range(0, len(order), _SENTENCES):
+                    some = order[first : first + _SENTENCES]
+                    left = range(epoch * len(order) + first, self.epochs * len(order))
+                    jobs = model.jobs(trees, starts[some], lengths[some], left, choose)
+                    for told, its_loss, size in apply(model.learn, jobs):
+                        sums, targets, read = sums + its_loss, targets + told, read + size
+                        if not math.isfinite(sums):
+                            raise diverged(self.rate)
+                        done = int(words * (epoch + read / len(order)))
+                        yield TrainingStep(done, self.epochs * words, f"loss {sums / max(targets, 1):.4f}")
                 loss = sums / max(targets, 1)
                 if means.checkpoint is not None:
                     means.checkpoint.write(model, epoch + 1)
@@ -117,6 +121,15 @@ class Graph(NamedTuple):
     ends: Tensor  # (E,) places
     cuts: list[int]  # (2 L + 1,) where each label's arcs begin
     targets: Tensor  # (T,) places
+
+
+class Job(NamedTuple):
+    """What a thread does at a time."""
+
+    graph: Graph
+    drawn: Tensor  # (K,)
+    rate: float
+    sentences: int
 
 
 class Model:
@@ -162,6 +175,28 @@ class Model:
             cuts,
             torch.from_numpy(told),
         )
+
+    def jobs(
+        self,
+        trees: Trees,
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        left: range,
+        choose: np.random.Generator,
+    ) -> Iterator[Job]:
+        """Batches of sentences, at a rate that falls; `left` are the sentences still to be read, of all epochs."""
+        size = self.settings.batch
+        for first in range(0, len(starts), size):
+            here = slice(first, first + size)
+            graph = self.graph(trees, starts[here], lengths[here], choose)
+            done = (left.start + first + len(starts[here])) / left.stop
+            drawn = self.noise.draw(self.settings.shared, choose)
+            yield Job(graph, drawn, self.settings.rate * max(0.01, 1 - done), len(starts[here]))
+
+    def learn(self, job: Job) -> tuple[int, float, int]:
+        """One batch; gives its targets, their loss, its sentences."""
+        told = len(job.graph.targets)
+        return told, self.step(job.graph, job.drawn, job.rate) if told else 0.0, job.sentences
 
     def step(self, graph: Graph, drawn: Tensor, rate: float) -> float:
         """One batch; gives its loss."""

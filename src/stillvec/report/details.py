@@ -33,8 +33,8 @@ def _intervals(material: Material, shown: Sequence[Row]) -> Html:
             score = row.scores.get(name)
             if score is not None:
                 body.append((_head(row), name_of(name), *_told(row, name, score)))
-    right = [element("th", each, scope="col", class_="num") for each in ("score", "95%", "known", "of")]
-    made = table("Scores with their intervals", ("dataset", "vectors", *right), body, classes="sortable")
+    right = [element("th", each, scope="col", class_="num") for each in ("score, 95%", "known")]
+    made = table("Scores with their intervals", ("dataset", "vectors", *right), body, classes="intervals sortable")
     return element("details", element("summary", f"All {len(body):,} scores with their 95% intervals"), made)
 
 
@@ -42,10 +42,8 @@ def _told(row: Row, name: str, score: Score) -> list[Html]:
     times = 1 if row.task == "bias" else 100
     bounds = interval(score.low * times / 100, score.high * times / 100)
     return [
-        numeric(score.value, row.shown(name)),
-        element("td", bounds or "–", class_="num pale"),
-        element("td", f"{score.n_covered:,}", class_="num"),
-        element("td", f"{score.n_items:,}", class_="num pale"),
+        numeric(score.value, joined((row.shown(name), element("small", bounds or "–", class_="pale")))),
+        element("td", f"{score.n_covered:,} of {score.n_items:,}", class_="num pale"),
     ]
 
 

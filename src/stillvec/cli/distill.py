@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 
 from stillvec.cli.progress import watch
-from stillvec.cli.show import note
+from stillvec.cli.show import note, table
 from stillvec.corpus import Corpus, read_words
+from stillvec.encoding import spelt_size
 from stillvec.errors import CallError, StillvecError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distilling import check_output, saved_steps
+from stillvec.pipeline.planning import Plan, Planning
 from stillvec.pipeline.settings import CONTEXTS
 
 
@@ -57,6 +59,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--store", metavar="DIR",
         help="where methods that train keep the teacher's contexts (default: $STILLVEC_CACHE, or a cache folder)",
     )  # fmt: skip
+    parser.add_argument(
+        "--dry-run", action="store_true", help="tell what the run will take (time, memory, disk), and do nothing"
+    )
     parser.add_argument("--resume", action="store_true", help="go on where a run that was stopped was")
     parser.add_argument("--no-statistics", action="store_true", help="do not keep what merging and --add-to need")
     parser.add_argument("--unsafe-weights", action="store_true", help="read pickled weights too")
@@ -87,6 +92,9 @@ def run(options: argparse.Namespace) -> int:
     if options.corpus:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
     work = Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
+    if options.dry_run:
+        tell(plan(work, quiet=options.quiet))
+        return 0
     check_output(options.out, work)
     try:
         watch(saved_steps(work, options.out, statistics=not options.no_statistics), quiet=options.quiet)
@@ -100,6 +108,36 @@ def run(options: argparse.Namespace) -> int:
         )
     summary(work)
     return 0
+
+
+def plan(work: Run, *, quiet: bool) -> Plan:
+    planning = Planning(work)
+    watch(planning.steps(), quiet=quiet)
+    assert planning.plan is not None
+    return planning.plan
+
+
+def tell(found: Plan) -> None:
+    """A small table, on what the run will take."""
+    corpus = f" of {found.corpus_words:,} in the corpus" if found.corpus_words else ""
+    rows = [
+        ("words of the vocabulary", f"{found.words:,}{corpus}"),
+        ("the teacher reads", f"about {found.sentences:,} texts, {found.pieces:,} pieces"),
+        ("time", f"about {spelt_time(found.seconds)}, before methods are finished"),
+        ("memory", f"{spelt_size(found.memory)} at the peak"),
+        ("memory of the GPU", spelt_size(found.device_memory) if found.device_memory else ""),
+        ("disk", f"{spelt_size(found.disk)}, and {spelt_size(2 * found.checkpoint)} for checkpoints meanwhile"),
+        ("disk for contexts", f"about {spelt_size(found.store)}" if found.store else ""),
+        ("device", f"{found.device}, {found.precision}"),
+    ]
+    table("What the run will take", ("", ""), [row for row in rows if row[1]])
+
+
+def spelt_time(seconds: float) -> str:
+    """Seconds in words."""
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
 def summary(work: Run) -> None:

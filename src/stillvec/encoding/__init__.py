@@ -1,7 +1,7 @@
 """The one pass over the teacher: marked text in, states of words and sentences out to whoever listens."""
 
 from stillvec.encoding.encoded import Encoded
-from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device
+from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device, waited_for
 from stillvec.encoding.prepared import Batch, Marked
 from stillvec.encoding.preparing import Bookmark, Load, Preparation, Preparer
 from stillvec.encoding.store import Contexts, ContextWriter, Desk, bytes_needed, check_room, spelt_size
@@ -25,4 +25,5 @@ __all__ = [
     "read_batch",
     "spelt_size",
     "to_device",
+    "waited_for",
 ]

@@ -87,6 +87,14 @@ def _states(teacher: Teacher, batch: Batch, layers: Sequence[int]) -> dict[int, 
     return {layer: state.reshape(-1, state.shape[-1]) for layer, state in states.items()}
 
 
+def waited_for(device: torch.device) -> int:
+    """Wait until a GPU has done what it was given; the bytes it held at most so far, 0 for a CPU."""
+    if device.type != "cuda":
+        return 0
+    torch.cuda.synchronize(device)
+    return int(torch.cuda.max_memory_allocated(device))
+
+
 def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
     """Integers where the teacher is, as int64; to a GPU without waiting for it."""
     tensor = torch.from_numpy(array)

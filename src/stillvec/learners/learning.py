@@ -67,6 +67,10 @@ class Lesson:
         self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
 
     @property
+    def listeners(self) -> list[PartListener]:
+        return [*self._listeners.values()]
+
+    @property
     def _keepers(self) -> list[ContextKeeper]:
         return [listener for listener in self._listeners.values() if isinstance(listener, ContextKeeper)]
 

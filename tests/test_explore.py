@@ -326,7 +326,7 @@ def test_even_a_few_words_have_a_map(n: int) -> None:
     assert np.isfinite(laid.places).all()
 
 
-def test_clusters_are_the_groups_there_are_and_named_by_their_most_central_words() -> None:
+def test_clusters_are_the_groups_there_are_and_named_by_their_most_central_frequent_words() -> None:
     vectors, kind = grouped()
     unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
     member, central = clusters(unit.astype(np.float32), 4)
@@ -334,7 +334,8 @@ def test_clusters_are_the_groups_there_are_and_named_by_their_most_central_words
     for group in range(4):
         inside = np.flatnonzero(member == group)
         middle = unit[inside].sum(axis=0)
-        assert central[group, 0] == inside[np.argmax(unit[inside] @ middle)]
+        assert len(inside) == 60
+        assert central[group, 0] == inside[np.argmax(unit[inside[:50]] @ middle)]  # one of the 50 most frequent
 
 
 def test_the_packed_map_has_places_clusters_and_parts_of_speech() -> None:

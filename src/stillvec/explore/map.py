@@ -21,6 +21,7 @@ MOST_WORDS = 50_000
 _PERPLEXITY = 10.0
 _CLUSTERS = 20
 _NAMED_BY = 3  # words
+_FREQUENT = 50  # words of a cluster, or the first tenth of them, that may name it
 _VERSION = 1  # of what is below: another number, and old maps are not found
 
 
@@ -28,7 +29,7 @@ _VERSION = 1  # of what is below: another number, and old maps are not found
 class WordMap:
     places: NDArray[np.float32]  # (n, 2) of the first n words
     cluster: NDArray[np.int32]  # (n,)
-    central: NDArray[np.int32]  # (clusters, 3) rows of the most central words, -1 where a cluster has fewer
+    central: NDArray[np.int32]  # (clusters, 3) rows of their most central frequent words, -1 where a cluster has fewer
 
 
 def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Step | WordMap]:
@@ -82,7 +83,8 @@ def clusters(unit: NDArray[np.float32], count: int, rounds: int = 25) -> tuple[N
     member = near.argmax(axis=1)
     central = np.full((count, _NAMED_BY), -1, np.int32)
     for each in range(count):
-        inside = np.flatnonzero(member == each)
+        inside = np.flatnonzero(member == each)  # in order of frequency: a rare word is no good name
+        inside = inside[: max(_FREQUENT, len(inside) // 10)]
         best = inside[np.argsort(-near[inside, each], kind="stable")[:_NAMED_BY]]
         central[each, : len(best)] = best
     return member.astype(np.int32), central

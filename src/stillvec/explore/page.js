@@ -350,7 +350,7 @@ async function showMap(asked, current) {
   const whole = about.sets.find((set) => set.name === name);
   const all = whole.whole ?? whole.words;
   const which = told.words.length < all ? `the ${ROMAN.format(told.words.length)} most frequent of ${ROMAN.format(all)} words` : `all ${ROMAN.format(all)} words`;
-  $("about-map").textContent = `t-SNE of ${which}, from the 30 nearest neighbours of each. Near is alike; what lies far apart may be more or less so. Clusters are those of the whole vectors (k-means), named by their most central words.`;
+  $("about-map").textContent = `t-SNE of ${which}, from the 30 nearest neighbours of each. Near is alike; what lies far apart may be more or less so. Clusters are those of the whole vectors (k-means), named by the most central of their frequent words.`;
   await chooseOnMap(word, name, fresh && at.length !== 3, current);
   map.draw();
 }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-STEPS, EARLY = 300, 100
+STEPS, EARLY = 400, 150
 _NODES = 3  # of the polynomial, a direction
 _CELLS = (24, 256)  # fewest and most of the grid, a direction: as wide as one, where the most allow it
 _EXACT = 8000  # points; more are only compared with those around them
@@ -95,12 +95,12 @@ def laying(points: Floats, joined: Any, steps: int) -> Iterator[Floats]:
     places[:, : points.shape[1]] = points[:, :2]
     places *= np.float32(1e-4 / max(float(places.std(axis=0).max()), 1e-30))
     moved, gains = np.zeros_like(places), np.ones_like(places)
-    early = min(EARLY, steps // 3)
+    early = min(EARLY, steps // 2)
     for step in range(steps):
         stretch = 12.0 if step < early else 1.0
         slope = stretch * attraction(places, joined) - repulsion(places)  # a quarter of the gradient
         gains = np.where(slope * moved < 0, gains + 0.2, np.maximum(0.8 * gains, 0.01)).astype(np.float32)
-        moved = (0.5 if step < early else 0.8) * moved - n / stretch * gains * slope
+        moved = 0.8 * moved - n / stretch * gains * slope
         places = places + moved
         places = places - places.mean(axis=0)
         yield places

@@ -73,7 +73,7 @@ class WordMap {
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     pen.clearRect(0, 0, width, height);
     const { seen, xs, ys } = this.visible(width, height);
-    const size = clamp(1.5 * Math.sqrt(this.view.zoom) * Math.sqrt(20000 / words.length), 1.4, 7);
+    const size = clamp(1.5 * Math.sqrt(this.view.zoom) * Math.sqrt(20000 / words.length), 1.5, 7);
     this.points(pen, xs, ys, size);
     this.boxes = new Boxes(width, height);
     this.ring(pen, xs, ys, style, size);
@@ -96,6 +96,7 @@ class WordMap {
   }
 
   points(pen, xs, ys, size) {
+    const whole = Math.round(size); // on whole pixels a square needs no smoothing
     let group = -1;
     for (const row of this.order) {
       if (Number.isNaN(xs[row])) continue;
@@ -104,7 +105,7 @@ class WordMap {
         pen.fillStyle = this.colours[group];
         pen.globalAlpha = this.only >= 0 && this.only !== group ? 0.1 : 0.8;
       }
-      if (size < 3.5) pen.fillRect(xs[row] - size / 2, ys[row] - size / 2, size, size);
+      if (size < 3.5) pen.fillRect(Math.round(xs[row] - size / 2), Math.round(ys[row] - size / 2), whole, whole);
       else {
         pen.beginPath();
         pen.arc(xs[row], ys[row], size / 2, 0, 7);
@@ -142,8 +143,9 @@ class WordMap {
     const most = Math.min(260, (this.canvas.clientWidth * this.canvas.clientHeight) / 3800);
     const font = `12px ${style.getPropertyValue("--sans")}`, ink = style.getPropertyValue("--ink");
     let written = 0;
-    for (const row of seen) { // in order of frequency
+    for (const row of seen.slice(0, 6000)) { // in order of frequency
       if (written >= most) break;
+      if (this.boxes.has(xs[row], ys[row] - size / 2 - 7)) continue;
       if (this.only >= 0 && this.groups[row] !== this.only) continue;
       if (row !== this.chosen && this.name(pen, row, xs[row], ys[row] - size / 2 - 7, font, ink, style)) written += 1;
     }
@@ -255,6 +257,10 @@ class Boxes {
     this.wide = Math.ceil(width / 6);
     this.high = Math.ceil(height / 6);
     this.taken = new Uint8Array(this.wide * this.high);
+  }
+
+  has(x, y) {
+    return this.taken[Math.floor(y / 6) * this.wide + Math.floor(x / 6)];
   }
 
   take(left, top, right, bottom) {

@@ -287,12 +287,20 @@ def test_a_wrong_call_is_one_sentence(
 def test_the_page_is_served_until_it_is_interrupted(folders: list[str]) -> None:
     command = [sys.executable, "-m", "stillvec", "explore", folders[0], "--no-browser"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     ) as running:
-        assert running.stdout is not None
-        address = running.stdout.readline().split(": the page")[0]
-        with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
-            assert json.load(answer)["sets"][0]["name"] == "same"
-        running.send_signal(signal.SIGINT)
-        rest, errors = running.communicate(timeout=60)
+        try:
+            assert running.stdout is not None
+            address = running.stdout.readline().split(": the page")[0]
+            with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
+                assert json.load(answer)["sets"][0]["name"] == "same"
+            running.send_signal(signal.SIGINT)
+            rest, errors = running.communicate(timeout=60)
+        finally:
+            running.kill()
     assert (running.returncode, rest, errors) == (0, "Ended.\n", "")

@@ -185,9 +185,9 @@ def test_neighbours_come_closer_and_antonyms_go_apart(vectors: WordVectors, near
         )
 
 
-@pytest.mark.parametrize("repel", [0.5, 5.0, 500.0])
+@pytest.mark.parametrize("repel", [0.5, 5.0, 50.0])
 def test_pushing_comes_to_rest_whatever_its_weight(repel: float, vectors: WordVectors, near: str, apart: str) -> None:
-    first, second = (GraphRetrofit((near,), (apart,), sweeps, repel=repel)(vectors) for sweeps in (20_000, 20_001))
+    first, second = (GraphRetrofit((near,), (apart,), sweeps, repel=repel)(vectors) for sweeps in (2000, 2001))
     assert np.allclose(first.matrix, second.matrix, atol=1e-3)
     assert np.abs(first.matrix).max() <= np.abs(vectors.matrix).max() * (1 + 1e-9)
 

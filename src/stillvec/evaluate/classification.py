@@ -30,7 +30,7 @@ from stillvec.evaluate.linear import chosen_logistic, predicted
 from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.splits import Rows, pooled, whole_datasets
 from stillvec.evaluate.tasks import Answers, Items
-from stillvec.evaluate.trained import LearntItems, drained, estimates, on_one_thread, ratio, share, spread
+from stillvec.evaluate.trained import LearntItems, beside, drained, estimates, on_one_thread, ratio, share, spread
 
 _QUICK = 2000  # training texts
 
@@ -116,8 +116,9 @@ class Classification:
             sequences, labels, sequences.scaled(), QUICK if self.quick else Schedule(), self.tuned
         )
         found = np.zeros((len(items), seeds), np.int64)
-        for number, split in enumerate(items.rounds):
-            found[split.test] = yield from share(number, len(items.rounds), convolution.run(split, seeds))
+        rounds = yield from beside([convolution.run(split, seeds) for split in items.rounds])
+        for split, labels_found in zip(items.rounds, rounds, strict=True):
+            found[split.test] = labels_found
         return found
 
 

@@ -27,7 +27,7 @@ from stillvec.evaluate.lookup import Lookup
 from stillvec.evaluate.spans import are_spans, counts
 from stillvec.evaluate.splits import Rows, pooled, whole_datasets
 from stillvec.evaluate.tasks import Answers, Items
-from stillvec.evaluate.trained import LearntItems, drained, estimates, on_one_thread, quotient, ratio, share
+from stillvec.evaluate.trained import LearntItems, beside, drained, estimates, on_one_thread, quotient, ratio
 from stillvec.evaluate.treebank import tagged
 
 _QUICK = 2000  # training sentences
@@ -81,9 +81,10 @@ class Tagging:
         seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
         tagger = Recurrence(sequences, tags, sequences.scaled(), quality, epochs, self.tuned)
         found = np.zeros((len(items), 3, seeds))
-        for place, split in enumerate(items.rounds):
-            paths = yield from share(place, len(items.rounds), on_one_thread(tagger.run(split, seeds)))
-            found[split.test] = np.stack([count(split.test, said) for said in paths], axis=2)
+        runs = [(split, seed) for split in items.rounds for seed in range(seeds)]
+        tagged = yield from on_one_thread(beside([tagger.run(*each) for each in runs]))
+        for (split, seed), said in zip(runs, tagged, strict=True):
+            found[split.test, :, seed] = count(split.test, said)
         known = np.stack([sequences.known, sequences.lengths], axis=1)[: len(items)].astype(np.float64)
         return Answers(known[:, 0] > 0, {"f1" if marks else "accuracy": found, "known-words": known})
 

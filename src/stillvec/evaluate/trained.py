@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Generator, Mapping
+import os
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,8 @@ from numpy.typing import NDArray
 from stillvec.evaluate.intervals import Estimate, Floats, Resampling, percentiles
 from stillvec.evaluate.splits import Round
 from stillvec.evaluate.tasks import Answers, Items
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,38 @@ def share(part: float, whole: int, work: Generator[float, None, Any]) -> Generat
             yield (part + next(work)) / whole
         except StopIteration as end:
             return end.value
+
+
+def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None, list[T]]:
+    """Pieces of work that know nothing of each other, as many at a time as there are cores; what each ends with.
+
+    They run in threads: torch and numpy let go of Python's lock while they compute.
+    """
+    done = [0.0] * len(works)
+    stopped = threading.Event()
+
+    def drain(number: int) -> T:
+        while not stopped.is_set():
+            try:
+                done[number] = next(works[number])
+            except StopIteration as end:
+                return cast("T", end.value)
+        raise CancelledError
+
+    with ThreadPoolExecutor(min(len(works), os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(drain, number) for number in range(len(works))]
+        try:
+            while wait(futures, 0.2, FIRST_EXCEPTION).not_done and not any(_failed(each) for each in futures):
+                yield sum(done) / len(works)
+        finally:  # also where nobody wants to hear more
+            stopped.set()
+    found = [future.result() for future in futures]
+    yield 1.0
+    return found
+
+
+def _failed(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is not None
 
 
 def on_one_thread(work: Generator[float, None, Any]) -> Generator[float, None, Any]:

@@ -77,13 +77,13 @@ def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None,
                 yield sum(done) / len(works)
         finally:  # also where nobody wants to hear more
             stopped.set()
-    found = [future.result() for future in futures]
+    found = [future.result() for future in sorted(futures, key=lambda each: not _failed(each))]  # what failed speaks
     yield 1.0
     return found
 
 
 def _failed(future: Future[Any]) -> bool:
-    return future.done() and future.exception() is not None
+    return future.done() and not isinstance(future.exception(), CancelledError | None)
 
 
 def on_one_thread(work: Generator[float, None, Any]) -> Generator[float, None, Any]:

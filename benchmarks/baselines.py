@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from stillvec.baselines import BASELINES, Means, Text, write_text
 from stillvec.baselines.gensim_training import GensimBaseline
 from stillvec.corpus import Corpus
-from stillvec.pipeline.distilling import counted
+from stillvec.pipeline.counting import counted
 from stillvec.pipeline.training import Training
 
 

@@ -116,7 +116,7 @@ def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors
     from stillvec.cli.progress import watch
     from stillvec.pipeline import Distillation, Run
     from stillvec.pipeline.baseline import describe_skipgram, train_skipgram
-    from stillvec.pipeline.distilling import saved_steps
+    from stillvec.pipeline.results import saved_steps
 
     settings = Distillation(method="auto,decontextualized", min_count=MIN_COUNT, contexts=CONTEXTS)
     work = Run(settings, corpus)

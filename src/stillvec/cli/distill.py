@@ -11,8 +11,9 @@ from stillvec.encoding import spelt_size
 from stillvec.errors import CallError, StillvecError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.distilling import check_output, saved_steps
+from stillvec.pipeline.distilling import check_output
 from stillvec.pipeline.planning import Plan, Planning
+from stillvec.pipeline.results import saved_steps
 from stillvec.pipeline.settings import CONTEXTS
 
 

@@ -13,8 +13,9 @@ from stillvec.cli.show import note
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError
 from stillvec.pipeline import Distillation, Run, Training, TrainingRun, read_recipe
-from stillvec.pipeline.distilling import check_folders, check_output, saved_steps
+from stillvec.pipeline.distilling import check_output
 from stillvec.pipeline.recipe import Section
+from stillvec.pipeline.results import check_folders, saved_steps
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from stillvec.baselines import BASELINES
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note
 from stillvec.corpus import Corpus, read_words
-from stillvec.pipeline.distilling import check_folders, saved_steps
+from stillvec.pipeline.results import check_folders, saved_steps
 from stillvec.pipeline.training import Training, TrainingRun
 
 

@@ -2,65 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import Any
 
 from stillvec.corpus import Corpus
 from stillvec.encoding import Desk, Load, Progress, spelt_size
-from stillvec.errors import CallError, CorpusError, StillvecError, StillvecWarning
-from stillvec.files import cache_folder, check_replaceable
-from stillvec.formats import write_folder
+from stillvec.errors import CallError, StillvecWarning
+from stillvec.files import cache_folder
 from stillvec.learners import Finished, Learner, Lesson
 from stillvec.learners.learning import CORPUS, PARAGRAPHS
 from stillvec.learners.trained import TrainedLearner
 from stillvec.pipeline.adding import Earlier
-from stillvec.pipeline.manifest import describe_learner, describe_program, describe_teacher
-from stillvec.pipeline.reading import Count, Reading
+from stillvec.pipeline.counting import counted
+from stillvec.pipeline.manifest import describe_teacher
+from stillvec.pipeline.reading import Reading
+from stillvec.pipeline.results import Distilled, Step, check_folders, described, saved_steps
 from stillvec.pipeline.resuming import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, half_stores
 from stillvec.pipeline.settings import Distillation
-from stillvec.refine.pca import Pca
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import KEPT
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vectors import WordVectors
-from stillvec.vocabulary import Vocabulary, WordCounter
+from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.finding import own_words
 from stillvec.vocabulary.folding import fold
 
-
-@dataclass(frozen=True)
-class Step:
-    """A sign of life: what is going on, how far it is, at what pace."""
-
-    stage: str
-    done: int
-    total: int | None  # None: not known
-    unit: str
-    seconds: float
-    remark: str = ""  # such as the loss
-
-
-@dataclass(frozen=True)
-class Distilled:
-    """One method's result."""
-
-    vectors: WordVectors
-    manifest: Mapping[str, Any]
-    statistics: Mapping[str, NDArray[Any]]
-    model: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-
-    def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
-        sums = self.statistics if statistics and self.statistics else None
-        write_folder(self.vectors, Path(path), self.manifest, sums, self.model)
+_NEIGHBOURS = 8
+_SENTENCE = 15  # words, about
 
 
 class Run:
@@ -255,80 +227,9 @@ class Run:
             yield Step(f"training {name}", step.done, step.total, "sentences", seconds, f"loss {step.loss:.4f}")
 
 
-class WordChoice(Protocol):
-    """The settings that say which words get a vector."""
-
-    @property
-    def min_count(self) -> int: ...
-    @property
-    def max_words(self) -> int | None: ...
-    @property
-    def keep(self) -> tuple[str, ...]: ...
-    @property
-    def lowercase(self) -> bool: ...
-
-
-def counted(corpus: Corpus, chosen: WordChoice) -> Generator[Step, None, tuple[Vocabulary, dict[str, Any]]]:
-    """The first reading: the words that get a vector, and what the manifest tells of the corpus."""
-    begun = time.perf_counter()
-    count = Count(corpus, WordCounter(lowercase=chosen.lowercase, keep=chosen.keep))
-    for words in count.steps():
-        yield Step("counting words", words, None, "words", time.perf_counter() - begun)
-    if not count.words:
-        raise CorpusError(f"The corpus has no words, only signs and spaces: {', '.join(corpus.sources[:3])}.")
-    facts = {
-        "sources": [Path(name).name for name in corpus.sources],
-        "digest": count.digest,
-        "paragraphs": count.paragraphs,
-        "words": count.words,
-    }
-    vocabulary = Vocabulary.build(
-        count.counter.counts(),
-        min_count=chosen.min_count,
-        max_words=chosen.max_words,
-        keep=chosen.keep,
-        lowercase=chosen.lowercase,
-    )
-    return vocabulary, facts
-
-
-_NEIGHBOURS = 8
-_SENTENCE = 15  # words, about
-
-
 def default_store() -> Path:
     """$STILLVEC_CACHE, or the user's cache folder."""
     return cache_folder()
-
-
-def described(
-    finished: Finished,
-    learner: Learner,
-    heard: Mapping[str, Statistics],
-    settings: Distillation,
-    teacher: Mapping[str, Any],
-    facts: Mapping[str, Any],
-) -> Distilled:
-    """What a method made, with how it was made."""
-    vectors = finished.vectors
-    if settings.dim is not None and not hasattr(learner, "dim"):
-        vectors = Pca(settings.dim)(vectors)
-    manifest = {
-        **describe_learner(learner),
-        "notes": dict(finished.notes),
-        "distillation": dataclasses.asdict(settings) | {"keep": len(settings.keep)},
-        "teacher": dict(teacher),
-        **facts,
-        "seed": settings.seed,
-        **describe_program(),
-    }
-    arrays = {
-        f"{part}/{label}": array
-        for part, kept in heard.items()
-        for label, array in kept.arrays.items()
-        if not label.startswith(KEPT)
-    }
-    return Distilled(vectors, manifest, arrays, finished.model)
 
 
 def distill(
@@ -362,56 +263,6 @@ def check_output(out: str | os.PathLike[str], run: Run) -> None:
     """Refuse before the work what would be refused after it."""
     also = Path(out).glob("*-layer-*") if run.settings.layer == "all" else ()  # how many, only the teacher knows
     check_folders(out, [*run.settings.learners(depth=1)], also)
-
-
-def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:
-    """The folders that results of these names would take can be written."""
-    place = Path(out)
-    targets = [place] if len(names) == 1 else [place / name for name in names]
-    for target in (*targets, *also):
-        check_replaceable(target, "manifest.json")
-    there = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
-    if not there.is_dir():
-        raise CallError(f"The output {out} cannot be a folder, since {there} is a file; give another name.")
-    if not os.access(there, os.W_OK):
-        raise CallError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
-
-
-class Work(Protocol):
-    """A run of any kind, as far as saving goes."""
-
-    results: dict[str, Distilled]
-    written: dict[str, Path]
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    def steps(self) -> Iterator[Step]: ...
-
-
-def saved_steps(run: Work, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Step]:
-    """The steps of a run, each result written as soon as it is there: `run.written` has the folders."""
-    for step in run.steps():
-        _save_new(run, Path(out), statistics)
-        yield step
-    _save_new(run, Path(out), statistics)
-    if isinstance(run, Run) and run.checkpoint is not None:
-        run.checkpoint.remove()
-
-
-def _save_new(run: Work, out: Path, statistics: bool) -> None:
-    """One folder, or one folder a method inside `out`."""
-    several = len(run.names) > 1
-    for name in [name for name in run.results if name not in run.written]:
-        folder = out / name if several else out
-        try:
-            run.results[name].save(folder, statistics=statistics)
-        except OSError as error:
-            checkpoint = getattr(run, "checkpoint", None)
-            if checkpoint is None or not checkpoint.path.exists():
-                raise
-            told = f"{folder} could not be written: {error.strerror or error}; with that mended, --resume goes on from"
-            raise StillvecError(f"{told} {checkpoint.path}.") from None
-        run.written[name] = folder
 
 
 def corpus_of(given: Sequence[str | os.PathLike[str] | Corpus]) -> Corpus | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stillvec.errors import CallError
 from stillvec.pipeline.adding import Earlier
-from stillvec.pipeline.distilling import Distilled, described
+from stillvec.pipeline.results import Distilled, described
 from stillvec.pipeline.settings import Distillation
 from stillvec.registry import settings_from
 from stillvec.statistics import merge

@@ -19,9 +19,10 @@ from stillvec.encoding import Load, Marked, Preparation, read_batch, waited_for
 from stillvec.learners import Lesson
 from stillvec.learners.learning import CORPUS, PARAGRAPHS, WITHOUT
 from stillvec.learners.trained import TrainedLearner
-from stillvec.pipeline.distilling import Run, Step
+from stillvec.pipeline.distilling import Run
 from stillvec.pipeline.needing import finishing, growing, listening, written
 from stillvec.pipeline.reading import Reading
+from stillvec.pipeline.results import Step
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordFinder
 

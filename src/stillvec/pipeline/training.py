@@ -16,16 +16,10 @@ from stillvec.baselines import BASELINES, Baseline, Learnt, Means, Text, write_t
 from stillvec.baselines.parsing import check_parser
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, StillvecWarning, TrainingError
-from stillvec.pipeline.distilling import (
-    Distilled,
-    Step,
-    check_folders,
-    corpus_of,
-    counted,
-    default_store,
-    saved_steps,
-)
+from stillvec.pipeline.counting import counted
+from stillvec.pipeline.distilling import corpus_of, default_store
 from stillvec.pipeline.manifest import describe_program
+from stillvec.pipeline.results import Distilled, Step, check_folders, saved_steps
 from stillvec.pipeline.settings import parse_methods
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors

@@ -1,6 +1,6 @@
 """Seconds of retrofitting a table of random vectors (400,000 x 300) to PPDB-XL, reading the lexicon included.
 
-    python benchmarks/retrofit.py --lexicon ppdb-xl.txt [--words 400000] [--dim 300] [--sweeps 10]
+    python benchmarks/retrofit.py --lexicon ppdb-xl.txt [--antonyms pairs:FILE] [--words 400000] [--dim 300]
 
 The lexicon's own words come first, so that every edge counts; the rest of the table is filled up.
 """
@@ -22,9 +22,9 @@ from stillvec.vectors import WordVectors
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lexicon", required=True)
+    parser.add_argument("--antonyms", default=[], nargs="*")
     parser.add_argument("--words", type=int, default=400_000)
     parser.add_argument("--dim", type=int, default=300)
-    parser.add_argument("--sweeps", type=int, default=10)
     options = parser.parse_args()
     words = dict.fromkeys(word for edge in read_lexicon(options.lexicon) for word in edge[:2])
     words |= dict.fromkeys(f"filling{number}" for number in range(options.words))
@@ -32,15 +32,15 @@ def main() -> None:
     table = np.random.default_rng(0).standard_normal((len(chosen), options.dim), np.float32)
     vectors = WordVectors(chosen, table)
     _ = vectors.vocabulary.index
-    for step in (
-        Retrofit((options.lexicon,), options.sweeps),
-        GraphRetrofit((options.lexicon,), sweeps=options.sweeps),
-    ):
+    near, apart = (options.lexicon,), tuple(options.antonyms)
+    # random words are never near, so antonyms are pushed from everywhere, to have something to do
+    for step in (Retrofit(near), GraphRetrofit(near), *((GraphRetrofit(near, apart, margin=-1),) if apart else ())):
         start = time.perf_counter()
         step(vectors)
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{type(step).__name__}: {seconds:.1f} s, {vectors!r}, {options.sweeps} sweeps, {peak:.2f} GiB at most")
+        name = type(step).__name__ + (" with antonyms" if getattr(step, "antonyms", ()) else "")
+        print(f"{name}: {seconds:.1f} s, {vectors!r}, {step.sweeps} sweeps, {peak:.2f} GiB at most", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from stillvec.cli.chart import draw_scores
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, MissingExtra
 from stillvec.evaluate import Score
-from stillvec.formats import load, read_manifest
+from stillvec.formats import load, read_manifest, save
 from stillvec.pipeline.baseline import SKIPGRAM, describe_skipgram, train_skipgram
 
 VALUES = {"auto": 0.81, "decontextualized": 0.795, "skipgram": -0.02}
@@ -120,10 +120,14 @@ def test_scores_come_from_the_packaged_tests_whatever_the_environment_says(
     monkeypatch.setenv("STILLVEC_DATA", str(tmp_path / "nowhere"))
     words = ["tiger", "cat", "computer", "keyboard", "old", "new", "smart", "intelligent", "paris", "france"]
     rows = np.random.default_rng(0).normal(size=(len(words), 4))
-    found = demo.score({"a": WordVectors(words, rows), "b": WordVectors(words, rows[::-1])}, tmp_path / "s.json")
+    sets = {"a": WordVectors(words, rows), "b": WordVectors(words, rows[::-1])}
+    for name, vectors in sets.items():
+        save(vectors, tmp_path / name)
+    found = demo.score(sets, tmp_path / "s.json", tmp_path / "page.html")
     assert {score.dataset for score in found} == {*demo.TESTS}
     assert {score.words for score in found} == {"own", "common"}
     assert [each["vectors"] for each in json.loads((tmp_path / "s.json").read_text())] == ["a", "b"]
+    assert "from half a million words, evaluated" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_skipgram_gives_each_word_of_the_vocabulary_a_row_in_its_order() -> None:

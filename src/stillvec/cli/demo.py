@@ -24,7 +24,8 @@ from stillvec.errors import CallError, MissingExtra
 from stillvec.evaluate import Score, evaluate
 from stillvec.evaluate.datasets import PACKAGED
 from stillvec.files import atomic_file, check_replaceable
-from stillvec.formats import write_folder
+from stillvec.formats import read_manifest, write_folder
+from stillvec.report import write_report
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -40,6 +41,7 @@ NEEDED = (  # package, the extra that brings it
     ("matplotlib", "plot"),
 )
 METHODS = ("auto", "decontextualized", "skipgram")
+FILES = ("scores.json", "scores.png", "report.html")
 MIN_COUNT, CONTEXTS = 5, 5  # five contexts: two cores are done in two minutes, and rare words have no more
 WHAT = {
     "auto": "words in their contexts, in templates and as parts of sentences",
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     note("A teacher of 22 million weights (MiniLM) reads Wikipedia and news, and leaves one vector a word.")
     sets = _vectors(corpus, out, quiet=options.quiet)
     note("Scoring on WordSim-353, SimLex-999 and Google's analogies ...")
-    scores = score(sets, out / "scores.json")
+    scores = score(sets, out / "scores.json", out / "report.html")
     draw_scores(scores, TESTS, out / "scores.png", "Word vectors from half a million words, scored")
     note("")
     for name, what in WHAT.items():
@@ -76,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     show_scores(scores)
     show_neighbours(sets)
     note("")
-    note(f"Done in {time.perf_counter() - begun:.0f} s. In {out}: {', '.join(METHODS)}, scores.json, scores.png.")
+    note(f"Done in {time.perf_counter() - begun:.0f} s. In {out}: {', '.join(METHODS)}, {', '.join(FILES)}.")
     show_next(out)
     return 0
 
@@ -94,7 +96,7 @@ def check_place(out: Path) -> None:
         raise CallError(f"The output {out} is a file, and a folder is to be written; give another name.")
     for name in METHODS:
         check_replaceable(out / name, "manifest.json")
-    files = [name for name in ("scores.json", "scores.png") if (out / name).exists()]
+    files = [name for name in FILES if (out / name).exists()]
     if files and not (out / "auto" / "manifest.json").exists():
         raise CallError(f"The folder {out} has a {files[0]} that is no demo's and is left alone; give another --out.")
 
@@ -132,14 +134,18 @@ def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors
     return {name: result.vectors for name, result in work.results.items()} | {"skipgram": skipgram}
 
 
-def score(sets: Mapping[str, WordVectors], file: Path) -> tuple[Score, ...]:
-    """On the packaged tests, whatever $STILLVEC_DATA says; also written as JSON."""
+def score(sets: Mapping[str, WordVectors], file: Path, page: Path | None = None) -> tuple[Score, ...]:
+    """On the packaged tests, whatever $STILLVEC_DATA says; also written as JSON, and as a page beside the vectors."""
     with tempfile.TemporaryDirectory() as folder:
         for task, names in PACKAGED.items():
             (Path(folder) / task).mkdir()
             for name in names:
                 shutil.copy(_gensim_data() / name, Path(folder) / task)
         report = evaluate(sets, folder, [*PACKAGED])
+        if page is not None:
+            made = {name: read_manifest(page.parent / name) for name in sets}
+            title = "Word vectors from half a million words, evaluated"
+            write_report(report, sets, page, manifests=made, data=folder, words=ASKED[:6], title=title)
     with atomic_file(file) as part:
         part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
     return tuple(score for score in report.scores if score.metric in ("spearman", "accuracy"))

@@ -11,7 +11,6 @@ A sentence is known if one of its words is; the policy for unknown words is for 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 from stillvec.evaluate.intervals import Estimate, Resampling, pearson, spearman
 from stillvec.evaluate.lookup import Lookup, cosines
 from stillvec.evaluate.reading import files_in, records, scored_pairs
+from stillvec.evaluate.splits import part_of
 from stillvec.evaluate.tasks import Answers, Items
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordFinder
 
-_PART = re.compile(r"(?<![a-z])(train|dev|valid|validation|test)(?![a-z])")
 _MEASURES = {"spearman": spearman, "pearson": pearson, "spearman-sif": spearman, "pearson-sif": pearson}
 
 
@@ -35,8 +34,8 @@ class Sentences:
 
     def find(self, folder: Path) -> list[Path]:
         found = files_in(folder / "sentences", (".csv",))
-        tested = {rest for path in found for rest, part in [_part(path)] if part == "test"}
-        return [path for path in found if _part(path)[1] in ("", "test") or _part(path)[0] not in tested]
+        tested = {rest for path in found for rest, part in [part_of(path)] if part == "test"}
+        return [path for path in found if part_of(path)[1] in ("", "test") or part_of(path)[0] not in tested]
 
     def read(self, path: Path) -> Items:
         return scored_pairs(records(path), path, "a sentence, a sentence and a number")
@@ -85,10 +84,3 @@ def _cosines(lookup: Lookup, means: NDArray[np.float32]) -> NDArray[np.float64]:
     filled = np.where(means.any(axis=1, keepdims=True), means, lookup.filler)
     left, right = filled.reshape(2, -1, filled.shape[1])
     return cosines(left, right)
-
-
-def _part(path: Path) -> tuple[str, str]:
-    """A file's name without the part it is, and the part: stsb.test → (stsb., test)."""
-    name = path.stem.lower()
-    parts = _PART.findall(name)
-    return _PART.sub("", name), parts[-1] if parts else ""

@@ -19,6 +19,7 @@ from stillvec.evaluate.evaluating import Step
 from stillvec.explore.explorer import Explorer
 from stillvec.explore.map import WordMap, mapping
 from stillvec.report.markup import plain
+from stillvec.report.page import asset
 from stillvec.vectors import WordVectors
 
 SCRIPTS = ("source.js", "map.js", "page.js")
@@ -69,7 +70,7 @@ def _packed(vectors: WordVectors, words: list[str]) -> dict[str, Any]:
 
 def _page(data: str, connect: str) -> tuple[str, str]:
     folder = files(__package__)
-    style = folder.joinpath("style.css").read_text("utf-8")
+    style = asset("colours.css") + folder.joinpath("style.css").read_text("utf-8")
     script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; {connect}; "

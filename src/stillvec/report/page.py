@@ -38,9 +38,14 @@ SECTIONS: Mapping[str, Callable[[Material], Html | None]] = {  # what has nothin
 }
 
 
+def asset(name: str) -> str:
+    """A file that lies beside this one."""
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
 def html_page(material: Material, title: str) -> str:
     """The whole file."""
-    style, script = (Html(files(__package__).joinpath(name).read_text("utf-8")) for name in ("style.css", "page.js"))
+    style, script = Html(asset("colours.css") + asset("style.css")), Html(asset("page.js"))
     told = {name: content for name, section in SECTIONS.items() if (content := section(material))}
     links = [element("li", element("a", name, href=f"#{_anchor(name)}")) for name in told]
     sections = [element("section", element("h2", name), content, id=_anchor(name)) for name, content in told.items()]

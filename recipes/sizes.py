@@ -39,8 +39,8 @@ def main() -> None:
             store=folder / "contexts",
         )
         assert isinstance(vectors, dict)
-        for path in sorted((folder / f"every-{every}").glob("*.bin")):
-            vectors[path.stem] = stillvec.load(path)
+        for path in sorted((folder / f"every-{every}").glob("*/manifest.json")):
+            vectors[path.parent.name] = stillvec.load(path.parent)
         words = int(next(iter(vectors.values())).vocabulary.counts.sum())
         found[every] = {"words": words, "report": stillvec.evaluate(vectors, data, ["similarity"]).to_json()}
         Path("out/sizes.json").write_text(json.dumps(found))

@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stillvec import Vocabulary, WordVectors
+from stillvec import WordVectors
 from stillvec.cli import demo, main
 from stillvec.cli.chart import draw_scores
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, MissingExtra
 from stillvec.evaluate import Score
 from stillvec.formats import load, read_manifest, save
-from stillvec.pipeline.baseline import SKIPGRAM, describe_skipgram, train_skipgram
 
 VALUES = {"auto": 0.81, "decontextualized": 0.795, "skipgram": -0.02}
 
@@ -128,18 +127,6 @@ def test_scores_come_from_the_packaged_tests_whatever_the_environment_says(
     assert {score.words for score in found} == {"own", "common"}
     assert [each["vectors"] for each in json.loads((tmp_path / "s.json").read_text())] == ["a", "b"]
     assert "from half a million words, evaluated" in (tmp_path / "page.html").read_text("utf-8")
-
-
-def test_skipgram_gives_each_word_of_the_vocabulary_a_row_in_its_order() -> None:
-    vocabulary = Vocabulary(["the", "ice", "snow", "unseen"], [40, 20, 20, 5])
-    sentences = ["The ice, the SNOW and sleet.", "Nothing here", "the ice"] * 20
-    settings = {**SKIPGRAM, "vector_size": 8, "epochs": 2, "workers": 1}
-    made, again = (train_skipgram(sentences, vocabulary, settings) for _ in range(2))
-    assert made.words == vocabulary.words
-    assert made.dim == 8
-    assert np.isfinite(made.matrix).all()
-    np.testing.assert_array_equal(made.matrix, again.matrix)
-    assert describe_skipgram(settings)["settings"]["epochs"] == 2
 
 
 def test_neighbours_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_a_text_becomes_a_folder_of_vectors(distil: Callable[..., int], corpus: 
     assert vectors.dim == 16
     assert np.isfinite(vectors.matrix).all()
     assert sorted(path.name for path in out.iterdir()) == [
-        "manifest.json", "statistics.safetensors", "vectors.safetensors", "vocabulary.tsv",
+        "README.md", "manifest.json", "statistics.safetensors", "vectors.safetensors", "vocabulary.tsv",
     ]  # fmt: skip
 
 

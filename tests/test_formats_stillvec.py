@@ -34,6 +34,7 @@ def change_manifest(folder: Path, **values: object) -> None:
 
 def test_the_folder_is_as_it_is_written_down(folder: Path) -> None:
     assert sorted(each.name for each in folder.iterdir()) == [
+        "README.md",
         "manifest.json",
         "vectors.safetensors",
         "vocabulary.tsv",

@@ -10,8 +10,9 @@ from typing import Any
 from stillvec.cli.progress import warnings_told
 from stillvec.cli.show import note, table
 from stillvec.corpus import Corpus, split_sentences
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import CallError, DatasetError, FormatError
 from stillvec.formats import load, read_manifest
+from stillvec.formats.card import card
 from stillvec.vocabulary import WordCounter
 
 
@@ -19,9 +20,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
     parser.add_argument("--field", metavar="NAME", help="the field of JSON lines or Parquet that holds the text")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--card", action="store_true", help="of a folder of vectors: print its card (README.md) anew")
+    parser.add_argument("--scores", metavar="FILE", help="with --card: scores by stillvec evaluate --json FILE")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.scores and not options.card:
+        raise CallError("--scores stands with --card, and --card is missing.")
+    if options.card:
+        folder = Path(options.thing)
+        scores = _scores(Path(options.scores), folder) if options.scores else []
+        print(card(read_manifest(folder), scores), end="")
+        return 0
     with warnings_told():
         title, facts = _facts(options)
     if options.json:
@@ -51,6 +61,22 @@ def _folder(path: Path) -> dict[str, Any]:
         else:
             flat[key] = value
     return flat
+
+
+def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
+    """The scores of these vectors in a file of `stillvec evaluate --json`."""
+    try:
+        found = json.loads(file.read_bytes())
+        sets = {one["vectors"]: one["scores"] for one in (found if isinstance(found, list) else [found])}
+    except (ValueError, KeyError, TypeError):
+        raise DatasetError(
+            f"{file} is no file of scores; stillvec evaluate {folder} --json {file} writes one."
+        ) from None
+    name = folder.resolve().name
+    alike = [key for key in sets if key == name or key.endswith(f"/{name}")] if len(sets) > 1 else [*sets]
+    if len(alike) != 1:
+        raise DatasetError(f"{file} has scores of {', '.join(sets) or 'nothing'}, and not of {name} alone.")
+    return list(sets[alike[0]])
 
 
 def _teacher(name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, VocabularyError
 from stillvec.files import atomic_folder
+from stillvec.formats.card import CARD, card
 from stillvec.formats.format import Format
 from stillvec.formats.packing import PACKINGS, pack, unpack
 from stillvec.formats.rows import check_numbers, encoded_words
@@ -101,6 +102,7 @@ def write_folder(
         if model:
             write_tensors(part / _MODEL, model)
         (part / _MANIFEST).write_bytes(text.encode() + b"\n")
+        (part / CARD).write_bytes(card(json.loads(text)).encode())
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:

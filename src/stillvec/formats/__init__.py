@@ -27,6 +27,10 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
     "format",
     {
         "stillvec": "stillvec.formats.stillvec:FORMAT",
+        "projector": "stillvec.formats.projector:FORMAT",
+        "npy": "stillvec.formats.npy:FORMAT",
+        "parquet": "stillvec.formats.parquet:FORMAT",
+        "hdf5": "stillvec.formats.hdf5:FORMAT",
         "fasttext": "stillvec.formats.fasttext:FORMAT",
         "word2vec": "stillvec.formats.word2vec:FORMAT",
         "word2vec-binary": "stillvec.formats.word2vec_binary:FORMAT",

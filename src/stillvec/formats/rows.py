@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError, StillvecWarning
+from stillvec.errors import FormatError, StillvecWarning, VocabularyError
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+_LOOKED_AT = 1 << 22  # numbers looked at for NaN; all of a large table would undo the memory map
 
 
 class Rows:
@@ -97,6 +101,42 @@ class Rows:
             stacklevel=4,
         )
         return twice
+
+
+def whole(
+    path: Path,
+    words: Sequence[str],
+    matrix: NDArray[Any],
+    counts: Iterable[int] | None = None,
+    *,
+    lowercase: bool | None = None,
+) -> WordVectors:
+    """Vectors of words and rows that came as two wholes, once they fit and every word is there once."""
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.shape[1]:
+        raise FormatError(f"{path}: a table of floats is wanted, and {matrix.dtype} of shape {matrix.shape} is there.")
+    if len(words) != len(matrix):
+        raise FormatError(f"{path}: there are {len(words):,} words and {len(matrix):,} vectors.")
+    bad = next((row for row, word in enumerate(words) if not word or "\n" in word), None)
+    if bad is not None:
+        what = "holds a line break" if words[bad] else "is empty"
+        raise FormatError(f"{path}, word {bad + 1:,}: the word {what}.")
+    try:
+        vocabulary = Vocabulary(words, counts, lowercase=lowercase)
+    except (VocabularyError, OverflowError) as error:  # twice, more or fewer counts than words, beyond 64 bits
+        raise FormatError(f"{path}: {error}") from None
+    check_finite(path, vocabulary, matrix)
+    return WordVectors(vocabulary, matrix)
+
+
+def check_finite(path: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:
+    """Look for NaN: everywhere in a small matrix, in 64 stretches of a large one."""
+    stretches = 1 if matrix.size <= _LOOKED_AT else 64
+    rows = max(1, min(len(matrix), _LOOKED_AT // max(1, matrix.shape[1])) // stretches)
+    for first in np.linspace(0, max(0, len(matrix) - rows), stretches, dtype=np.int64).tolist():
+        good = np.isfinite(matrix[first : first + rows]).all(axis=1)
+        if not good.all():
+            word = vocabulary.words[first + int(np.argmin(good))]
+            raise FormatError(f"{path}: the vector of {word!r} holds a number that is not finite.")
 
 
 def encoded_words(vectors: WordVectors, path: Path) -> list[bytes]:

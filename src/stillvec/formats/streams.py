@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,6 +48,34 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     settings = {"compresslevel": 6} if ending == ".gz" else {}  # as gzip itself; Python's 9 takes five times longer
     with atomic_file(path) as part, _OPENERS.get(ending, open)(part, "wb", **settings) as stream:
         yield stream
+
+
+@contextmanager
+def reading_file(path: Path) -> Iterator[Path]:
+    """A file as it lies, or its uncompressed copy while it is needed: for readers that jump about or map it."""
+    if path.is_dir():
+        raise FormatError(f"{path} is a folder, and a file is wanted.")
+    if path.suffix.lower() not in _OPENERS:
+        yield path
+        return
+    with reading(path) as stream, tempfile.NamedTemporaryFile(suffix=f"-{uncompressed_name(path)}") as copy:
+        shutil.copyfileobj(stream, copy, _HEAD)
+        copy.flush()
+        yield Path(copy.name)
+
+
+@contextmanager
+def writing_file(path: Path) -> Iterator[Path]:
+    """The same for writers; the file appears whole or not at all, compressed if its ending says so."""
+    if path.suffix.lower() not in _OPENERS:
+        with atomic_file(path) as part:
+            yield part
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / uncompressed_name(path)
+        yield plain
+        with writing(path) as stream, open(plain, "rb") as written:
+            shutil.copyfileobj(written, stream, _HEAD)
 
 
 def first_bytes(path: Path) -> bytes:

@@ -1,0 +1,74 @@
+"""HDF5: the datasets `words`, `counts` and `vectors` (words, dim), through h5py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stillvec.errors import FormatError
+from stillvec.formats.format import Format
+from stillvec.formats.rows import check_numbers, encoded_words, whole
+from stillvec.formats.streams import reading_file, writing_file
+from stillvec.registry import require
+from stillvec.vectors import WordVectors
+
+_BLOCK = 1 << 22  # numbers written at once
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    return head.startswith(b"\x89HDF\r\n\x1a\n")
+
+
+def read(path: Path) -> WordVectors:
+    h5py = require("h5py", "hdf5", "Reading HDF5")
+    with reading_file(path) as place:
+        try:
+            with h5py.File(place, "r") as file:
+                found = _tables(path, h5py, file)
+        except FormatError:
+            raise
+        # a damaged file fails in as many ways as it has bytes, and h5py hands on whatever the C library met
+        except Exception as error:
+            raise FormatError(
+                f"{path} is empty, cut short or no HDF5 file ({str(error).partition(chr(10))[0]})."
+            ) from error
+    words, counts, matrix, lowercase = found
+    return whole(path, words, matrix, counts, lowercase=lowercase)
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    h5py = require("h5py", "hdf5", "Writing HDF5")
+    kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
+    check_numbers(vectors, path, kept.type)
+    words = encoded_words(vectors, path)
+    bad = next((word for word in words if b"\0" in word), None)
+    if bad is not None:
+        raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a text in HDF5.")
+    with writing_file(path) as place, h5py.File(place, "w") as file:
+        file.attrs["lowercase"] = vectors.vocabulary.lowercase
+        file.create_dataset("words", data=words, shape=(len(words),), dtype=h5py.string_dtype("utf-8"))
+        file.create_dataset("counts", data=vectors.vocabulary.counts)
+        table = file.create_dataset("vectors", vectors.matrix.shape, kept.newbyteorder("<"))
+        step = max(1, _BLOCK // vectors.dim)
+        for first in range(0, len(words), step):
+            table[first : first + step] = vectors.matrix[first : first + step]
+
+
+def _tables(path: Path, h5py: Any, file: Any) -> tuple[list[str], Any, Any, bool | None]:
+    missing = [name for name in ("words", "vectors") if not isinstance(file.get(name), h5py.Dataset)]
+    if missing:
+        there = ", ".join(map(repr, file)) or "nothing"
+        raise FormatError(
+            f"{path} has no dataset {missing[0]!r}; 'words' and 'vectors' are wanted, and there is {there}."
+        )
+    if h5py.check_string_dtype(file["words"].dtype) is None or file["words"].ndim != 1:
+        raise FormatError(f"{path}: 'words' should be a list of texts, and is {file['words'].dtype}.")
+    words = [*file["words"].asstr()[:]]
+    counts = file["counts"][:].tolist() if isinstance(file.get("counts"), h5py.Dataset) else None
+    lowercase = file.attrs.get("lowercase")
+    return words, counts, file["vectors"][:], None if lowercase is None else bool(lowercase)
+
+
+FORMAT = Format(recognises, read, write, (".h5", ".hdf5"))

@@ -1,0 +1,69 @@
+"""numpy's own file and a file of words beside it: `vectors.npy` and `vectors.words.txt`, one word a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tokenize import TokenError
+
+import numpy as np
+
+from stillvec.errors import FormatError
+from stillvec.files import atomic_file
+from stillvec.formats.format import Format
+from stillvec.formats.rows import check_numbers, encoded_words, whole
+from stillvec.formats.streams import reading_file, uncompressed_name, writing_file
+from stillvec.vectors import WordVectors
+
+_BLOCK = 1 << 22  # numbers written at once
+_BROKEN = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, OverflowError, OSError)  # a header
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    return head.startswith(b"\x93NUMPY")
+
+
+def read(path: Path) -> WordVectors:
+    beside = words_file(path)
+    with reading_file(path) as place:
+        try:
+            matrix = np.load(place, mmap_mode="r", allow_pickle=False)
+        except _BROKEN as error:
+            raise FormatError(f"{path} is empty, cut short or no table of numpy ({_first(error)}).") from error
+    if not isinstance(matrix, np.ndarray):
+        raise FormatError(f"{path} is an archive of numpy (.npz), and one table (.npy) is wanted.")
+    if not beside.is_file():
+        raise FormatError(f"{path} has no words: {beside.name} should lie beside it, one word a line.")
+    text = beside.read_bytes()
+    if text and not text.endswith(b"\n"):
+        text += b"\n"
+    try:
+        words = text.decode().split("\n")[:-1]
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{beside} is not UTF-8 ({error}).") from error
+    return whole(path, words, matrix)
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
+    check_numbers(vectors, path, kept.type)
+    words = encoded_words(vectors, path)
+    with atomic_file(words_file(path)) as beside, writing_file(path) as place:
+        beside.write_bytes(b"".join([b"%b\n" % word for word in words]))
+        with open(place, "wb") as stream:
+            shape = {"shape": vectors.matrix.shape, "fortran_order": False}
+            np.lib.format.write_array_header_1_0(stream, {"descr": kept.newbyteorder("<").str, **shape})
+            step = max(1, _BLOCK // vectors.dim)
+            for first in range(0, len(words), step):
+                stream.write(np.ascontiguousarray(vectors.matrix[first : first + step], kept.newbyteorder("<")).data)
+
+
+def words_file(path: Path) -> Path:
+    """Where the words of a table are."""
+    return path.with_name(f"{uncompressed_name(path).removesuffix('.npy')}.words.txt")
+
+
+def _first(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+FORMAT = Format(recognises, read, write, (".npy",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,17 @@ class Rows:
         self._matrix[first:last] = numbers
         self._words.extend(words)
 
-    def finish(self) -> WordVectors:
+    def finish(self, counts: Sequence[int] | None = None) -> WordVectors:
         """The vectors, once every word is text and there once."""
         self._matrix.resize((len(self), self._matrix.shape[1]), refcheck=False)
         words, broken = self._decoded()
         twice = self._twice(words, broken)
         if not twice:
-            return WordVectors(words, self._matrix)
+            return WordVectors(Vocabulary(words, counts), self._matrix)
         stay = np.ones(len(words), bool)
         stay[twice] = False
-        return WordVectors([word for word, here in zip(words, stay, strict=True) if here], self._matrix[stay])
+        kept = Vocabulary([*compress(words, stay)], None if counts is None else compress(counts, stay))
+        return WordVectors(kept, self._matrix[stay])
 
     def _decoded(self) -> tuple[list[str], set[int]]:
         """The words as text, and the rows where bytes had to be replaced."""

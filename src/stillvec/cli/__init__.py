@@ -33,6 +33,7 @@ VERBS = {  # in the order a newcomer meets them
     "info": "what vectors, a teacher or a corpus are",
     "serve": "vectors over HTTP, also as OpenAI's embeddings",
     "run": "a recipe: a whole run in a TOML file",
+    "completion": "a script with which a shell completes all this",
 }
 
 _WITH_DISTILL = ("torch", "transformers")

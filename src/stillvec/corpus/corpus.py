@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import typing
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -14,7 +14,7 @@ from stillvec.corpus.archives import inner_suffix, open_file
 from stillvec.corpus.parses import Parse, read_parses
 from stillvec.corpus.plain import paragraphs_of
 from stillvec.corpus.reading import CorpusSettings, ParagraphMode, Tally
-from stillvec.corpus.sources import Source, resolve
+from stillvec.corpus.sources import Pipe, Source, resolve
 from stillvec.corpus.splitting import split_sentences
 from stillvec.errors import CallError, CorpusError, StillvecWarning
 from stillvec.registry import nearest_known
@@ -65,6 +65,7 @@ class Corpus:
         self._texts = texts
         self._report: CorpusReport | None = None
         self._warned = False
+        self._whole = True
 
     @property
     def settings(self) -> CorpusSettings:
@@ -74,6 +75,18 @@ class Corpus:
     def sources(self) -> list[str]:
         """The files, as they will be read."""
         return [source.name for source in self._sources]
+
+    @property
+    def is_files(self) -> bool:
+        """Whether all of it is files, which others can open too."""
+        return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
+
+    def only(self, first: int, last: int) -> Corpus:
+        """Some of its files, by number, from 1 on; these may well be empty."""
+        corpus = Corpus.__new__(Corpus)
+        corpus._set_up(self._settings, [*self._sources[first - 1 : last]], ())
+        corpus._whole = False
+        return corpus
 
     @property
     def report(self) -> CorpusReport | None:
@@ -87,12 +100,17 @@ class Corpus:
 
     def paragraphs(self) -> Iterator[str]:
         """Every paragraph, from the beginning at every call."""
+        return (paragraph for _, paragraph in self.numbered())
+
+    def numbered(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
+        """Every paragraph with the number of its file (texts in memory are one); only of wanted files, if asked."""
         tally = Tally(strict=self._settings.strict)
-        for paragraph in self._read(tally):
+        for paragraph in self._read(tally, wanted):
             tally.paragraphs += 1
             tally.characters += len(paragraph)
-            yield paragraph
-        self._finish(tally)
+            yield tally.files, paragraph
+        if wanted is None:
+            self._finish(tally)
 
     def sentences(self) -> Iterator[str]:
         """Every sentence of every paragraph."""
@@ -114,15 +132,16 @@ class Corpus:
         for source in self._sources:
             yield from read_parses(open_file(source.open_path(), source.name), tally)
 
-    def _read(self, tally: Tally) -> Iterator[str]:
+    def _read(self, tally: Tally, wanted: Callable[[int], bool] | None = None) -> Iterator[str]:
         for text in self._texts:
             yield from paragraphs_of(text, self._settings.paragraphs)
         for source in self._sources:
             tally.files += 1
-            yield from forms.read(open_file(source.open_path(), source.name), self._settings, tally)
+            if wanted is None or wanted(tally.files):
+                yield from forms.read(open_file(source.open_path(), source.name), self._settings, tally)
 
     def _finish(self, tally: Tally) -> None:
-        if not tally.paragraphs:
+        if not tally.paragraphs and self._whole:
             names = ", ".join(self.sources[:3]) or "the texts given"
             raise CorpusError(f"The corpus is empty: there is no text at all in {names}; give other files.")
         self._report = CorpusReport(tally.files, tally.paragraphs, tally.characters, tally.replaced_bytes)

@@ -4,7 +4,16 @@ from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device, waited_for
 from stillvec.encoding.prepared import Batch, Marked
 from stillvec.encoding.preparing import Bookmark, Load, Preparation, Preparer
-from stillvec.encoding.store import Contexts, ContextWriter, Desk, bytes_needed, check_room, spelt_size
+from stillvec.encoding.store import (
+    Contexts,
+    ContextWriter,
+    Desk,
+    bytes_needed,
+    check_room,
+    join_stores,
+    shard_of,
+    spelt_size,
+)
 
 __all__ = [
     "Batch",
@@ -22,7 +31,9 @@ __all__ = [
     "bytes_needed",
     "check_room",
     "encode",
+    "join_stores",
     "read_batch",
+    "shard_of",
     "spelt_size",
     "to_device",
     "waited_for",

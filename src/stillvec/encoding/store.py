@@ -15,7 +15,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ _FILES = {
 }
 _LARGEST = 1024.0  # what the first batch is scaled to at most: far from a half's 65,504
 _HOLDER = "checkpoint"  # a file in half a store, with the path of the checkpoint that goes on from it
+_AT_ONCE = 1 << 18  # rows that are copied
 _SPARE = 64 << 20  # bytes of a disk that are left alone
 
 
@@ -51,6 +52,7 @@ class Desk:
     sentences: int = 0
     checkpoint: Path | None = None  # of the run, which half a store waits for
     there: int = 0  # bytes of half a store that is gone on with
+    shard: str | None = None  # where several write one store: the name of this part of it
 
     def place(self, facts: Mapping[str, object]) -> Path:
         """The store of this text and these facts, by name."""
@@ -75,6 +77,11 @@ class Contexts:
             return cls(**_held(path), path=path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise FormatError(f"{path} is not a store of contexts; remove it, and it is written anew.") from None
+
+
+def shard_of(place: Path, name: str) -> Path:
+    """A store on its own until it is joined with the others; its name says all that decides what is in it."""
+    return place.with_name(f"{place.name}.{name}")
 
 
 class ContextWriter:
@@ -117,6 +124,14 @@ class ContextWriter:
                 self._write(self._streams[name], arrays[name])
             else:
                 self._kept[name].append(arrays[name])
+
+    def append(self, part: Contexts) -> None:
+        """All of another store, as it lies."""
+        for name in self._names:
+            rows = getattr(part, name)
+            self._rows[name] += len(rows)
+            for at in range(0, len(rows), _AT_ONCE):
+                self._write(self._streams[name], _rescaled(rows[at : at + _AT_ONCE], part.scale / self.scale))
 
     def remember(self) -> dict[str, NDArray[Any]]:
         """Settle what was written, and say how to go on from there."""
@@ -212,6 +227,32 @@ class ContextWriter:
 
     def _none(self, name: str) -> NDArray[Any]:
         return np.zeros((0, self.dim) if name in ("contexts", "states") else 0, _FILES[name][1])
+
+
+def join_stores(place: Path, shards: Sequence[Path]) -> Contexts:
+    """Shards, laid end to end, as one store, in the numbers of the first that has any; they are removed."""
+    parts = [Contexts.open(shard) for shard in shards]
+    filled = [part for part in parts if len(part.lengths)]
+    states = parts[0].states is not None
+    writer = ContextWriter(place, parts[0].contexts.shape[1], states=states)
+    try:
+        writer.scale = filled[0].scale if filled else 0.0
+        for part in filled:
+            writer.append(part)
+        whole = writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+    for shard in shards:
+        shutil.rmtree(shard, ignore_errors=True)
+    return whole
+
+
+def _rescaled(rows: NDArray[Any], times: float) -> NDArray[Any]:
+    """Halves in another scale; both are powers of two, so what is not too small or large stays the same number."""
+    if times == 1 or rows.dtype != np.float16:
+        return rows
+    return (rows.astype(np.float32) * times).clip(-65504, 65504).astype(np.float16)
 
 
 def bytes_needed(words: int, sentences: int, dim: int, *, states: bool) -> int:

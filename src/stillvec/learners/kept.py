@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Contexts, ContextWriter, Desk, Encoded, Marked, bytes_needed
+from stillvec.encoding import Contexts, ContextWriter, Desk, Encoded, Marked, bytes_needed, shard_of
 from stillvec.errors import CallError
 from stillvec.learners.listening import PartListener, layers_of
 from stillvec.statistics.statistics import Array
@@ -74,7 +75,7 @@ class ContextKeeper:
     def open(self, desk: Desk) -> None:
         """Take the store that this desk has, or get ready to write it."""
         self._desk = desk
-        place = desk.place(self._facts)
+        place = self.place()
         if place.exists():
             self.kept = Contexts.open(place)
 
@@ -105,14 +106,24 @@ class ContextKeeper:
         desk, states = self._desk, self.part.states
         if desk is None:
             return ContextWriter(None, self._dim, states=states)
-        return ContextWriter(desk.place(self._facts), self._dim, states=states, checkpoint=desk.checkpoint)
+        place = self.place()
+        if desk.shard is not None:
+            place = shard_of(place, desk.shard)
+        return ContextWriter(place, self._dim, states=states, checkpoint=desk.checkpoint)
+
+    def place(self) -> Path:
+        """Where its whole store lies, or will."""
+        assert self._desk is not None
+        return self._desk.place(self._facts)
 
     def close(self) -> None:
         """The pass is over."""
         if self._writer is not None:
             self.kept, self._writer = self._writer.close(), None
         elif self.kept is None:
-            self.kept = ContextWriter(None, self._dim, states=self.part.states).close()
+            sharing = self._desk is not None and self._desk.shard is not None  # who heard nothing has a shard too
+            writer = self._new_writer() if sharing else ContextWriter(None, self._dim, states=self.part.states)
+            self.kept = writer.close()
 
     def abandon(self) -> None:
         if self._writer is not None:
@@ -137,10 +148,10 @@ def kept_arrays(kept: Contexts) -> dict[str, Array]:
     return found if kept.states is None else found | {"kept:states": kept.states}
 
 
-def check_heard(listener: ContextListener) -> None:
+def check_heard(part: KeptContexts, met: NDArray[np.int64]) -> None:
     """Whether the corpus had anything for it."""
-    least = listener.part.least
-    if least > 1 and not listener.met.any():
+    least = part.least
+    if least > 1 and not met.any():
         raise CallError(
             f"No paragraph of the corpus has {least} sentences or more, and least={least} asks for them; "
             "give a lower one, or context=sentence."

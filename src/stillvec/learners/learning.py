@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +27,7 @@ from stillvec.encoding import (
 from stillvec.learners.kept import ContextKeeper, ContextListener, check_heard
 from stillvec.learners.listening import Learner, Part, PartListener, in_chunks
 from stillvec.learners.remembering import can_remember, recall, remembered
+from stillvec.learners.sharing import Share
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import ALONE, KEPT, READ
 from stillvec.teachers import Teacher
@@ -35,6 +36,7 @@ from stillvec.vocabulary import Found, Vocabulary, WordFinder
 CORPUS = "the corpus"
 PARAGRAPHS = "the paragraphs"
 WITHOUT = "words without a context"
+Met = dict[str, NDArray[np.int64]]  # how often words were met in the corpus; those of several shares are added
 
 
 class Lesson:
@@ -65,6 +67,10 @@ class Lesson:
         self._lacking: dict[str, NDArray[np.bool_]] = {}  # words that a listener to paragraphs is read alone
         self._ways: dict[str, _Way] = {}  # how far each reading is
         self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
+        self.share = Share()  # where several read one corpus: ours,
+        self.agree: Callable[[Met], Met] = lambda met: met  # what all of them met,
+        self.lacking = 0  # words that none of them met,
+        self.told: dict[Part, Statistics] = {}  # and what they heard together, once it is known
 
     @property
     def listeners(self) -> list[PartListener]:
@@ -160,38 +166,51 @@ class Lesson:
     ) -> Iterator[tuple[str, Progress]]:
         load = load or Load.for_device(self.teacher.device)
         preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
-        hearing, by_paragraph = self._hearing("sentence"), self._hearing("paragraph")
-        new = self._new()
         with Preparer(preparation, load) as ready:
-            if hearing:
-                listeners: list[Listener] = [*hearing, _Tally(self.contexts)]
-                yield from self._drive("corpus", CORPUS, ready, corpus, listeners)
-                self._alone[:] = (self.contexts == 0) & new
-                if not self._totals and self.contexts.any() and self._alone.any():
-                    self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
-                yield from self._drive("alone", WITHOUT, ready, self._by_themselves(self._alone), hearing)
-            if by_paragraph:
-                yield from self._read_paragraphs(ready, paragraphs, by_paragraph, new)
-            for number, (part, heard) in enumerate(self._listeners.items()):
-                own = part.texts(self.vocabulary)
-                if own is not None:
-                    yield from self._drive(f"own-{number}", part.label, ready, _only(own, new), [heard])
+            yield from self._hear(ready, corpus, paragraphs)
+            yield from self._complete(ready, self.agree(self.met()))
 
-    def _read_paragraphs(
-        self, ready: Preparer, paragraphs: Iterable[Marked], listeners: list[PartListener], new: NDArray[np.bool_]
+    def _hear(
+        self, ready: Preparer, corpus: Iterable[Marked], paragraphs: Iterable[Marked]
     ) -> Iterator[tuple[str, Progress]]:
-        """Short paragraphs may be nothing to a listener: each is read alone the words that it lacks."""
-        some = False
-        for step in self._drive("paragraphs", PARAGRAPHS, ready, paragraphs, listeners):
-            some = True
-            yield step
+        """The corpus, or a share of it."""
+        if hearing := self._hearing("sentence"):
+            yield from self._drive("corpus", CORPUS, ready, corpus, [*hearing, _Tally(self.contexts)])
+        if by_paragraph := self._hearing("paragraph"):
+            yield from self._drive("paragraphs", PARAGRAPHS, ready, paragraphs, by_paragraph)
+
+    def met(self) -> Met:
+        """How often words were met: in sentences, and by each of those who hear paragraphs and may leave some out."""
+        read = self._ways.get("paragraphs", _Way()).progress.sentences
+        found: Met = {"contexts": self.contexts, "paragraphs": np.array([read])}
         every = [*self._listeners.values()]
-        for each in (cast(ContextListener, listener) for listener in listeners):
-            if some:
-                check_heard(each)
-            key = f"lacking-{every.index(each)}"
-            lacking = self._lacking.setdefault(key, (each.met == 0) & new)
-            yield from self._drive(key, WITHOUT, ready, self._by_themselves(lacking), [each])
+        for each in self._hearing("paragraph"):
+            found[f"part-{every.index(each)}"] = cast(ContextListener, each).met
+        return found
+
+    def _complete(self, ready: Preparer, met: Met) -> Iterator[tuple[str, Progress]]:
+        """Words that nobody met, read alone, and the texts that parts have of their own."""
+        new = self._new()
+        if hearing := self._hearing("sentence"):
+            lacking = (met["contexts"] == 0) & new
+            self.lacking = int((met["contexts"] == 0).sum())
+            self._alone[:] = self.share.rows(lacking)
+            if not self._totals and met["contexts"].any() and lacking.any():
+                self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
+            yield from self._drive("alone", WITHOUT, ready, self._by_themselves(self._alone), hearing)
+        every = [*self._listeners.values()]
+        for each in (cast(ContextListener, listener) for listener in self._hearing("paragraph")):
+            number = every.index(each)
+            if met["paragraphs"].any():
+                check_heard(each.part, met[f"part-{number}"])
+            key = f"lacking-{number}"
+            mine = self._lacking.setdefault(key, self.share.rows((met[f"part-{number}"] == 0) & new))
+            yield from self._drive(key, WITHOUT, ready, self._by_themselves(mine), [each])
+        for number, (part, heard) in enumerate(self._listeners.items()):
+            own = part.texts(self.vocabulary)
+            if own is not None:
+                texts = self.share.dealt(_only(own, new))
+                yield from self._drive(f"own-{number}", part.label, ready, texts, [heard])
 
     def _by_themselves(self, wanted: NDArray[Any]) -> Iterator[Marked]:
         return in_chunks((row, self.vocabulary.words[row]) for row in np.flatnonzero(wanted).tolist())
@@ -221,6 +240,8 @@ class Lesson:
         return {label: self._statistics(part) for label, part in self.learners[name].parts().items()}
 
     def _statistics(self, part: Part) -> Statistics:
+        if part in self.told:
+            return self.told[part]
         arrays = self._listeners[part].arrays() | self._totals.get(part, {})
         if part.texts(self.vocabulary) is None and not any(name.startswith(KEPT) for name in arrays):
             arrays |= {READ: self.contexts, ALONE: self._alone}

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from stillvec.encoding import Encoded, Listener, Marked
 from stillvec.errors import CallError
+from stillvec.learners.sharing import ALONE_AT_ONCE
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -114,6 +115,9 @@ class _WordTables:
         ids = encoded.known_id
         self.heard.index_add_(0, ids, torch.ones_like(ids))
         for layer, table in self.tables.items():
+            if self.kind == "sum" and self.part.pieces == "mean":
+                table.index_add_(0, encoded.sum_id, encoded.sums(layer))
+                continue
             states = encoded.words(layer, self.part.pieces)[encoded.known]
             if self.kind == "sum":
                 table.index_add_(0, ids, states)
@@ -147,7 +151,7 @@ def marked_whole(texts: Sequence[str], rows: Sequence[int] | Array) -> Marked:
     return Marked(texts, Found(np.asarray(rows, np.int32), np.zeros_like(lengths), lengths, every))
 
 
-def in_chunks(pairs: Iterable[tuple[int, str]], size: int = 4096) -> Iterator[Marked]:
+def in_chunks(pairs: Iterable[tuple[int, str]], size: int = ALONE_AT_ONCE) -> Iterator[Marked]:
     """(row, text) pairs → marked chunks."""
     rows: list[int] = []
     texts: list[str] = []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from stillvec.corpus import Corpus
 from stillvec.errors import CorpusError
+from stillvec.files import digest
+from stillvec.learners.sharing import Share
 from stillvec.pipeline.reading import Count
 from stillvec.pipeline.results import Step
 from stillvec.vocabulary import Vocabulary, WordCounter
@@ -27,25 +30,68 @@ class WordChoice(Protocol):
     def lowercase(self) -> bool: ...
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What a reading of the corpus, or of a share of it, counted; shares add up."""
+
+    counts: Mapping[str, int]
+    words: int
+    paragraphs: int
+    characters: int
+    digests: Mapping[int, str]  # of files, by number
+
+    @classmethod
+    def of(cls, count: Count) -> Counted:
+        return cls(count.counter.counts(), count.words, count.paragraphs, count.characters, count.digests)
+
+    def __add__(self, other: Counted) -> Counted:
+        counts = dict(self.counts)
+        for word, number in other.counts.items():
+            counts[word] = counts.get(word, 0) + number
+        return Counted(
+            counts,
+            self.words + other.words,
+            self.paragraphs + other.paragraphs,
+            self.characters + other.characters,
+            {**self.digests, **other.digests},
+        )
+
+    @property
+    def digest(self) -> str:
+        """Of the text, file by file."""
+        return digest(self.digests[file].encode() for file in sorted(self.digests))
+
+    def chosen(self, corpus: Corpus, chosen: WordChoice) -> tuple[Vocabulary, dict[str, Any]]:
+        """The words that get a vector, and what the manifest tells of the corpus."""
+        if not self.words:
+            raise CorpusError(f"The corpus has no words, only signs and spaces: {', '.join(corpus.sources[:3])}.")
+        facts = {
+            "sources": [Path(name).name for name in corpus.sources],
+            "digest": self.digest,
+            "paragraphs": self.paragraphs,
+            "words": self.words,
+            "characters": self.characters,
+        }
+        vocabulary = Vocabulary.build(
+            self.counts,
+            min_count=chosen.min_count,
+            max_words=chosen.max_words,
+            keep=chosen.keep,
+            lowercase=chosen.lowercase,
+        )
+        return vocabulary, facts
+
+
+def tallied(corpus: Corpus, chosen: WordChoice, share: Share | None = None) -> Generator[Step, None, Counted]:
+    """The first reading, of all of the corpus or of a share."""
+    begun = time.perf_counter()
+    count = Count(corpus, WordCounter(lowercase=chosen.lowercase, keep=chosen.keep), share or Share())
+    for words in count.steps():
+        yield Step("counting words", words * count.share.of, None, "words", time.perf_counter() - begun)
+    return Counted.of(count)
+
+
 def counted(corpus: Corpus, chosen: WordChoice) -> Generator[Step, None, tuple[Vocabulary, dict[str, Any]]]:
     """The first reading: the words that get a vector, and what the manifest tells of the corpus."""
-    begun = time.perf_counter()
-    count = Count(corpus, WordCounter(lowercase=chosen.lowercase, keep=chosen.keep))
-    for words in count.steps():
-        yield Step("counting words", words, None, "words", time.perf_counter() - begun)
-    if not count.words:
-        raise CorpusError(f"The corpus has no words, only signs and spaces: {', '.join(corpus.sources[:3])}.")
-    facts = {
-        "sources": [Path(name).name for name in corpus.sources],
-        "digest": count.digest,
-        "paragraphs": count.paragraphs,
-        "words": count.words,
-    }
-    vocabulary = Vocabulary.build(
-        count.counter.counts(),
-        min_count=chosen.min_count,
-        max_words=chosen.max_words,
-        keep=chosen.keep,
-        lowercase=chosen.lowercase,
-    )
-    return vocabulary, facts
+    count = yield from tallied(corpus, chosen)
+    return count.chosen(corpus, chosen)

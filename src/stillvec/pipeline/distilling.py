@@ -15,6 +15,7 @@ from stillvec.errors import CallError, StillvecWarning
 from stillvec.files import cache_folder
 from stillvec.learners import Finished, Learner, Lesson
 from stillvec.learners.learning import CORPUS, PARAGRAPHS
+from stillvec.learners.sharing import Share
 from stillvec.learners.trained import TrainedLearner
 from stillvec.pipeline.adding import Earlier
 from stillvec.pipeline.counting import counted
@@ -59,6 +60,7 @@ class Run:
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
+        self.share = Share()  # of the corpus: all of it, where nobody else reads
         settings.learners(depth=0)  # a wrong name or setting is told before the work
         self._decides = facts_of_settings(settings, None if add_to is None else Path(add_to))
         if self.checkpoint is not None:
@@ -111,7 +113,7 @@ class Run:
 
     def _kept(self, teacher: Teacher, vocabulary: Vocabulary) -> Arrays | None:
         """What an earlier run left to be gone on with."""
-        load = Load.for_device(teacher.device)
+        load = self.load(teacher)
         self._decides |= facts_of_reading(teacher, load, self.facts["corpus"], vocabulary)
         return None if self.checkpoint is None else self.checkpoint.read(self._decides)
 
@@ -154,12 +156,9 @@ class Run:
         return vocabulary
 
     def _read(self, lesson: Lesson, teacher: Teacher, vocabulary: Vocabulary) -> Iterator[Step]:
-        load = Load.for_device(teacher.device)
-        reading = whole = None
-        if self.corpus is not None and lesson.needs_corpus:
-            reading = Reading(self.corpus, vocabulary, self.settings.contexts, load.sentences, self.settings.seed)
-        if self.corpus is not None and lesson.needs_paragraphs:
-            whole = Reading(self.corpus, vocabulary, self.settings.contexts, load.sentences, self.settings.seed)
+        load = self.load(teacher)
+        reading = self.reading(vocabulary, load) if lesson.needs_corpus else None
+        whole = self.reading(vocabulary, load) if lesson.needs_paragraphs else None
         begun = time.perf_counter()
         stages: dict[str, Progress] = {}
         chunks, paragraphs = reading.chunks() if reading else [], whole.paragraphs() if whole else []
@@ -182,8 +181,28 @@ class Run:
             "pieces": pieces,
             "seconds": round(seconds, 3),
             "pieces_a_second": round(pieces / max(seconds, 1e-9)),
-            "words_without_context": int((lesson.contexts == 0).sum()) if reading is not None else 0,
+            "words_without_context": lesson.lacking if reading is not None else 0,
         }
+
+    def load(self, teacher: Teacher) -> Load:
+        """How much the teacher gets at once."""
+        return Load.for_device(teacher.device)
+
+    def reading(self, vocabulary: Vocabulary, load: Load) -> Reading | None:
+        """The corpus as the pass wants it, if there is one."""
+        if self.corpus is None:
+            return None
+        chosen, facts = self.settings, self.facts["corpus"]
+        return Reading(
+            self.corpus,
+            vocabulary,
+            chosen.contexts,
+            load.sentences,
+            chosen.seed,
+            self.share,
+            facts["characters"],
+            facts["words"],
+        )
 
     def desk(self, vocabulary: Vocabulary, kept: Arrays | None = None) -> Desk | None:
         """Where contexts are kept, and for what text; without a corpus there is little to keep."""
@@ -209,7 +228,12 @@ class Run:
         else:
             finished = learner.finish(heard)
         facts = {**self.facts, "seconds": time.perf_counter() - begun}
-        self.results[name] = described(finished, learner, heard, self.settings, describe_teacher(teacher), facts)
+        told = self.describe_teacher(teacher)
+        self.results[name] = described(finished, learner, heard, self.settings, told, facts)
+
+    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
+        """For the manifest."""
+        return describe_teacher(teacher)
 
     def _train(
         self, name: str, learner: TrainedLearner, heard: Mapping[str, Statistics], lesson: Lesson

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -12,33 +14,58 @@ import numpy as np
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
 from stillvec.encoding import Marked
+from stillvec.learners.sharing import Share
 from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
 
 T = TypeVar("T")
 _PARAGRAPHS = 1000  # counted at once
+_FILES = 4  # a share, at least, where shares are files
 _SENTENCE = 110  # characters, about
 _WHOLE = 20_000  # characters of a paragraph that is read whole, at most
 
 
 @dataclass
 class Count:
-    """The first reading: how often each word stands in the corpus."""
+    """The first reading: how often each word stands in the corpus, or in a share of it.
+
+    With enough files a share is files, else stretches of paragraphs, for which the whole corpus is read through.
+    """
 
     corpus: Corpus
     counter: WordCounter
+    share: Share = field(default_factory=Share)
     words: int = 0
     paragraphs: int = 0
-    digest: str = ""
+    characters: int = 0
+    digests: dict[int, str] = field(default_factory=dict)  # of the text of each file, by its number
+    _stretches: int = field(default=0, init=False)
 
     def steps(self) -> Iterator[int]:
         """Yields the number of words so far."""
-        state = hashlib.blake2b(digest_size=16)
-        for chunk in chunked(self.corpus.paragraphs(), _PARAGRAPHS):
-            state.update("\n".join(chunk).encode("utf-8", "replace"))
-            self.words += self.counter.add(chunk)
-            self.paragraphs += len(chunk)
-            yield self.words
-        self.digest = state.hexdigest()
+        of = self.share.of
+        by_file = of > 1 and len(self.corpus.sources) >= _FILES * of
+        read = self.corpus.numbered((lambda file: file % of == self.share.number) if by_file else None)
+        held: list[str] = []
+        for file, several in groupby(read, itemgetter(0)):
+            state = hashlib.blake2b(digest_size=16)
+            for chunk in chunked((paragraph for _, paragraph in several), _PARAGRAPHS):
+                state.update("\n".join(chunk).encode("utf-8", "replace"))
+                held += chunk
+                if len(held) >= _PARAGRAPHS:
+                    self._count(held, every=by_file)
+                    held = []
+                    yield self.words
+            self.digests[file] = state.hexdigest()
+        self._count(held, every=by_file)
+        yield self.words
+
+    def _count(self, paragraphs: list[str], *, every: bool) -> None:
+        mine = every or self._stretches % self.share.of == self.share.number
+        self._stretches += 1
+        if mine:
+            self.words += self.counter.add(paragraphs)
+            self.paragraphs += len(paragraphs)
+            self.characters += sum(map(len, paragraphs))
 
 
 @dataclass
@@ -50,6 +77,9 @@ class Reading:
     contexts: int | None
     sentences_at_once: int
     seed: int = 0
+    share: Share = field(default_factory=Share)
+    characters: int = 0  # of the corpus, and
+    words: int = 0  # its words: how far a chunk is in it
     _given: list[int] = field(default_factory=lambda: [0], init=False)  # sentences handed out, chunk by chunk,
     _passed: list[int] = field(default_factory=lambda: [0], init=False)  # and the words that had gone by then
 
@@ -66,13 +96,19 @@ class Reading:
         selector = None
         if self.contexts is not None:
             selector = ContextSelector(self.vocabulary.counts, self.contexts, seed=self.seed)
+        number = gone = 0
         for held in chunked(self._not_too_long(), max(1, self.sentences_at_once // 4)):
             if selector is not None:
                 rows, text = finder.rows(held)
                 wanted = selector.choose(rows, text, len(held))
-                held = [paragraph for paragraph, take in zip(held, wanted, strict=True) if take]
-            if held:
-                yield Marked(held, paragraphs=True, whole=True)
+                chosen = [paragraph for paragraph, take in zip(held, wanted, strict=True) if take]
+            else:
+                chosen = held
+            if chosen:
+                if self.share.takes(number, gone / max(self.characters, 1)):
+                    yield Marked(chosen, paragraphs=True, whole=True)
+                number += 1
+            gone += sum(map(len, held))
 
     def _not_too_long(self) -> Iterator[str]:
         """Paragraphs; one that no teacher could read at once, cut between sentences."""
@@ -91,26 +127,33 @@ class Reading:
     def _everything(self) -> Iterator[Marked]:
         """Paragraphs: whoever prepares them, in a thread or in many processes, cuts them into sentences."""
         held: list[str] = []
-        size = 0
+        size = number = gone = 0
         for paragraph in self.corpus.paragraphs():
             held.append(paragraph)
             size += len(paragraph)
             if size >= self.sentences_at_once * _SENTENCE:
-                yield Marked(held, paragraphs=True)
+                if self.share.takes(number, gone / max(self.characters, 1)):
+                    yield Marked(held, paragraphs=True)
+                number, gone = number + 1, gone + size
                 held, size = [], 0
-        if held:
+        if held and self.share.takes(number, gone / max(self.characters, 1)):
             yield Marked(held, paragraphs=True)
 
     def _chosen(self, contexts: int) -> Iterator[Marked]:
         finder = WordFinder(self.vocabulary)
         selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
+        number = 0
         for sentences in chunked(self.corpus.sentences(), LOOKAHEAD):
             rows, text = finder.rows(sentences)
             wanted = selector.choose(rows, text, len(sentences))
             chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
-            self._given.append(self._given[-1] + len(chosen))
+            gone = self._passed[-1] / max(self.words, 1)
+            parts = [*enumerate(chunked(chosen, self.sentences_at_once), number)]
+            number += len(parts)
+            mine = [part for place, part in parts if self.share.takes(place, gone)]
+            self._given.append(self._given[-1] + sum(map(len, mine)))
             self._passed.append(self._passed[-1] + len(rows))
-            for part in chunked(chosen, self.sentences_at_once):
+            for part in mine:
                 yield Marked(part)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main, show
-from stillvec.formats import load, save
+from stillvec.formats import FORMATS, load, save
 
 
 @pytest.fixture
@@ -85,6 +85,11 @@ def test_a_wrong_method_is_a_wrong_call(folder: Path) -> None:
         ("o.glove", [], "glove"),
         ("o", [], "stillvec"),
         ("o.txt", ["--format", "word2vec"], "word2vec"),
+        ("o.txt", ["--to", "word2vec"], "word2vec"),
+        ("o.npy", [], "npy"),
+        ("o.h5", [], "hdf5"),
+        ("o.parquet", [], "parquet"),
+        ("o", ["--to", "projector"], "projector"),
     ],
 )
 def test_convert_writes_the_format_asked_for_or_told_by_the_ending(
@@ -92,7 +97,7 @@ def test_convert_writes_the_format_asked_for_or_told_by_the_ending(
 ) -> None:
     path = folder.parent / out
     assert main(["convert", str(folder), str(path), *flags]) == 0
-    size = sum(file.stat().st_size for file in ([*path.iterdir()] if path.is_dir() else [path]))
+    size = sum(file.stat().st_size for file in ([*path.iterdir()] if path.is_dir() else path.parent.glob("o.*")))
     assert capsys.readouterr().out == f"wrote {path}: 6 words x 3, {size:,} bytes, format {name}\n"
     back = load(path, format=name)
     assert back.words == load(folder).words
@@ -103,7 +108,7 @@ def test_convert_asks_for_a_format_where_the_ending_does_not_tell(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["convert", str(folder), str(folder.parent / "o.txt")]) == 1
-    assert "say --format stillvec|fasttext|word2vec|word2vec-binary|glove" in capsys.readouterr().err
+    assert f"say --format {'|'.join(FORMATS)}" in capsys.readouterr().err
 
 
 def test_convert_names_the_nearest_format(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

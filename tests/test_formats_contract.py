@@ -36,7 +36,8 @@ ODD = [
 ]
 MATRIX = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
 
-READ = [name for name in FORMATS if name != "gensim"]  # a pickle, which is written and never read
+# gensim is a pickle, which is written and never read; floret takes only vectors that have a table of n-grams
+READ = [name for name in FORMATS if name not in ("gensim", "floret")]
 FOLDERS = ["stillvec", "spacy", "model2vec", "sentence-transformers", "projector"]
 WITHOUT_HEADER = ["glove", "projector"]  # no words would leave no dimension
 AS_THEY_ARE = ["stillvec", "npy", "hdf5"]  # half and double precision are kept

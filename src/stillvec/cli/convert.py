@@ -8,6 +8,7 @@ from pathlib import Path
 from stillvec.cli import show
 from stillvec.errors import CallError
 from stillvec.formats import FORMATS, load, save
+from stillvec.formats.npy import words_file
 from stillvec.formats.streams import uncompressed_name
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -17,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(FORMATS)
     parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
     parser.add_argument("out", metavar="OUT", help="where to write; .gz, .bz2 and .xz compress")
-    parser.add_argument("--format", metavar="NAME", help=f"{known} (default: by the ending of OUT)")
+    parser.add_argument("--format", "--to", metavar="NAME", help=f"{known} (default: by the ending of OUT)")
     parser.add_argument("--from", dest="source", metavar="NAME", help="the format of VECTORS (default: by looking)")
     parser.add_argument("--replace-space", metavar="CHAR", help="write this for a space in a word")
 
@@ -30,8 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.replace_space is not None:
         vectors = _without_spaces(vectors, options.replace_space)
     save(vectors, out, format=name)
-    files = [*out.iterdir()] if out.is_dir() else [out]
-    size = sum(file.stat().st_size for file in files)
+    size = sum(file.stat().st_size for file in _written(out, name))
     show.note(f"wrote {out}: {len(vectors):,} words x {vectors.dim}, {size:,} bytes, format {name}")
     return 0
 
@@ -42,6 +42,12 @@ def _by_ending(out: Path) -> str:
         if ending in FORMATS[name].endings:
             return name
     raise CallError(f"The ending of {out} does not tell its format; say --format {'|'.join(FORMATS)}.")
+
+
+def _written(out: Path, name: str) -> list[Path]:
+    if out.is_dir():
+        return [file for file in out.rglob("*") if file.is_file()]
+    return [out, words_file(out)] if name == "npy" else [out]
 
 
 def _without_spaces(vectors: WordVectors, char: str) -> WordVectors:

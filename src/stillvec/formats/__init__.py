@@ -33,7 +33,6 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
         "hdf5": "stillvec.formats.hdf5:FORMAT",
         "fasttext-bin": "stillvec.formats.fasttext_bin:FORMAT",
         "gensim": "stillvec.formats.gensim:FORMAT",
-        "floret": "stillvec.formats.floret:FORMAT",
         "fasttext": "stillvec.formats.fasttext:FORMAT",
         "word2vec": "stillvec.formats.word2vec:FORMAT",
         "word2vec-binary": "stillvec.formats.word2vec_binary:FORMAT",

@@ -27,6 +27,8 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
     "format",
     {
         "stillvec": "stillvec.formats.stillvec:FORMAT",
+        "model2vec": "stillvec.formats.model2vec:FORMAT",
+        "sentence-transformers": "stillvec.formats.sentence_transformers:FORMAT",
         "projector": "stillvec.formats.projector:FORMAT",
         "npy": "stillvec.formats.npy:FORMAT",
         "parquet": "stillvec.formats.parquet:FORMAT",

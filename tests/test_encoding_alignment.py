@@ -48,7 +48,7 @@ POOLINGS: dict[str, Callable[[list[np.ndarray]], np.ndarray]] = {
 }
 # What the hub's tokenizers do not do by themselves, and a word needs: in byte-level tokenizers the first word of a
 # text is cut like all others only after a space; decoders were trained with <|endoftext|> before every text.
-LEAD = dict.fromkeys(("roberta", "bart", "modernbert", "gpt2", "llama3", "qwen2", "granite"), " ")
+LEAD = dict.fromkeys(("roberta", "bart", "llama", "modernbert", "gpt2", "llama3", "qwen2", "granite"), " ")
 FIRST = {"gpt2": "<|endoftext|>", "qwen2": "<|endoftext|>"}
 UNIGRAM = ("llama", "albert", "xlnet", "t5")  # here `transformers` itself takes "</s>" in a text for the special token
 WRITTEN = "Literal [SEP] and </s> and <|endoftext|> and [CLS] <s> <sep><cls> <|begin_of_text|> are text."

@@ -191,7 +191,8 @@ def test_special_tokens_are_those_the_tokenizer_puts_around_a_text(family: str, 
     _, spaced = _ids(family, tmp_path, f"{teacher.cutter.lead}{text}")
     body = teacher.cutter.cut([text]).ids.tolist()
     assert [*teacher.cutter.prefix, *body, *teacher.cutter.suffix] == spaced
-    assert (whole == spaced) == (teacher.cutter.lead == "")
+    alike = teacher.cutter.lead == "" or family == "llama"  # which says the space itself, only in another place
+    assert (whole == spaced) == alike
 
 
 @pytest.mark.parametrize("family", ["gpt2", "qwen2"])

@@ -26,6 +26,10 @@ class Encoded:
     known: Tensor  # (N,) which of the W words the vocabulary has
     known_id: Tensor  # (N,) their rows in it
     known_sentence: Tensor  # (N,)
+    sum_place: Tensor  # (L,)
+    sum_share: Tensor  # (L,)
+    sum_start: Tensor  # (G,)
+    sum_id: Tensor  # (G,) rows in the vocabulary, some of them several times
     _known: dict[object, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def words(self, layer: int, pooling: str = "mean") -> Tensor:
@@ -33,6 +37,16 @@ class Encoded:
         key = (layer, pooling)
         if key not in self._known:
             self._known[key] = self._pool(layer, pooling)
+        return self._known[key]
+
+    def sums(self, layer: int) -> Tensor:
+        """Of known words, the mean of each one's pieces, added up by groups (G, D): what `sum_id` has to be given."""
+        key = (layer, "sums")
+        if key not in self._known:
+            shares = self.sum_share.reciprocal()
+            self._known[key] = F.embedding_bag(
+                self.sum_place, self._float(layer), self.sum_start, mode="sum", per_sample_weights=shares
+            )
         return self._known[key]
 
     def sentences(self, layer: int) -> Tensor:

@@ -71,6 +71,10 @@ def read_batch(teacher: Teacher, batch: Batch, layers: Sequence[int]) -> Encoded
         known,
         batch.word_id[known],
         batch.word_sentence[known],
+        batch.sum_place,
+        batch.sum_share,
+        batch.sum_start,
+        batch.sum_id,
     )
     return Encoded(batch, _states(teacher, batch, layers), *(to_device(array, teacher.device) for array in arrays))
 

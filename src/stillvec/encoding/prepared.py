@@ -9,10 +9,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.teachers import PieceCutter, align
+from stillvec.encoding.cutting import Cut, cut_found, ranges
+from stillvec.teachers import PieceCutter
 from stillvec.vocabulary import Found
 
 Ints = NDArray[np.int64]
+_GROUP = 64  # pieces summed one after the other: of a frequent word, many groups are summed at once
 _ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch is mostly padding
 
 
@@ -57,6 +59,10 @@ class Batch:
     word_id: NDArray[np.int32]  # (W,) -1 for a word outside the vocabulary
     word_sentence: NDArray[np.int32]  # (W,)
     word_part: NDArray[np.int32]  # (W,)
+    sum_place: NDArray[np.int32]  # (L,) places of the pieces of known words, ordered by the word's row
+    sum_share: NDArray[np.int32]  # (L,) how many pieces the word has there
+    sum_start: NDArray[np.int32]  # (G,) where each group of them begins: one word's, not too many
+    sum_id: NDArray[np.int32]  # (G,) the word's row
 
 
 def prepare(
@@ -66,26 +72,25 @@ def prepare(
 
     `ends` are where the sentences of each text end, in characters, where the texts are paragraphs read whole.
     """
-    cut = cutter.cut(texts)
-    piece, word = align(cut, found)
-    links = np.bincount(word, minlength=len(found.ids))
-    seen = links > 0  # a word whose letters the tokenizer drops has no state
-    count = len(texts)
-    words = np.bincount(found.text[seen], minlength=count)
-    sentence_links = np.bincount(found.text[word], minlength=count)
+    cut, seen = cut_found(cutter.cut(texts), found)
+    return lay_out(cut, cutter, window, _parts(found, ends)[seen])
+
+
+def lay_out(cut: Cut, cutter: PieceCutter, window: int, parts: Ints | None = None) -> Prepared:
+    """`parts` are the sentences of the words, where the texts are paragraphs read whole."""
     room = window - len(cutter.prefix) - len(cutter.suffix)
     rows, piece_row = _windows(cut.lengths, room)
     return Prepared(
-        cut.ids,
+        cut.pieces,
         _starts(cut.lengths),
         *rows,
         piece_row,
-        piece,
-        links[seen],
-        found.ids[seen],
-        _parts(found, ends)[seen],
-        _starts(words),
-        _starts(sentence_links),
+        cut.link_piece,
+        cut.word_links,
+        cut.word_id,
+        np.full(len(cut.word_id), -1, np.int64) if parts is None else parts,
+        _starts(cut.words),
+        _starts(cut.links),
     )
 
 
@@ -136,17 +141,31 @@ def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int) -
     words = ranges(*_spans(prepared.first_word, sentences))
     held = np.diff(prepared.first_word)[sentences]
     links = place_of[prepared.link_piece[ranges(*_spans(prepared.first_link, sentences))]]
+    word_links, word_id = prepared.word_links[words], prepared.word_id[words]
     small = (
         lengths + before + after,
         place,
         np.diff(prepared.first_piece)[sentences],
         links,
-        prepared.word_links[words],
-        prepared.word_id[words],
+        word_links,
+        word_id,
         np.repeat(np.arange(len(sentences)), held),
         prepared.word_part[words],
+        *_groups(links, word_links, word_id),
     )
     return Batch(ids, *(array.astype(np.int32) for array in small))
+
+
+def _groups(links: Ints, word_links: Ints, word_id: NDArray[np.int32]) -> tuple[Ints, Ints, Ints, Ints]:
+    """The pieces of known words, word by word of the vocabulary: sums over groups, then one row added for each."""
+    row, share = np.repeat(word_id, word_links), np.repeat(word_links, word_links)
+    order = np.argsort(row, kind="stable")[np.count_nonzero(row < 0) :]
+    row = row[order]
+    new = np.flatnonzero(np.diff(row, prepend=-1))
+    held = np.diff(new, append=len(row))
+    groups = -(-held // _GROUP)
+    starts = np.repeat(new, groups) + _GROUP * ranges(np.zeros_like(groups), groups)
+    return links[order], share[order], starts, row[starts]
 
 
 def _parts(found: Found, ends: Sequence[Sequence[int]]) -> Ints:
@@ -159,13 +178,6 @@ def _parts(found: Found, ends: Sequence[Sequence[int]]) -> Ints:
     place = np.searchsorted(flat, found.text.astype(np.int64) * longest + found.starts, side="right")
     first = np.concatenate([np.zeros(1, np.int64), last[:-1]])
     return np.asarray(np.clip(place, first[found.text], last[found.text] - 1) - first[found.text])
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """start, start + 1, … for each pair, one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.asarray(np.arange(total) + np.repeat(starts - (ends - lengths), lengths))
 
 
 def _spans(firsts: Ints, chosen: Ints) -> tuple[Ints, Ints]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import islice
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any, TypeVar
@@ -22,7 +23,8 @@ import numpy as np
 import torch
 
 from stillvec.corpus import sentence_ends, split_sentences
-from stillvec.encoding.prepared import Batch, Marked, batches, prepare
+from stillvec.encoding.cutting import RunCutter
+from stillvec.encoding.prepared import Batch, Marked, Prepared, batches, lay_out, prepare
 from stillvec.teachers import PieceCutter, Teacher
 from stillvec.vocabulary import WordFinder
 
@@ -63,9 +65,17 @@ class Preparation:
         texts = marked.texts
         if marked.paragraphs and not marked.whole:
             texts = [sentence for paragraph in texts for sentence in split_sentences(paragraph)]
+        if marked.found is None and not marked.whole:
+            return self._batched(lay_out(self._runs.cut(texts), self.cutter, self.window))
         found = self.finder.find(texts) if marked.found is None else marked.found
         ends = [sentence_ends(text) for text in texts] if marked.whole else ()
-        prepared = prepare(texts, found, self.cutter, self.window, ends)
+        return self._batched(prepare(texts, found, self.cutter, self.window, ends))
+
+    @cached_property
+    def _runs(self) -> RunCutter:
+        return RunCutter(self.cutter, self.finder)
+
+    def _batched(self, prepared: Prepared) -> list[Batch]:
         return list(batches(prepared, self.cutter, self.pad, self.pieces))
 
 

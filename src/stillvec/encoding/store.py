@@ -81,7 +81,7 @@ class Contexts:
 
 def shard_of(place: Path, name: str) -> Path:
     """A store on its own until it is joined with the others; its name says all that decides what is in it."""
-    return place.with_name(f"{place.name}.{name}")
+    return place.with_name(f"{place.name}-{name}")
 
 
 class ContextWriter:

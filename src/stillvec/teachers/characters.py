@@ -23,6 +23,8 @@ class CharacterCutter(PieceCutter):
     other signs are words of one character.
     """
 
+    parts_at_blanks = False  # blanks are characters too
+
     def __init__(self, characters: Sequence[str], unknown: int, start: int) -> None:
         self.rows = len(characters)
         self.prefix = self.suffix = (start,)  # each direction of reading begins with one

@@ -15,6 +15,9 @@ from stillvec.errors import TeacherError
 
 _PROBE = "house"  # a word any tokenizer knows how to cut
 
+_PARTING = (("WordPiece", "BertPreTokenizer"), ("BPE", "ByteLevel"), ("Unigram", "Metaspace"))
+_TRIAL = "The U.S. \"house,\" it's (a) 1,000-dollar café, don't 'tis — £5! e.g. X's"
+
 
 @dataclass(frozen=True)
 class Pieces:
@@ -29,8 +32,8 @@ class Pieces:
 class PieceCutter:
     """A tokenizer without its padding, truncation and special tokens; these are put around each window by us.
 
-    Byte-level tokenizers cut a word after a space and at the start of a text differently; where that is so, a space is
-    put before the text, so that a word's pieces do not depend on its place. `segments` are those special tokens that
+    Byte-level tokenizers cut a word after a space and at the start of a text differently, SentencePiece's place it
+    differently; where that is so, a space is put before the text, so that a word's pieces do not depend on its place. `segments` are those special tokens that
     stand in a segment of their own: XLNet's <cls> is in segment 2.
     """
 
@@ -66,12 +69,36 @@ class PieceCutter:
                 return [self._backend.decode([ids[token]]).replace("▁", " ").strip() for token in begins]
         return [token for token in tokens if not token.startswith("##")]
 
+    @property
+    def parts_at_blanks(self) -> bool:
+        """Whether the pieces of a plain text are those of its runs between blanks: told by kind, and tried."""
+        told = json.loads(self._backend.to_str())
+        kinds = (told["model"]["type"], *_kinds(told["pre_tokenizer"]))
+        if not any({model, before} <= {*kinds} for model, before in _PARTING):
+            return False
+        runs = _TRIAL.split(" ")
+        apart = [self._ids(self.lead + runs[0]), *(self._after(run) for run in runs[1:])]
+        return self._ids(self.lead + _TRIAL) == [*chain.from_iterable(apart)]
+
+    def _after(self, run: str) -> list[int]:
+        """The pieces of a run behind another word."""
+        return self._ids(f"{self.lead}a {run}")[len(self._ids(self.lead + "a")) :]
+
     def _ids(self, text: str) -> list[int]:
         return list(self._backend.encode(text, add_special_tokens=False).ids)
 
     def _needs_space(self) -> bool:
         bare, spaced, twice = self._ids(_PROBE), self._ids(f" {_PROBE}"), self._ids(f"{_PROBE} {_PROBE}")
-        return bare != spaced and twice == bare + spaced
+        if bare == spaced:  # a mark for the space that is not there would count as the first letter
+            return _kinds(json.loads(self._backend.to_str())["pre_tokenizer"])[:1] == ["Metaspace"]
+        return twice == bare + spaced
+
+
+def _kinds(told: Any) -> list[str]:
+    """What a pre-tokenizer is, or is made of."""
+    if told is None:
+        return []
+    return [told["type"], *(kind for each in told.get("pretokenizers", ()) for kind in _kinds(each))]
 
 
 def _special_tokens(backend: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -84,6 +84,15 @@ class WordFinder:
     def _rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         return _flat_ids(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
 
+    @property
+    def parts_at_blanks(self) -> bool:
+        """Whether the words of a text are those of its runs between blanks, if all of them are plain."""
+        return self._plain.parts_at_blanks
+
+    def is_plain_run(self, run: str) -> bool:
+        """Whether a run between blanks has the same words alone and in a text, whatever stands beside it."""
+        return self._plain.is_run(run)
+
     @cached_property
     def _plain(self) -> PlainFinder:
         words, lowercase = self._vocabulary.words, self._vocabulary.lowercase

@@ -49,6 +49,11 @@ class PlainFinder:
         self._suspects = {max(runs, key=len) for term in possible if (runs := _RUN.findall(term))}
         signs = "|".join(re.escape(term) for term in possible if not _RUN.search(term))
         self._signs = re.compile(rf"(?<![A-Za-z0-9_])(?:{signs})(?![A-Za-z0-9_])") if signs else None
+        self.parts_at_blanks = not any(" " in term for term in possible if not _RUN.search(term))
+
+    def is_run(self, text: str) -> bool:
+        """Plain, and without a blank."""
+        return text.split() == [text] and self._words(text) is not None
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""

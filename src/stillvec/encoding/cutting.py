@@ -1,0 +1,187 @@
+"""Texts → pieces, and which words they belong to: of each run of signs between blanks once, then from memory.
+
+A corpus repeats itself: of two million runs ("house,", "the") ninety thousand are different. Where a tokenizer parts
+its text at blanks, as all of the usual kinds do, a text's pieces and words are those of its runs, one after the other.
+Texts that may hold more than that (a term of several words, letters beyond Latin, odd blanks) are cut as a whole, as
+one run that is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.teachers import PieceCutter, Pieces, align
+from stillvec.vocabulary import Found, WordFinder
+
+Ints = NDArray[np.int64]
+_LEAD = "a "  # a run is cut behind a word, as it stands in a text
+_MOST = 200_000  # runs that are kept
+_APOSTROPHES = ("'", "’")  # a text that begins with one: "'s" is a word only behind another
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Texts as flat arrays."""
+
+    pieces: NDArray[np.int32]  # (P,) ids
+    lengths: Ints  # (T,) pieces of each text
+    link_piece: Ints  # (K,) pairs piece - word, ordered by word
+    links: Ints  # (T,) pairs of each text
+    word_links: Ints  # (W,) pairs of each word, at least one
+    word_id: NDArray[np.int32]  # (W,) row in the vocabulary, -1 unknown
+    words: Ints  # (T,) words of each text
+
+
+def cut_found(pieces: Pieces, found: Found) -> tuple[Cut, NDArray[np.bool_]]:
+    """Texts in pieces whose words are found; and which words have a piece: tokenizers may drop all letters of one."""
+    piece, word = align(pieces, found)
+    links = np.bincount(word, minlength=len(found.ids))
+    seen = links > 0
+    number = len(pieces.lengths)
+    words = np.bincount(found.text[seen], minlength=number)
+    text_links = np.bincount(found.text[word], minlength=number)
+    return Cut(pieces.ids, pieces.lengths, piece, text_links, links[seen], found.ids[seen], words), seen
+
+
+class RunCutter:
+    """Cuts texts, and remembers the runs it met; what it gives does not depend on what it remembers."""
+
+    def __init__(self, cutter: PieceCutter, finder: WordFinder) -> None:
+        self._cutter, self._finder = cutter, finder
+        self._parts = finder.parts_at_blanks and cutter.parts_at_blanks
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers = _Numbers()
+        self._rows = _Rows(np.int32), _Rows(np.int32), _Rows(np.int32), _Rows(np.int32)
+        self._plain: NDArray[np.bool_] = np.zeros(0, bool)
+
+    def cut(self, texts: Sequence[str]) -> Cut:
+        if not self._parts:
+            return self._whole(texts)
+        if len(self._numbers) > _MOST:
+            self._forget()
+        runs = [text.split(" ") for text in texts]
+        held = np.fromiter(map(len, runs), np.int64, len(runs))  # (T,)
+        numbers = np.fromiter(map(self._numbers.__getitem__, chain.from_iterable(runs)), np.int64, int(held.sum()))
+        self._learn()
+        text = np.repeat(np.arange(len(texts)), held)
+        odd = np.fromiter((each[:1] in _APOSTROPHES for each in texts), bool, len(texts))
+        odd[text[~self._plain[numbers]]] = True
+        if not odd.any():
+            return self._laid(numbers, held)
+        known, which = len(self._numbers), np.flatnonzero(odd)
+        self._keep(self._whole([texts[each] for each in which.tolist()]))
+        begins = np.cumsum(held) - held
+        numbers[begins[which]] = known + np.arange(len(which))
+        first = np.zeros(len(numbers), bool)
+        first[begins[which]] = True
+        cut = self._laid(numbers[first | ~odd[text]], np.where(odd, 1, held))
+        for rows in self._rows:
+            rows.shorten(known)
+        return cut
+
+    def _whole(self, texts: Sequence[str]) -> Cut:
+        return cut_found(self._cutter.cut(texts), self._finder.find(texts))[0]
+
+    def _learn(self) -> None:
+        """Cut the runs that are new."""
+        new = self._numbers.taken()
+        if not new:
+            return
+        texts = [_LEAD + run for run in new]
+        pieces, found = self._cutter.cut(texts), self._finder.find(texts)
+        place = np.arange(len(pieces.ids)) - np.repeat(np.cumsum(pieces.lengths) - pieces.lengths, pieces.lengths)
+        lead = len(self._cutter.cut([_LEAD.strip()]).ids)
+        own, after, shift = place >= lead, found.starts >= len(_LEAD), np.int32(len(_LEAD))
+        starts = np.maximum(pieces.starts[own] - shift, 0)
+        pieces = Pieces(pieces.ids[own], starts, pieces.ends[own] - shift, pieces.lengths - lead)
+        found = Found(found.ids[after], found.starts[after] - shift, found.ends[after] - shift, found.text[after])
+        self._keep(cut_found(pieces, found)[0])
+        plain = np.fromiter(map(self._finder.is_plain_run, new), bool, len(new))
+        self._plain = np.concatenate([self._plain, plain])
+
+    def _keep(self, cut: Cut) -> None:
+        pieces, links, ids, word_links = self._rows
+        inside = cut.link_piece - np.repeat(np.cumsum(cut.lengths) - cut.lengths, cut.links)
+        pieces.extend(cut.pieces, cut.lengths)
+        links.extend(inside, cut.links)
+        ids.extend(cut.word_id, cut.words)
+        word_links.extend(cut.word_links, cut.words)
+
+    def _laid(self, numbers: Ints, held: Ints) -> Cut:
+        """Runs end to end; `held` are the runs of each text."""
+        (pieces, lengths), (inside, links), (ids, words), (word_links, _) = (rows.take(numbers) for rows in self._rows)
+        link_piece = np.asarray(inside + np.repeat(np.cumsum(lengths) - lengths, links), np.int64)
+        lengths, links, words = (_summed(each, held) for each in (lengths, links, words))
+        return Cut(pieces, lengths, link_piece, links, word_links.astype(np.int64), ids, words)
+
+
+class _Numbers(dict[str, int]):
+    """A number for each run, as they come."""
+
+    def __init__(self) -> None:
+        self._new: list[str] = []
+
+    def __missing__(self, run: str) -> int:
+        number = self[run] = len(self)
+        self._new.append(run)
+        return number
+
+    def taken(self) -> list[str]:
+        """The runs that are new since the last call."""
+        new, self._new = self._new, []
+        return new
+
+
+class _Rows:
+    """Rows of numbers, of different lengths, end to end."""
+
+    def __init__(self, dtype: type[np.int32]) -> None:
+        self._flat = np.zeros(1 << 16, dtype)
+        self._ends = np.zeros(1 << 12, np.int64)  # one past the last; row 0 begins at 0
+        self._number = 0
+
+    def extend(self, flat: NDArray[Any], lengths: Ints) -> None:
+        begin = int(self._ends[self._number - 1]) if self._number else 0
+        ends = begin + np.cumsum(lengths)
+        self._flat = _with_room(self._flat, begin + len(flat))
+        self._ends = _with_room(self._ends, self._number + len(lengths))
+        self._flat[begin : begin + len(flat)] = flat
+        self._ends[self._number : self._number + len(lengths)] = ends
+        self._number += len(lengths)
+
+    def shorten(self, number: int) -> None:
+        self._number = number
+
+    def take(self, numbers: Ints) -> tuple[NDArray[np.int32], Ints]:
+        """The rows of these numbers, end to end, and their lengths."""
+        ends = self._ends[numbers]
+        lengths = ends - np.where(numbers > 0, self._ends[numbers - 1], 0)
+        return self._flat[ranges(ends - lengths, lengths)], lengths
+
+
+def _with_room(array: NDArray[Any], size: int) -> NDArray[Any]:
+    if size <= len(array):
+        return array
+    return np.concatenate([array, np.zeros(max(size, 2 * len(array)) - len(array), array.dtype)])
+
+
+def _summed(values: Ints, held: Ints) -> Ints:
+    """Sums over the runs of each text."""
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+    ends = np.cumsum(held)
+    return np.asarray(total[ends] - total[ends - held])
+
+
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """start, start + 1, … for each pair, one after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.asarray(np.arange(total) + np.repeat(starts - (ends - lengths), lengths))

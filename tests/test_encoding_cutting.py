@@ -1,0 +1,84 @@
+"""Pieces from memory are those of the text: run by run and as a whole give the same, whatever was met before."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stillvec.encoding import cutting
+from stillvec.encoding.cutting import Cut, RunCutter, cut_found
+from stillvec.teachers import PieceCutter
+from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
+from stillvec.vocabulary import Vocabulary, WordFinder
+
+WORDS = [*dict.fromkeys(" ".join(TEXT).split())]
+TERMS = ["new york", "c++", "e-mail", "l'", "café", "'s", "the school", "don't", "3.5"]
+RUNS = [
+    *WORDS, "New", "York", "York's", "new york", "C++,", "e-mail", "l'homme", "café", "cafe\u0301", "'s", "’s", "school", "school's",
+    "don't", "“The", "3.5", "1,000,", "(it)", "—", "...", "e", "mail", "Straße", "οδός", "日本", "\u00a0", "\t", "", "[SEP]", "</s>",
+    "a\nb", "İ", "x" * 40, "the", "The", "school.", "0x1", "_", "&", "\u0301", "\u200d",
+]  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def _cutter(family: str) -> PieceCutter:
+    return tiny_teacher(family=family).cutter
+
+
+@lru_cache(maxsize=None)
+def _finder(terms: bool) -> WordFinder:
+    return WordFinder(Vocabulary([*dict.fromkeys([*WORDS, *(TERMS if terms else [])])]))
+
+
+def _same(one: Cut, other: Cut) -> None:
+    for field in dataclasses.fields(Cut):
+        np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), field.name)
+
+
+def _whole(texts: list[str], cutter: PieceCutter, finder: WordFinder) -> Cut:
+    return cut_found(cutter.cut(texts), finder.find(texts))[0]
+
+
+texts_of_runs = st.lists(st.lists(st.sampled_from(RUNS), max_size=8).map(" ".join), max_size=6)
+any_texts = st.lists(st.text(st.characters(codec="utf-8"), max_size=25), max_size=4)
+
+
+@settings(deadline=None, max_examples=40)
+@given(calls=st.lists(texts_of_runs | any_texts, min_size=1, max_size=3), terms=st.booleans())
+@pytest.mark.parametrize("family", FAMILIES)
+def test_runs_end_to_end_are_the_text(family: str, calls: list[list[str]], terms: bool) -> None:
+    cutter, finder = _cutter(family), _finder(terms)
+    runs = RunCutter(cutter, finder)
+    for texts in calls:
+        _same(runs.cut(texts), _whole(texts, cutter, finder))
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
+def test_the_usual_tokenizers_part_their_text_at_blanks(family: str) -> None:
+    assert _cutter(family).parts_at_blanks
+
+
+def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cutter, finder = _cutter("bert"), _finder(False)
+    runs = RunCutter(cutter, finder)
+    seen: list[str] = []
+    whole = finder.find
+    monkeypatch.setattr(finder, "find", lambda texts: seen.extend(texts) or whole(texts))
+    for _ in range(3):
+        runs.cut(["the school the school", "the river"])
+    assert sorted(seen) == ["a river", "a school", "a the"]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "_MOST", 20)
+    cutter, finder = _cutter("bert"), _finder(False)
+    runs = RunCutter(cutter, finder)
+    for start in range(0, 200, 10):
+        texts = [f"the w{number} school" for number in range(start, start + 10)]
+        _same(runs.cut(texts), _whole(texts, cutter, finder))
+        assert len(runs._numbers) <= 32

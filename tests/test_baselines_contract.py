@@ -21,7 +21,8 @@ from stillvec.pipeline.training import Training
 from stillvec.registry import settings_from
 
 GENSIM = {"skipgram", "cbow", "fasttext"}
-SMALL: dict[str, dict[str, Any]] = {"fasttext": {"buckets": 300}, "sent2vec": {"batch": 16}, "deps": {"least": 1}}
+NUMBA = {"glove", "sent2vec"}
+SMALL: dict[str, dict[str, Any]] = {"fasttext": {"buckets": 300}, "deps": {"least": 1}}
 OWN = [name for name in BASELINES if name not in GENSIM]
 
 
@@ -59,6 +60,8 @@ def run(steps: Generator[Any, None, Any], stop: int | None = None) -> tuple[Any,
 def learner(name: str, **given: Any) -> Any:
     if name in GENSIM:
         pytest.importorskip("gensim")
+    if name in NUMBA:
+        pytest.importorskip("numba")
     return BASELINES[name](**{"dim": 8, "epochs": 3, **SMALL.get(name, {}), **given})
 
 
@@ -88,11 +91,6 @@ def test_several_threads_learn_every_word_too(name: str, text: Text) -> None:
     learnt = run(learner(name).steps(text, Means(3)))[0]
     assert np.isfinite(learnt.vectors.matrix).all()
     assert learnt.vectors.words == text.vocabulary.words
-
-
-def test_glove_gives_the_same_bytes_whatever_the_threads(text: Text) -> None:
-    one, three = (run(learner("glove").steps(text, Means(threads)))[0].vectors.matrix for threads in (1, 3))
-    assert one.tobytes() == three.tobytes()
 
 
 @pytest.mark.parametrize("name", [*BASELINES])

@@ -1,28 +1,24 @@
-"""Each baseline against a second way: gensim itself, brute force, autograd, a hand-made parse."""
+"""Each baseline against a second way: gensim itself, autograd, a hand-made parse."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Generator
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
-from tiny_corpus import counted, sentences, words_of
+from tiny_corpus import sentences, words_of
+from tiny_text import ONE, drained, slow_loss, written
 
-from stillvec.baselines import Means, Text, write_text
-from stillvec.baselines.cooccurrence import added, count_pairs, dealt
+from stillvec.baselines import Text, write_text
 from stillvec.baselines.dependencies import contexts
 from stillvec.baselines.deps import Deps, read_pairs
 from stillvec.baselines.deps import Model as PairModel
-from stillvec.baselines.glove import Factors, Glove
 from stillvec.baselines.negatives import Noise, Table, kept_share, told_apart
-from stillvec.baselines.sent2vec import Model, Sent2vec
 from stillvec.baselines.syngcn import Model as GraphModel
 from stillvec.baselines.syngcn import SynGcn
 from stillvec.baselines.trees import read_trees
@@ -30,24 +26,10 @@ from stillvec.corpus import Corpus
 from stillvec.corpus.parses import Parse
 from stillvec.vocabulary import Vocabulary
 
-T = TypeVar("T")
-ONE = Means(threads=1)
-
-
-def drained(steps: Generator[Any, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-
 
 @pytest.fixture
 def text(tmp_path: Path) -> Text:
-    made = sentences(96)
-    folder = tmp_path / "text"
-    folder.mkdir()
-    return drained(write_text(Corpus.from_texts(made), counted(made), folder))
+    return written(tmp_path / "text")
 
 
 def test_a_text_has_the_known_words_sentence_by_sentence(text: Text) -> None:
@@ -126,104 +108,6 @@ def test_fasttext_gives_a_word_that_the_corpus_lacks_the_mean_of_its_ngrams(tmp_
     assert np.allclose(got["farmer"], kept[0].wv["farmer"])
 
 
-def slow_pairs(window: int) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = defaultdict(float)
-    for each in sentences(96):
-        words = [word for word, _, _ in words_of(each)]
-        for i, one in enumerate(words):
-            for j, other in enumerate(words):
-                if i != j and abs(i - j) <= window:
-                    found[one, other] += 1 / abs(i - j)
-    return found
-
-
-@pytest.mark.parametrize(("bound", "block"), [(10**9, 10**9), (300, 100), (1, 50)])
-def test_pairs_are_counted_as_by_hand_however_little_is_held(
-    bound: int, block: int, text: Text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stillvec.baselines.cooccurrence._WORDS", block)
-    runs = drained(count_pairs(text, 4, tmp_path, bound))
-    assert (len(runs) > 1) == (bound < 10**9)
-    wanted = np.zeros((len(text.vocabulary),) * 2)
-    for (one, other), count in slow_pairs(4).items():
-        wanted[text.vocabulary.index[one], text.vocabulary.index[other]] = count
-    whole = np.concatenate([rows.toarray() for _, rows in added(runs, bound)])
-    assert np.allclose(whole, wanted, rtol=1e-5)
-    shares = dealt(runs, 3, tmp_path, 0, bound)
-    parts = [share.rows(0, len(wanted)).toarray() for share in shares]
-    assert np.allclose(sum(parts), wanted, rtol=1e-5)
-    assert all(((parts[a] > 0) & (parts[b] > 0)).sum() == 0 for a, b in ((0, 1), (0, 2), (1, 2)))
-    assert min(len(share.counts) for share in shares) > len(runs[0].counts) / 10
-
-
-@pytest.fixture
-def factors(text: Text, tmp_path: Path) -> tuple[Factors, Any]:
-    """A model with everything filled with something, and all pairs."""
-    runs = drained(count_pairs(text, 5, tmp_path))
-    (share,) = dealt(runs, 1, tmp_path, 0)
-    model = Factors(Glove(dim=6, window=5, x_max=3.0, alpha=0.6), len(text.vocabulary))
-    choose = np.random.default_rng(1)
-    model.words[:, :7] = choose.normal(size=(len(model.words), 7)) / 2
-    model.contexts[:, [0, 1, 2, 3, 4, 5, 7]] = choose.normal(size=(len(model.words), 7)) / 2
-    return model, share
-
-
-def test_the_loss_of_glove_is_the_papers_sum(text: Text, factors: tuple[Factors, Any]) -> None:
-    model, share = factors
-    wanted = 0.0
-    for (one, other), count in slow_pairs(5).items():
-        i, j = text.vocabulary.index[one], text.vocabulary.index[other]
-        product = float(model.words[i, :6] @ model.contexts[j, :6])
-        distance = product + model.words[i, 6] + model.contexts[j, 7] - math.log(count)
-        wanted += min(1.0, (count / 3.0) ** 0.6) * distance**2
-    assert model.gradients(share)[2] == pytest.approx(wanted, rel=1e-4)
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_gradient_of_glove_is_autograds(threads: int, factors: tuple[Factors, Any]) -> None:
-    model, share = factors
-    model.threads = threads
-    counts = torch.from_numpy(share.rows(0, len(model.words)).toarray()).double()
-    words, others = (torch.from_numpy(table).double().requires_grad_() for table in (model.words, model.contexts))
-    there = counts > 0
-    distance = (words @ others.T)[there] - counts[there].log()
-    (0.5 * ((counts[there] / 3.0) ** 0.6).clamp_max(1) * distance**2).sum().backward()
-    by_words, by_contexts, _ = model.gradients(share)
-    words.grad[:, 7] = 0  # ones stay ones
-    others.grad[:, 6] = 0
-    assert np.allclose(by_words, words.grad, atol=1e-3)
-    assert np.allclose(by_contexts, others.grad, atol=1e-3)
-
-
-def test_steps_of_glove_are_adagrads_and_the_objective_falls(factors: tuple[Factors, Any]) -> None:
-    model, share = factors
-    table = torch.from_numpy(model.words.copy()).requires_grad_()
-    adagrad = torch.optim.Adagrad([table], lr=model.settings.rate, initial_accumulator_value=1e-6, eps=0)
-    table.grad = torch.from_numpy(model.gradients(share)[0].copy())
-    adagrad.step()
-    first = model.step(share)
-    assert np.allclose(model.words[:, :7], table.detach()[:, :7], atol=1e-5)
-    assert (model.words[:, 7] == 1).all()
-    assert (model.contexts[:, 6] == 1).all()
-    losses = [first, *(model.step(share) for _ in range(30))]
-    assert losses[-1] < 0.3 * losses[0]
-
-
-def test_glove_learns_each_word_that_has_neighbours(text: Text) -> None:
-    made = drained(Glove(dim=5, epochs=30).steps(text, ONE))
-    assert made.vectors.words == text.vocabulary.words
-    assert made.notes["loss"] < 0.2
-
-
-def slow_loss(vectors: torch.Tensor, table: torch.Tensor, targets: list[int], drawn: list[int], k: int) -> torch.Tensor:
-    loss = torch.zeros((), dtype=torch.float64)
-    for vector, target in zip(vectors, targets, strict=True):
-        loss = loss + F.softplus(-(vector @ table[target]))
-        for each in drawn:
-            loss = loss + k / len(drawn) * F.softplus(vector @ table[each])
-    return loss
-
-
 def test_negative_sampling_has_the_gradient_of_autograd() -> None:
     choose = torch.Generator().manual_seed(0)
     vectors = torch.randn(5, 4, generator=choose)
@@ -257,72 +141,6 @@ def test_a_table_steps_by_one_sum_of_squares_a_row() -> None:
     assert np.allclose(table.rows[2], first - 0.5 / math.sqrt(12.5 + 1), atol=1e-5)
     assert np.allclose(table.rows[0], [0, -0.5 / math.sqrt(0.5)], atol=1e-5)
     assert table.rows[1].tolist() == [0, 0]
-
-
-def sent2vec_loss(model: Model, words: list[list[int]], batch: Any, drawn: list[int]) -> torch.Tensor:
-    """Written out: for each target, the mean of the n-grams that do not have it in them; none is dropped."""
-    sources, outer = model.sources.rows, model.targets.rows
-    loss = torch.zeros((), dtype=sources.dtype)
-    left = Counter(zip(batch.sentence.tolist(), batch.targets.tolist(), strict=True))
-    for number, sentence in enumerate(words):
-        for place, word in enumerate(sentence):
-            if not left[number, word]:
-                continue
-            left[number, word] -= 1
-            features = []
-            for size in range(1, model.settings.ngrams + 1):
-                for first in range(len(sentence) - size + 1):
-                    if not first <= place < first + size:
-                        features.append(_feature(model, sentence[first : first + size]))
-            context = sources[features].mean(0)
-            loss = loss + slow_loss(context[None], outer, [word], drawn, model.settings.negatives)
-    return loss
-
-
-def _feature(model: Model, gram: list[int]) -> int:
-    value = gram[0]
-    for each in gram[1:]:
-        value = (value * 116049371 + each) % 2**64
-    return gram[0] if len(gram) == 1 else model.words + value % model.buckets
-
-
-@pytest.mark.parametrize("ngrams", [1, 2, 3])
-def test_the_gradient_of_sent2vec_is_that_of_its_objective_written_out(ngrams: int) -> None:
-    words = [[0, 1, 2, 3, 1], [4, 0], [2, 2, 5, 1]]
-    settings = Sent2vec(dim=4, ngrams=ngrams, dropped=0, buckets=11, negatives=3, subsample=0.0)
-    model = Model(settings, np.array([3, 4, 3, 1, 1, 1]))
-    choose = np.random.default_rng(3)
-    for table in (model.sources, model.targets):
-        table.rows = torch.from_numpy(choose.normal(size=tuple(table.rows.shape)).astype(np.float32))
-    rows, lengths = np.concatenate(words), np.array([len(each) for each in words])
-    batch = model.batch(rows, lengths, choose)
-    assert batch.targets.tolist() == rows.tolist()
-    loss, touched, gradient, outer, by_outer = model.gradients(batch, torch.tensor([5, 0]))
-    for table in (model.sources, model.targets):
-        table.rows = table.rows.double().requires_grad_()
-    wanted = sent2vec_loss(model, words, batch, [5, 0])
-    wanted.backward()
-    by_sources = torch.zeros_like(model.sources.rows).index_copy(0, touched, gradient.double())
-    by_targets = torch.zeros_like(model.targets.rows).index_copy(0, outer, by_outer.double())
-    assert float(loss) == pytest.approx(wanted.item(), rel=1e-5)
-    assert torch.allclose(by_sources, model.sources.rows.grad, atol=1e-5)
-    assert torch.allclose(by_targets, model.targets.rows.grad, atol=1e-5)
-
-
-def test_sent2vec_drops_ngrams_of_each_sentence_and_no_word() -> None:
-    model = Model(Sent2vec(dim=4, ngrams=3, dropped=3, buckets=1000), np.full(50, 10))
-    rows, lengths = np.arange(20), np.array([2, 10, 8])
-    batch = model.batch(rows, lengths, np.random.default_rng(0))
-    held = np.diff([*batch.starts.tolist(), len(batch.features)]).tolist()
-    assert held == [2, 10 + 9 + 8 - 3, 8 + 7 + 6 - 3]
-    assert sorted(batch.features[batch.features < 50].tolist()) == rows.tolist()
-
-
-def test_sent2vec_learns_who_stands_together(text: Text) -> None:
-    made = drained(Sent2vec(dim=16, epochs=40, batch=8, subsample=1.0).steps(text, ONE))
-    assert made.vectors.words == text.vocabulary.words
-    first = drained(Sent2vec(dim=16, epochs=1, batch=8, subsample=1.0).steps(text, ONE))
-    assert made.notes["loss"] < 0.9 * first.notes["loss"]
 
 
 # "Australian scientist discovers star with telescope", the example of the paper, in both schemes

@@ -59,6 +59,10 @@ class Run:
         columns = np.memmap(path.with_suffix(".columns"), np.int32, "r", shape=(size,))
         return cls(starts, columns, np.memmap(path.with_suffix(".counts"), np.float32, "r", shape=(size,)))
 
+    def held(self) -> Run:
+        """The same in memory."""
+        return Run(self.starts, np.array(self.columns), np.array(self.counts))
+
     def rows(self, first: int, last: int) -> sparse.csr_matrix:
         """Some rows, in memory."""
         begin, end = int(self.starts[first]), int(self.starts[last])

@@ -19,13 +19,13 @@ SHELVES = (  # from the top down, as in docs/design.md
     ("encoding", "refine", "combine", "formats"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
-    ("vocabulary",),
+    ("vocabulary", "subwords"),
     ("registry", "files"),
     ("errors",),
 )
 HEIGHT = {room: height for height, shelf in enumerate(reversed(SHELVES)) for room in shelf}
 SHEDS = {"utils", "helpers", "common", "core", "base"}
-TORCH_ROOMS = {"teachers", "encoding", "learners", "baselines", "evaluate"}
+TORCH_ROOMS = {"teachers", "encoding", "learners", "baselines", "evaluate", "launch"}
 PRINTING_ROOMS = {"cli"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PACKAGE = Path(stillvec.__file__).parent

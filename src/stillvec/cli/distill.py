@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from typing import TYPE_CHECKING
 
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note, table
@@ -15,6 +17,9 @@ from stillvec.pipeline.distilling import check_output
 from stillvec.pipeline.planning import Plan, Planning
 from stillvec.pipeline.results import saved_steps
 from stillvec.pipeline.settings import CONTEXTS
+
+if TYPE_CHECKING:
+    from stillvec.launch.team import Team
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +76,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if "WORLD_SIZE" in os.environ:  # torchrun started this process, perhaps among several
+        from stillvec.launch.together import together
+
+        with together(options.device) as team:
+            return distilled(options, team)
+    return distilled(options)
+
+
+def distilled(options: argparse.Namespace, team: Team | None = None) -> int:
     settings = Distillation(
         teacher=options.teacher,
         method=options.method,
@@ -92,11 +106,12 @@ def run(options: argparse.Namespace) -> int:
     corpus = None
     if options.corpus:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
-    work = Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
+    work = work_of(options, settings, corpus, team)
     if options.dry_run:
         tell(plan(work, quiet=options.quiet))
         return 0
-    check_output(options.out, work)
+    if team is None or not team.number:
+        check_output(options.out, work)
     try:
         watch(saved_steps(work, options.out, statistics=not options.no_statistics), quiet=options.quiet)
     except KeyboardInterrupt:
@@ -109,6 +124,18 @@ def run(options: argparse.Namespace) -> int:
         )
     summary(work)
     return 0
+
+
+def work_of(options: argparse.Namespace, settings: Distillation, corpus: Corpus | None, team: Team | None) -> Run:
+    """A run of one process, or our share of one of several."""
+    if team is None:
+        return Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
+    from stillvec.launch.ranks import RankRun
+
+    for flag, given in (("--resume", options.resume), ("--dry-run", options.dry_run)):
+        if given:
+            raise CallError(f"{flag} is for a run of one process; leave it out, or start one without torchrun.")
+    return RankRun(team, settings, corpus, options.add_to, store=options.store)
 
 
 def plan(work: Run, *, quiet: bool) -> Plan:

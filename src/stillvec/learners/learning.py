@@ -77,6 +77,11 @@ class Lesson:
         return [*self._listeners.values()]
 
     @property
+    def heard_by(self) -> Mapping[Part, PartListener]:
+        """Every part with its listener."""
+        return self._listeners
+
+    @property
     def _keepers(self) -> list[ContextKeeper]:
         return [listener for listener in self._listeners.values() if isinstance(listener, ContextKeeper)]
 
@@ -237,9 +242,10 @@ class Lesson:
 
     def heard(self, name: str) -> dict[str, Statistics]:
         """What the learner of that name listened for, by part."""
-        return {label: self._statistics(part) for label, part in self.learners[name].parts().items()}
+        return {label: self.statistics(part) for label, part in self.learners[name].parts().items()}
 
-    def _statistics(self, part: Part) -> Statistics:
+    def statistics(self, part: Part) -> Statistics:
+        """What a part heard."""
         if part in self.told:
             return self.told[part]
         arrays = self._listeners[part].arrays() | self._totals.get(part, {})

@@ -165,14 +165,15 @@ class Run:
         for stage, progress in lesson.read(chunks, load, paragraphs):
             stages[stage] = progress
             self._write_checkpoint(lesson)
-            in_corpus = stage in (CORPUS, PARAGRAPHS) and self.corpus is not None
+            of_corpus = stage in (CORPUS, PARAGRAPHS) and self.corpus is not None
             done = progress.words
             if stage == CORPUS and reading is not None:
                 done = reading.passed(progress.sentences, progress.words)
-            total = self.facts["corpus"]["words"] if in_corpus else None
+            total = self.facts["corpus"]["words"] if of_corpus else None
             remark = ", ".join(f"loss {loss:.4f}" for loss in lesson.losses)
             yield Step(f"reading {stage}", done, total, "words", progress.seconds, remark)
-        first = next(iter(stages.values()), None) if reading is not None or whole is not None else None
+        in_corpus = CORPUS if reading is not None else PARAGRAPHS
+        first = stages.get(in_corpus) if reading is not None or whole is not None else None
         pieces, seconds = sum(each.pieces for each in stages.values()), time.perf_counter() - begun
         self.facts["read"] = {
             "contexts": self.settings.contexts if self.settings.contexts is not None else "all",

@@ -1,0 +1,1 @@
+"""Many processes and machines over one corpus: what torchrun started, or the workers of a Ray cluster."""

@@ -1,0 +1,214 @@
+"""What torchrun starts: several processes over one corpus give what one gives, and fail as one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_corpus import likeness, sentences
+
+from stillvec.cli import main
+from stillvec.cli.distill import arguments as distill_arguments
+from stillvec.cli.distill import distilled
+from stillvec.corpus import Corpus
+from stillvec.encoding import Contexts, ContextWriter, Marked, join_stores
+from stillvec.errors import CallError
+from stillvec.formats import load, read_manifest, read_statistics
+from stillvec.learners.sharing import Share
+from stillvec.pipeline import Distillation
+from stillvec.pipeline.counting import Counted, tallied
+from stillvec.pipeline.reading import Reading
+
+TEXTS = [*sentences(4500), "A lonely lighthouse keeper whistles."]  # three chunks for the teacher
+ORDERLESS = ("max:", "sample:", "sum:contexts", "sum:read", "sum:alone")  # whatever the order, the same bytes
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    (folder / "teacher").symlink_to(model)
+    (folder / "one.txt").write_text("\n".join(TEXTS[:1700]), "utf-8")
+    (folder / "two.txt").write_text("\n".join(TEXTS[1700:]), "utf-8")
+    (folder / "keep.txt").write_text("walrus\nnarwhal\n", "utf-8")
+    return folder
+
+
+def words_of(room: Path, out: Path, *arguments: str) -> list[str]:
+    files = [str(room / name) for name in ("one.txt", "two.txt")]
+    words = ["distill", *files, "--teacher", str(room / "teacher"), "--out", str(out), "--min-count", "1", "--quiet"]
+    return [*words, "--keep", str(room / "keep.txt"), "--contexts", "all", "--device", "cpu", *arguments]
+
+
+def torchrun(processes: int, words: list[str]) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", "0"]
+    start += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", "-m", "stillvec"]
+    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run([*start, *words], capture_output=True, text=True, env=settings, timeout=300)
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        "aggregate,aggregate:contexts=max,additive,decontextualized",
+        pytest.param("auto,x2static", marks=pytest.mark.slow),
+    ],
+)
+def test_two_processes_give_what_one_gives(methods: str, room: Path, tmp_path: Path) -> None:
+    """Sums to fp32 rounding; to the byte what knows no order, and what trains: its contexts lie as those of one do."""
+    call = words_of(room, tmp_path / "one", "--method", methods, "--store", str(tmp_path / "stores"))
+    assert main(call) == 0
+    call = words_of(room, tmp_path / "two", "--method", methods, "--store", str(tmp_path / "other-stores"))
+    done = torchrun(2, call)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" by ") == len(methods.split(",")), "one process speaks"
+    for folder in sorted((tmp_path / "one").iterdir()):
+        check_folders(folder, tmp_path / "two" / folder.name)
+    for store in (tmp_path / "stores").glob("*"):
+        joined = tmp_path / "other-stores" / store.name
+        assert [*joined.parent.iterdir()] == [joined]
+        assert all((joined / file.name).read_bytes() == file.read_bytes() for file in store.iterdir())
+
+
+def check_folders(one: Path, two: Path) -> None:
+    mine, other = load(one), load(two)
+    assert mine.vocabulary == other.vocabulary
+    if one.name == "x2static":
+        assert np.array_equal(mine.matrix, other.matrix)
+    else:
+        check_statistics(one, two)
+    wanted = likeness(np.array(mine.matrix))
+    assert np.allclose(likeness(np.array(other.matrix)), wanted, atol=2e-3 * np.abs(wanted).max()), one.name
+    said, told = read_manifest(one), read_manifest(two)
+    assert said["corpus"] == told["corpus"]
+    for key in ("sentences", "words", "pieces", "words_without_context"):
+        assert said["read"][key] == told["read"][key]
+    assert told["read"]["processes"] == 2
+
+
+def check_statistics(one: Path, other: Path) -> None:
+    mine, theirs = read_statistics(one), read_statistics(other)
+    assert mine.keys() == theirs.keys()
+    for name, array in mine.items():
+        if name.partition("/")[2].startswith(ORDERLESS):
+            assert np.array_equal(array, theirs[name]), name
+        elif not name.partition("/")[2].startswith("bag:"):  # sentences, in another order
+            assert np.allclose(array, theirs[name], rtol=1e-5, atol=1e-5 * np.abs(array).max()), name
+
+
+def test_what_fails_in_one_process_is_told_once_and_ends_all(room: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("x", "utf-8")  # which the first process alone looks at
+    done = torchrun(2, words_of(room, tmp_path / "out", "--method", "aggregate"))
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("stillvec: ")]
+    assert len(told) == 1
+    assert "holds other things" in told[0]
+    assert not done.stdout
+
+
+REFUSED = {
+    "resume": (["--resume"], "--resume"),
+    "dry run": (["--dry-run"], "--dry-run"),
+    "stream": (["--method", "x2static:stream=true"], "stream"),
+}
+
+
+@pytest.mark.parametrize("case", [*REFUSED])
+def test_what_several_processes_cannot_do_is_refused(case: str, room: Path, tmp_path: Path) -> None:
+    class Two:
+        number, of, here = 0, 2, 2
+
+    arguments, named = REFUSED[case]
+    parser = argparse.ArgumentParser()
+    distill_arguments(parser)
+    options = parser.parse_args(words_of(room, tmp_path / "out", *arguments)[1:])
+    with pytest.raises(CallError, match=named):
+        distilled(options, Two())  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def chunks_of(reading: Callable[[Share], Reading], share: Share) -> list[list[str]]:
+    return [[*marked.texts] for marked in reading(share).chunks()]
+
+
+@pytest.mark.parametrize("contexts", [None, 40])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_every_chunk_is_in_one_share(room: Path, contexts: int | None, in_order: bool) -> None:
+    """The choice of sentences is that of one process, and stretches lie in the order of the corpus."""
+    corpus = Corpus(room / "one.txt", room / "two.txt")
+    count = counted(corpus, Share())
+    vocabulary, facts = count.chosen(corpus, Distillation(min_count=1))
+
+    def reading(share: Share) -> Reading:
+        return Reading(corpus, vocabulary, contexts, 64, 0, share, facts["characters"], facts["words"])
+
+    whole = chunks_of(reading, Share())
+    shares = [chunks_of(reading, Share(number, 3, in_order)) for number in range(3)]
+    assert len(whole) > 3
+    if in_order and contexts is None:
+        assert all(shares)
+    laid = [chunk for share in shares for chunk in share]
+    assert sorted(laid) == sorted(whole)
+    assert laid == whole if in_order else [*map(len, shares)] == [len(whole[number::3]) for number in range(3)]
+
+
+@pytest.mark.parametrize("files", [1, 30])
+def test_shares_of_the_count_add_up(tmp_path: Path, files: int) -> None:
+    """With few files all shares read through them, with many a share is files: the same counts and digest."""
+    for number in range(files):
+        (tmp_path / f"{number:02}.txt").write_text("\n".join(TEXTS[number::files]), "utf-8")
+    (tmp_path / "empty.txt").write_text("", "utf-8")
+    corpus = Corpus(tmp_path)
+    whole = counted(corpus, Share())
+    one, two, three = (counted(corpus, Share(number, 3)) for number in range(3))
+    assert one + two + three == whole
+    assert (three + (one + two)).digest == whole.digest
+    assert one.words < whole.words
+    (tmp_path / "00.txt").write_text("Something else.", "utf-8")
+    assert counted(Corpus(tmp_path), Share()).digest != whole.digest
+
+
+def counted(corpus: Corpus, share: Share) -> Counted:
+    steps = tallied(corpus, Distillation(), share)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Counted = end.value
+            return found
+
+
+def test_words_read_alone_and_texts_beside_the_corpus_are_dealt_once() -> None:
+    wanted = np.random.default_rng(0).random(20_000) < 0.7
+    texts = [Marked([str(number)]) for number in range(7)]
+    for in_order in (False, True):
+        shares = [Share(number, 3, in_order) for number in range(3)]
+        assert (np.sum([share.rows(wanted) for share in shares], axis=0) == wanted).all()
+        dealt = [text.texts[0] for share in shares for text in share.dealt(texts)]
+        assert sorted(dealt) == [*map(str, range(7))]
+    assert not Share(0, 3, in_order=True).rows(wanted).any(), "they come after the last stretch"
+
+
+def test_shards_of_contexts_are_joined_in_the_scale_of_the_first(tmp_path: Path) -> None:
+    import torch
+
+    rows = torch.arange(24, dtype=torch.float32).reshape(6, 4) * 1000
+    shards = [tmp_path / "shard-0", tmp_path / "shard-1", tmp_path / "shard-2"]
+    for shard, some in zip(shards, (rows[:0], rows[:2], rows[2:] * 8), strict=True):
+        writer = ContextWriter(shard, 4, states=False)
+        writer.add(np.arange(len(some)), np.ones(len(some), int), some)
+        writer.close()
+    scales = [Contexts.open(shard).scale for shard in shards]
+    assert scales[1] != scales[2]
+    joined = join_stores(tmp_path / "whole", shards)
+    assert joined.scale == scales[1]
+    assert joined.words.tolist() == [0, 1, 0, 1, 2, 3]
+    wanted = torch.cat([rows[:2], rows[2:] * 8]).numpy()
+    assert np.allclose(np.array(joined.contexts, np.float32) * joined.scale, wanted, rtol=1e-3)
+    assert [*tmp_path.iterdir()] == [tmp_path / "whole"]

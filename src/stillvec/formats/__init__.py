@@ -27,6 +27,7 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
     "format",
     {
         "stillvec": "stillvec.formats.stillvec:FORMAT",
+        "spacy": "stillvec.formats.spacy:FORMAT",
         "model2vec": "stillvec.formats.model2vec:FORMAT",
         "sentence-transformers": "stillvec.formats.sentence_transformers:FORMAT",
         "projector": "stillvec.formats.projector:FORMAT",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from tokenize import TokenError
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_file
@@ -25,12 +27,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     beside = words_file(path)
     with reading_file(path) as place:
-        try:
-            matrix = np.load(place, mmap_mode="r", allow_pickle=False)
-        except _BROKEN as error:
-            raise FormatError(f"{path} is empty, cut short or no table of numpy ({_first(error)}).") from error
-    if not isinstance(matrix, np.ndarray):
-        raise FormatError(f"{path} is an archive of numpy (.npz), and one table (.npy) is wanted.")
+        matrix = map_table(place, path)
     if not beside.is_file():
         raise FormatError(f"{path} has no words: {beside.name} should lie beside it, one word a line.")
     text = beside.read_bytes()
@@ -62,8 +59,16 @@ def words_file(path: Path) -> Path:
     return path.with_name(f"{uncompressed_name(path).removesuffix('.npy')}.words.txt")
 
 
-def _first(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
+def map_table(file: Path, called: Path) -> NDArray[Any]:
+    """An array of numpy, memory-mapped; errors call it `called`."""
+    try:
+        matrix = np.load(file, mmap_mode="r", allow_pickle=False)
+    except _BROKEN as error:
+        problem = str(error).partition("\n")[0]
+        raise FormatError(f"{called} is empty, cut short or no table of numpy ({problem}).") from error
+    if not isinstance(matrix, np.ndarray):
+        raise FormatError(f"{called} is an archive of numpy (.npz), and one table (.npy) is wanted.")
+    return matrix
 
 
 FORMAT = Format(recognises, read, write, (".npy",))

@@ -34,6 +34,7 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
         "npy": "stillvec.formats.npy:FORMAT",
         "parquet": "stillvec.formats.parquet:FORMAT",
         "hdf5": "stillvec.formats.hdf5:FORMAT",
+        "onnx": "stillvec.formats.onnx:FORMAT",
         "fasttext-bin": "stillvec.formats.fasttext_bin:FORMAT",
         "gensim": "stillvec.formats.gensim:FORMAT",
         "fasttext": "stillvec.formats.fasttext:FORMAT",

@@ -1,4 +1,7 @@
-"""`WordVectors`: a vocabulary and a matrix. It knows no files, no teacher, no test."""
+"""`WordVectors`: a vocabulary and a matrix, and perhaps n-grams for words it has never seen.
+
+It knows no files, no teacher, no test.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from numpy.typing import NDArray
 
 from stillvec.errors import CallError, VocabularyError
 from stillvec.registry import nearest_known
+from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.vocabulary.folding import fold
 
 Matrix = NDArray[Any]
 _BLOCK = 1 << 16  # rows scored at once, so that a memory-mapped matrix is never copied whole
@@ -25,9 +30,13 @@ class WordVectors:
     >>> vectors = WordVectors(Vocabulary(["ice", "snow", "fire"]), [[1, 0], [0.9, 0.1], [-1, 0.2]])
     >>> vectors.nearest("ice", k=1)[0][0]
     'snow'
+
+    With `subwords`, a table of character n-grams, a string that is no word of the vocabulary has a vector too.
     """
 
-    def __init__(self, vocabulary: Vocabulary | Iterable[str], matrix: Any) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary | Iterable[str], matrix: Any, *, subwords: SubwordTable | None = None
+    ) -> None:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
         rows = np.asanyarray(matrix)
         if rows.dtype.kind != "f":
@@ -36,9 +45,12 @@ class WordVectors:
             raise CallError(
                 f"{len(self.vocabulary)} words need a matrix of as many rows, and one of shape {rows.shape} came."
             )
+        if subwords is not None and subwords.dim != rows.shape[1]:
+            raise CallError(f"Words have {rows.shape[1]} numbers each and n-grams {subwords.dim}; both need as many.")
         rows = rows.view()
         rows.setflags(write=False)
         self.matrix: Matrix = rows
+        self.subwords = subwords
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -65,10 +77,25 @@ class WordVectors:
     @overload
     def __getitem__(self, word: Sequence[str]) -> NDArray[np.float32]: ...
     def __getitem__(self, word: str | Sequence[str]) -> NDArray[np.float32]:
-        """The vector of a word (dim,), or of several (n, dim)."""
+        """The vector of a word (dim,), or of several (n, dim); of an unseen one by its n-grams, if there are any."""
         if isinstance(word, str):
-            return np.array(self.matrix[self._row(word)], np.float32)
-        return np.array(self.matrix[[self._row(each) for each in word]], np.float32).reshape(-1, self.dim)
+            row = self._row_or_unseen(word)
+            return self.composed([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
+        rows = [self._row_or_unseen(each) for each in word]
+        unseen = [at for at, row in enumerate(rows) if row < 0]
+        if not unseen:
+            return np.array(self.matrix[rows], np.float32).reshape(-1, self.dim)
+        found = np.zeros((len(rows), self.dim), np.float32)
+        known = [at for at, row in enumerate(rows) if row >= 0]
+        found[known] = self.matrix[[rows[at] for at in known]]
+        found[unseen] = self.composed([word[at] for at in unseen])
+        return found
+
+    def composed(self, strings: Sequence[str]) -> NDArray[np.float32]:
+        """What the n-grams say of each string (n, dim), known or not."""
+        if self.subwords is None:
+            raise CallError("The vectors have no n-grams to make other words of; refine them with --unknown subword.")
+        return self.subwords.vectors([fold(each, self.vocabulary.lowercase) for each in strings])
 
     def similarity(self, a: str, b: str) -> float:
         """Cosine of two words; 0 where one of them is the zero vector."""
@@ -82,7 +109,7 @@ class WordVectors:
         """The `k` words of highest cosine with a word or a vector; the word itself is not among them."""
         left_out = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
         if isinstance(query, str):
-            left_out.add(self._row(query))
+            left_out.add(self._row_or_unseen(query))
             query = self[query]
         return self._best(self._cosines(query), k, left_out)
 
@@ -96,7 +123,7 @@ class WordVectors:
             scores = (1 + cos_b) * (1 + cos_c) / ((1 + cos_a) + 2e-3) / 2
         else:
             raise CallError(f"There is no analogy method {method!r}; {nearest_known(method, ('3cosadd', '3cosmul'))}")
-        return self._best(scores, k, {self._row(word) for word in (a, b, c)})
+        return self._best(scores, k, {self._row_or_unseen(word) for word in (a, b, c)})
 
     def nearest_each(
         self, queries: Sequence[str] | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
@@ -106,7 +133,7 @@ class WordVectors:
         if isinstance(queries, np.ndarray):
             own = [left_out] * len(queries)
         else:
-            own = [left_out | {self._row(word)} for word in queries]
+            own = [left_out | {self._row_or_unseen(word)} for word in queries]
             queries = self[queries]
         wanted = self._unit(queries, (len(queries), self.dim))  # (n, dim)
         more = min(_checked(k) + max(map(len, own), default=0), len(self))
@@ -121,7 +148,8 @@ class WordVectors:
     def encode(self, texts: str | Sequence[str], *, weights: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """The mean vector of the known words of each text (n, dim), zero where it has none; one text gives (dim,).
 
-        With `weights`, a number a word (V,), it is the weighted mean `sum w_i v_i / sum w_i`.
+        With `weights`, a number a word (V,), it is the weighted mean `sum w_i v_i / sum w_i`. Where there are n-grams,
+        unseen words count too, and weigh as much as the heaviest known one.
         """
         from scipy.sparse import csr_array
 
@@ -129,8 +157,10 @@ class WordVectors:
             return np.asarray(self.encode([texts], weights=weights)[0])
         rows, text = self._finder.rows(texts)
         known = rows >= 0
+        unseen = np.unique(text[~known]) if self.subwords is not None else ()
         rows, text = rows[known], text[known]
-        given = self._weights(weights)[rows]  # (W,)
+        weight = self._weights(weights)
+        given = weight[rows]  # (W,)
         ends = np.cumsum(np.bincount(text, minlength=len(texts)))
         table = self.matrix
         if table.dtype != np.float32 or not table.flags.c_contiguous:  # only the rows that are used are turned
@@ -139,7 +169,12 @@ class WordVectors:
             table = np.ascontiguousarray(table[used], np.float32)
         start = np.concatenate([np.zeros(1, np.int64), ends])
         sums = csr_array((given, rows, start), shape=(len(texts), len(table))) @ np.asarray(table)
-        totals = np.bincount(text, given, len(texts))
+        totals = np.bincount(text, given, len(texts)).astype(np.float64)
+        if len(unseen):
+            heaviest = weight.max(initial=0) if len(self) else 1
+            more, times = self._unseen_sums([texts[at] for at in unseen])
+            sums[unseen] += heaviest * more
+            totals[unseen] += heaviest * times
         sums /= np.where(totals > 0, totals, 1)[:, None].astype(np.float32)
         return np.asarray(sums, np.float32)
 
@@ -148,7 +183,27 @@ class WordVectors:
         rows = [self._row(word) for word in words]
         counts = self.vocabulary.counts[rows].tolist()
         names = [self.words[row] for row in rows]
-        return WordVectors(Vocabulary(names, counts, lowercase=self.vocabulary.lowercase), self.matrix[rows])
+        vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
+        return WordVectors(vocabulary, self.matrix[rows], subwords=self.subwords)
+
+    def _unseen_sums(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The sum of the unseen words of each text (n, dim), and how many it has (n,)."""
+        from scipy.sparse import csr_array
+
+        found = self._finder.find(texts)
+        chosen = np.flatnonzero(found.ids < 0)
+        place: dict[str, int] = {}
+        spans = zip(*(each[chosen].tolist() for each in (found.text, found.starts, found.ends)), strict=True)
+        at = [place.setdefault(texts[text][start:end], len(place)) for text, start, end in spans]
+        ones = np.ones(len(at), np.float32)
+        counts = csr_array((ones, (found.text[chosen], at)), shape=(len(texts), len(place)))
+        times = np.bincount(found.text[chosen], minlength=len(texts)).astype(np.float32)
+        return np.asarray(counts @ self.composed([*place])), times
+
+    def _row_or_unseen(self, word: str) -> int:
+        """The row of a word; -1 for one that only its n-grams can tell about."""
+        row = self.vocabulary.row(word)
+        return -1 if row is None and word and self.subwords is not None else self._row(word)
 
     def _row(self, word: str) -> int:
         row = self.vocabulary.row(word)

@@ -23,6 +23,7 @@ _POLICIES = {
     "skip": "Items with unknown words are left out",
     "mean": "Unknown words have the mean vector",
     "zero": "Unknown words have the zero vector",
+    "subword": "Unknown words have the vector of their n-grams",
 }
 _TEXTS = {"sentences", "classification", "tagging", "probing", "labels", "information"}  # tasks whose items are texts
 

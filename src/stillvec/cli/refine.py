@@ -25,17 +25,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help=f"in the order given; known are {', '.join(STEPS)}; a key may stand there twice (lexicon=A,lexicon=B)",
     )
     parser.add_argument("--steps", action=List, const=STEPS, help="tell all steps with their settings, and end")
+    parser.add_argument(
+        "--unknown",
+        metavar="subword[:key=value,...]",
+        help="last, a table of character n-grams that gives words never seen a vector: the step of that name",
+    )
     parser.add_argument("--like", metavar="DIR", help="first the steps by which these vectors were refined")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
 
 
 def run(options: argparse.Namespace) -> int:
     check_replaceable(options.out, "manifest.json")
-    steps = [*_chain(options.like), *map(read_step, options.step)]
+    steps = [*_chain(options.like), *map(read_step, options.step), *_unknown(options.unknown)]
     if not steps:
-        raise CallError("At least one step is wanted; say --step NAME or --like DIR.")
+        raise CallError("At least one step is wanted; say --step NAME, --unknown subword or --like DIR.")
     path = Path(options.vectors)
     vectors = load(path)
+    had_subwords = vectors.subwords is not None
     manifest = read_manifest(path) if path.is_dir() else {"source": path.name}
     made: list[dict[str, Any]] = [*manifest.get("refined", ())]
     with warnings_told():
@@ -48,12 +54,23 @@ def run(options: argparse.Namespace) -> int:
             else:
                 made.append(did)
                 show.note(f"{did['step']}: {len(vectors):,} words x {vectors.dim}{told}")
-    stored = made[-1].get("stored") if made else None  # of the last step: a table that was changed since does not fit
+    if had_subwords and vectors.subwords is None:
+        show.note("the n-grams fitted to the old vectors do not fit these and are left out; say --unknown subword")
+    changed = [did for did in made if did["step"] != "subword"]  # which leaves the matrix as it is
+    stored = changed[-1].get("stored") if changed else None  # of the last: a table that was changed since does not fit
     write_folder(vectors, options.out, manifest | {"refined": made}, packed=stored)
     size = (Path(options.out) / "vectors.safetensors").stat().st_size
     kept = read_manifest(options.out).get("stored", vectors.matrix.dtype.name)
     show.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}, {size / 1e6:,.1f} MB as {kept}")
     return 0
+
+
+def _unknown(text: str | None) -> list[Step]:
+    if text is None:
+        return []
+    if text.partition(":")[0] != "subword":
+        raise CallError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
+    return [read_step(text)]
 
 
 def _chain(folder: str | None) -> list[Step]:

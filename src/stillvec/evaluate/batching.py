@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluate.lookup import Lookup
-from stillvec.vocabulary import WordFinder
 
 PADDING, UNKNOWN, _SPECIAL = 0, 1, 2
 _SPREAD = 0.3  # root mean square of the numbers that a network reads; GloVe's are about there
@@ -93,8 +92,8 @@ class Sequences:
 
 def texts_as_sequences(lookup: Lookup, texts: Sequence[str]) -> Sequences:
     """Words as `WordFinder` finds them, so punctuation counts only where the vectors have it."""
-    rows, text = WordFinder(lookup.vectors.vocabulary).rows(texts)
-    return _sequences(lookup, rows.astype(np.int64), np.bincount(text, minlength=len(texts)))
+    rows, text = lookup.text_rows(texts)
+    return _sequences(lookup, rows, np.bincount(text, minlength=len(texts)))
 
 
 def tokens_as_sequences(lookup: Lookup, sentences: Sequence[Sequence[str]]) -> Sequences:
@@ -104,7 +103,7 @@ def tokens_as_sequences(lookup: Lookup, sentences: Sequence[Sequence[str]]) -> S
 
 
 def _sequences(lookup: Lookup, rows: Rows, lengths: Rows) -> Sequences:
-    used = np.unique(rows[rows >= 0])
+    used = np.unique(rows[rows != -1])
     table = lookup.take(used)
     live = np.isfinite(table).all(axis=1) & table.any(axis=1)  # a word without a direction is as good as unknown
     used, table = used[live], table[live]

@@ -28,7 +28,15 @@ from stillvec.files import atomic_file, digest, file_digest
 from stillvec.vectors import WordVectors
 
 _CHUNK = 1 << 24  # bytes hashed at once by one thread
-_CODE = ("evaluate/*.py", "vectors.py", "vocabulary/*.py", "combine/rotating.py", "teachers/*.py", "encoding/*.py")
+_CODE = (
+    "evaluate/*.py",
+    "vectors.py",
+    "subwords.py",
+    "vocabulary/*.py",
+    "combine/rotating.py",
+    "teachers/*.py",
+    "encoding/*.py",
+)
 
 
 @dataclass(frozen=True)
@@ -82,13 +90,15 @@ class Cache:
 
 
 def vectors_digest(vectors: WordVectors) -> str:
-    """One name for a matrix, its words and their counts; hashing is as fast as two cores read."""
+    """One name for a matrix, its words, their counts and n-grams; hashing is as fast as two cores read."""
     matrix, vocabulary = vectors.matrix, vectors.vocabulary
     rows = max(1, _CHUNK // max(1, matrix.itemsize * vectors.dim))
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         blocks = (matrix[start : start + rows] for start in range(0, len(matrix), rows))
         parts = [*pool.map(lambda block: hashlib.blake2b(np.ascontiguousarray(block).data).digest(), blocks)]
     facts = f"{matrix.dtype} {matrix.shape} {rows} {vocabulary.lowercase}"
+    if (table := vectors.subwords) is not None:
+        facts += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
     words = "\n".join(vocabulary.words)
     return digest(iter([facts.encode(), *parts, words.encode(), np.ascontiguousarray(vocabulary.counts).tobytes()]))
 

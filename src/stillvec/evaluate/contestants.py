@@ -69,7 +69,7 @@ class VectorsContestant:
         return answers
 
     def _answering(self, task: Task, items: Items, policy: Unknown) -> Answering:
-        lookup = self.lookups.setdefault(policy, Lookup(self.vectors, policy))
+        lookup = self.lookups.setdefault(policy, Lookup(_seen(self.vectors, policy), policy))
         slowly = getattr(task, "answering", None)  # tasks that train tell how far they are
         if slowly is None:
             return task.answer(lookup, items)
@@ -108,6 +108,12 @@ class EncoderContestant:
 
 def _facts(dataset: Dataset, task: Task) -> dict[str, object]:
     return {"task": dataset.task, "settings": settings_of(task), "data": files_digest(dataset.path)}
+
+
+def _seen(vectors: WordVectors, policy: Unknown) -> WordVectors:
+    """Only the policy `subword` may make words of n-grams."""
+    kept = policy == "subword" or vectors.subwords is None
+    return vectors if kept else WordVectors(vectors.vocabulary, vectors.matrix)
 
 
 def _nothing() -> Iterator[float]:

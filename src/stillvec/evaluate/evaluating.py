@@ -22,7 +22,7 @@ from stillvec.evaluate.intervals import Resampling
 from stillvec.evaluate.judging import Judged, Mask
 from stillvec.evaluate.means import Asked, Mean, mean_of
 from stillvec.evaluate.overlap import neighbour_overlap
-from stillvec.evaluate.report import Comparison, Overlap, Report, Score, Unknown, Words, is_ordered
+from stillvec.evaluate.report import ANY_SET, Comparison, Overlap, Report, Score, Unknown, Words, is_ordered
 from stillvec.evaluate.tasks import Task
 from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
 from stillvec.registry import nearest_known
@@ -70,6 +70,12 @@ class Evaluation:
         if self.unknown not in known:
             raise CallError(
                 f"There is no policy {self.unknown!r} for unknown words; {nearest_known(self.unknown, known)}"
+            )
+        without = [name for name, each in self.vectors.items() if self.unknown == "subword" and each.subwords is None]
+        if without:
+            raise CallError(
+                f"The vectors {without[0]!r} have no n-grams to make unknown words of; make them with "
+                "stillvec refine VECTORS --unknown subword."
             )
         if self.resamples < 0:
             raise CallError(f"The number of resamples is 0 or more, and {self.resamples} came.")
@@ -159,7 +165,7 @@ class Evaluation:
         able = [each for each in contestants if each.can(task)]
         compare = self.policies and len(self.vectors) > 1 and not getattr(task, "costly", False)
         compare = compare and is_ordered(dataset.task, "")
-        policies = [self.unknown, *(other for other in get_args(Unknown) if compare and other != self.unknown)]
+        policies = [self.unknown, *(other for other in ANY_SET if compare and other != self.unknown)]
         return [(each, policy) for policy in policies for each in able]
 
     def _report(self, judged: Sequence[Judged], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:

@@ -147,7 +147,7 @@ class Judged:
         if len(self.answers) < 2 or len(next(iter(self.answers.values()))) < 2:
             return
         values: dict[str, dict[Unknown, dict[str, float]]] = {}
-        for policy in get_args(Unknown):
+        for policy in (each for each in get_args(Unknown) if each in self.answers):  # always in one order
             for name, answers in self.answers[policy].items():
                 chosen = np.flatnonzero(answers.covered if policy == "skip" else answers.covered | True)
                 for metric, estimate in self.task.score(self.items, answers, chosen, Resampling(0)).items():

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from stillvec.evaluate.report import Unknown
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary import WordFinder
 
 _BLOCK = 1 << 16  # rows in memory at once
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """A set of vectors and a policy for unknown words: skip the item, or take the mean or the zero vector.
+    """A set of vectors and a policy for unknown words: skip the item, or take the mean or the zero vector, or that of
+    the word's n-grams.
 
     A word whose vector is zero, or not finite, has no direction and is as good as unknown.
     """
@@ -27,19 +29,45 @@ class Lookup:
     unknown: Unknown = "skip"
 
     def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """The row of each word (n,), -1 for an unknown one."""
+        """The row of each word (n,); below 0 for an unknown one: -1, or its own number if it is made of n-grams."""
         row = self.vectors.vocabulary.row
-        found = ((-1 if (at := row(word)) is None else at) for word in words)
+        found = ((self._unseen(word) if (at := row(word)) is None else at) for word in words)
         rows = np.fromiter(found, np.int64, len(words))
         known = np.unique(rows[rows >= 0])
         dead = known[~np.isfinite(_inverse_lengths(self._read(known)))]
         return np.where(np.isin(rows, dead), -1, rows)
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of rows (n, dim); the policy's vector for -1."""
-        taken = self._read(np.maximum(rows, 0))
+        """The vectors of rows (n, dim); the policy's vector for those below 0."""
+        if not len(self.vectors):
+            taken = np.zeros((len(rows), self.vectors.dim), np.float32)
+        else:
+            taken = self._read(np.maximum(rows, 0))
         taken[rows < 0] = self.filler
+        if (made := np.flatnonzero(rows < -1)).size:
+            words = [*self._made]
+            taken[made] = self.vectors.composed([words[-2 - row] for row in rows[made].tolist()])
         return taken
+
+    def text_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The row of each word of texts, as `rows` gives it, and which text it stands in."""
+        finder = WordFinder(self.vectors.vocabulary)
+        if self.unknown != "subword":
+            plain, text = finder.rows(texts)
+            return plain.astype(np.int64), text.astype(np.int64)
+        found = finder.find(texts)
+        rows = found.ids.astype(np.int64)
+        for at in np.flatnonzero(rows < 0).tolist():
+            rows[at] = self._unseen(texts[found.text[at]][found.starts[at] : found.ends[at]])
+        return rows, found.text.astype(np.int64)
+
+    def _unseen(self, word: str) -> int:
+        return -2 - self._made.setdefault(word, len(self._made)) if self.unknown == "subword" and word else -1
+
+    @cached_property
+    def _made(self) -> dict[str, int]:
+        """The unknown words that were asked for."""
+        return {}
 
     @cached_property
     def filler(self) -> NDArray[np.float32]:

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from stillvec.errors import CallError
 from stillvec.registry import nearest_known
 
-Unknown = Literal["skip", "mean", "zero"]
+Unknown = Literal["skip", "mean", "zero", "subword"]
+ANY_SET: tuple[Unknown, ...] = ("skip", "mean", "zero")  # the policies that need nothing but vectors
 Words = Literal["own", "common", "unleaked"]
 
 _UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better

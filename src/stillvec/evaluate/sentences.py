@@ -44,12 +44,13 @@ class Sentences:
         texts = self.texts(items)
         used, frequencies = _used(lookup.vectors, texts)
         means = used.encode(texts)  # (2n, dim)
-        known = means.any(axis=1).reshape(2, -1)
+        seen = means if used.subwords is None else WordVectors(used.vocabulary, used.matrix).encode(texts)
+        known = seen.any(axis=1).reshape(2, -1)
         values = {"spearman": _cosines(lookup, means)}
         values["pearson"] = values["spearman"]
         if lookup.vectors.vocabulary.counts.any():
             weights = (self.a / (self.a + frequencies)).astype(np.float32)
-            weighted = WordVectors(used.vocabulary, used.matrix * weights[:, None])
+            weighted = WordVectors(used.vocabulary, used.matrix * weights[:, None], subwords=used.subwords)
             values["spearman-sif"] = values["pearson-sif"] = _cosines(lookup, weighted.encode(texts))
         return Answers(known[0] & known[1], values)
 

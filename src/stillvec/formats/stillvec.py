@@ -9,25 +9,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError, VocabularyError
+from stillvec.errors import CallError, FormatError, VocabularyError
 from stillvec.files import atomic_folder
 from stillvec.formats.card import CARD, card
 from stillvec.formats.format import Format
 from stillvec.formats.packing import PACKINGS, pack, unpack
 from stillvec.formats.rows import check_numbers, encoded_words
 from stillvec.formats.tensors import map_tensors, write_tensors
+from stillvec.registry import settings_from
+from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 VERSION = 2  # a folder says the lowest version that can say it: 1, or 2 where the matrix is packed
-_MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL = (
+_MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
+    "subwords.safetensors",
 )  # fmt: skip
 _NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
 _AT_ONCE = 1 << 20  # bytes of words read on opening; of a larger file, only how many lines it has
@@ -53,7 +57,7 @@ def read(path: Path) -> WordVectors:
     if announced != matrix.shape:
         raise FormatError(f"{path}: {_VECTORS} is of shape {matrix.shape}, and {_MANIFEST} says {announced}.")
     _check_finite(file, vocabulary, matrix)
-    return WordVectors(vocabulary, matrix)
+    return WordVectors(vocabulary, matrix, subwords=_read_subwords(path, manifest, matrix))
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -89,7 +93,10 @@ def write_folder(
         "dtype": vectors.matrix.dtype.name,
         "lowercase": vectors.vocabulary.lowercase,
     }
-    told = {key: value for key, value in manifest.items() if key != "stored"}  # how those were stored that came before
+    before = ("stored", "subwords")  # of the vectors that came before
+    told = {key: value for key, value in manifest.items() if key not in before}
+    if vectors.subwords is not None:
+        facts["subwords"] = asdict(vectors.subwords.ngrams)
     if arrays is not None:
         facts["stored"] = packed
     text = json.dumps({**told, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
@@ -99,6 +106,8 @@ def write_folder(
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
         if statistics is not None:
             write_tensors(part / _STATISTICS, statistics)
+        if vectors.subwords is not None:
+            write_tensors(part / _SUBWORDS, {"matrix": vectors.subwords.matrix})
         if model:
             write_tensors(part / _MODEL, model)
         (part / _MANIFEST).write_bytes(text.encode() + b"\n")
@@ -161,6 +170,25 @@ def _read_matrix(file: Path, manifest: Mapping[str, Any]) -> NDArray[Any]:
     if matrix is None:
         raise FormatError(f"{file} does not hold the arrays of {words} x {dim} numbers packed as {kind!r}.")
     return matrix
+
+
+def _read_subwords(path: Path, manifest: Mapping[str, Any], words: NDArray[Any]) -> SubwordTable | None:
+    told = manifest.get("subwords")
+    if told is None:
+        return None
+    file = _part(path, _SUBWORDS)
+    matrix = map_tensors(file).get("matrix")
+    try:
+        ngrams = settings_from(Ngrams, told if isinstance(told, dict) else {"subwords": told}, _MANIFEST)
+    except CallError as error:
+        raise FormatError(f"{path / _MANIFEST} describes no n-grams: {error}") from None
+    dim = words.shape[1]
+    if matrix is None or matrix.shape != (ngrams.buckets, dim) or matrix.dtype.kind != "f":
+        came = None if matrix is None else f"{matrix.dtype} {matrix.shape}"
+        raise FormatError(f"{file}: 'matrix' should be {ngrams.buckets:,} x {dim} floats, and is {came}.")
+    if not np.isfinite(matrix[:: max(1, matrix.size // _LOOKED_AT)]).all():
+        raise FormatError(f"{file} holds a number that is not finite.")
+    return SubwordTable(ngrams, matrix)
 
 
 class _Unread(Vocabulary):

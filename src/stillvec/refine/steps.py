@@ -23,6 +23,7 @@ STEPS: Registry[type[Step]] = Registry(
         "quantize": "stillvec.refine.quantize:Quantize",
         "retrofit": "stillvec.refine.retrofit:Retrofit",
         "similarity_order": "stillvec.refine.similarity_order:SimilarityOrder",
+        "subword": "stillvec.refine.subword:Subword",
         "unit": "stillvec.refine.unit:Unit",
         "weight": "stillvec.refine.weight:Weight",
         "whiten": "stillvec.refine.whiten:Whiten",

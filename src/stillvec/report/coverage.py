@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import get_args
 
 import numpy as np
 
 from stillvec.evaluate.intervals import spearman
 from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.report import PolicyRanking, Unknown, is_ordered
+from stillvec.evaluate.report import ANY_SET, PolicyRanking, Unknown, is_ordered
 from stillvec.evaluate.similarity import Similarity
 from stillvec.report.markup import Html, element, joined, name_of, number, numeric, plural, table
 from stillvec.report.material import Material
 from stillvec.report.standing import Row, rows
 
-_POLICIES: Mapping[Unknown, str] = {"skip": "left out", "mean": "the mean vector", "zero": "the zero vector"}
+_POLICIES: Mapping[Unknown, str] = {
+    "skip": "left out",
+    "mean": "the mean vector",
+    "zero": "the zero vector",
+    "subword": "made of n-grams",
+}
 _SHOWN = 3  # datasets, before the others are folded
 
 
@@ -97,7 +101,7 @@ def policies(material: Material) -> tuple[PolicyRanking, ...]:
     if not unknown or len(names) < 2:
         return ()
     task = Similarity()
-    lookups = {policy: {name: Lookup(material.sets[name], policy) for name in names} for policy in get_args(Unknown)}
+    lookups = {policy: {name: Lookup(material.sets[name], policy) for name in names} for policy in ANY_SET}
     found = []
     for pairs in unknown:
         values: dict[Unknown, dict[str, float]] = {}

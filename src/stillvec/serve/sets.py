@@ -64,8 +64,10 @@ class Served:
             self._thread.join()
 
     def known(self, word: str, param: str) -> str:
-        """A word as the vocabulary writes it, or a refusal that names the nearest spelling."""
+        """A word as the vocabulary writes it, an unseen one as it is if it has n-grams, or a refusal."""
         row = self.vectors.vocabulary.row(word)
+        if row is None and word and self.vectors.subwords is not None:
+            return word
         if row is None:
             shown = word if len(word) <= 60 else word[:57] + "..."
             message = f"The vectors {self.name!r} have no word {shown!r}; {self._hint(word)}"
@@ -82,7 +84,8 @@ class Served:
         index, vectors = self.approximate, self.vectors
         if not approximate or index is None or not query.any():
             return "exact", vectors.nearest(query, k, exclude=[] if itself is None else [itself])
-        left_out = frozenset() if itself is None else frozenset([vectors.vocabulary.index[itself]])
+        row = None if itself is None else vectors.vocabulary.row(itself)
+        left_out = frozenset() if row is None else frozenset([row])
         return "approximate", [(vectors.words[row], cosine) for row, cosine in index.nearest(query, k, left_out)]
 
     def _build(self) -> None:

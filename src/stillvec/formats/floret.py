@@ -1,0 +1,72 @@
+"""floret's table of n-grams (`bucket dim minn maxn hashCount hashSeed BOW EOW`, then a line a row), as spaCy takes it.
+
+It holds no words: each word's vector, known or not, is the mean of its n-grams. What is read has no words of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from stillvec.errors import CallError, FormatError
+from stillvec.formats.format import Format
+from stillvec.formats.rows import check_numbers
+from stillvec.formats.streams import reading, writing
+from stillvec.formats.text import blocks, read_rows, write_rows
+from stillvec.subwords import Ngrams, SubwordTable
+from stillvec.vectors import WordVectors
+
+_LINE = 1 << 12  # bytes that a first line has at most
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    return _header(head.partition(b"\n")[0]) is not None
+
+
+def read(path: Path) -> WordVectors:
+    with reading(path) as stream:
+        line = stream.readline(_LINE)
+        found = _header(line)
+        if found is None:
+            raise FormatError(
+                f"{path}:1: a floret table begins with bucket, dim, minn, maxn, hashCount, hashSeed, BOW and EOW, and "
+                f"this file with {line[:60].decode(errors='replace').rstrip()!r}."
+            )
+        ngrams, dim = found
+        rows = read_rows(path, blocks(stream), dim, first_line=2, announced=ngrams.buckets)
+    wrong = next((row for row, name in enumerate(rows.words) if name != str(row)), None)
+    if wrong is not None:
+        raise FormatError(f"{path}:{wrong + 2}: row {wrong} is wanted here, and {rows.words[wrong]!r} came.")
+    return WordVectors([], np.zeros((0, dim), np.float32), subwords=SubwordTable(ngrams, rows.matrix))
+
+
+def write(vectors: WordVectors, path: Path) -> None:
+    table = vectors.subwords
+    if table is None:
+        raise FormatError(
+            f"{path} was not written: floret's file is a table of n-grams, and the vectors have none; make it with "
+            "stillvec refine VECTORS --unknown subword."
+        )
+    ngrams = table.ngrams
+    rows = WordVectors([str(row) for row in range(ngrams.buckets)], table.matrix)
+    check_numbers(rows, path, np.float32)
+    sizes = (ngrams.buckets, table.dim, ngrams.minn, ngrams.maxn, ngrams.hash_count, ngrams.hash_seed)
+    with writing(path) as stream:
+        stream.write(" ".join([*map(str, sizes), ngrams.bow, ngrams.eow]).encode() + b"\n")
+        write_rows(rows, path, stream)
+
+
+def _header(line: bytes) -> tuple[Ngrams, int] | None:
+    """The n-grams and the numbers a row that a first line tells, else None."""
+    fields = line.split()
+    if len(fields) != 8 or not all(field.isdigit() and len(field) < 11 for field in fields[:6]):
+        return None
+    buckets, dim, minn, maxn, hash_count, seed = map(int, fields[:6])
+    try:
+        return Ngrams(buckets, minn, maxn, hash_count, seed, fields[6].decode(), fields[7].decode()), dim
+    except (CallError, UnicodeDecodeError):
+        return None
+
+
+FORMAT = Format(recognises, read, write, (".floret",))

@@ -37,6 +37,7 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
         "onnx": "stillvec.formats.onnx:FORMAT",
         "fasttext-bin": "stillvec.formats.fasttext_bin:FORMAT",
         "gensim": "stillvec.formats.gensim:FORMAT",
+        "floret": "stillvec.formats.floret:FORMAT",
         "fasttext": "stillvec.formats.fasttext:FORMAT",
         "word2vec": "stillvec.formats.word2vec:FORMAT",
         "word2vec-binary": "stillvec.formats.word2vec_binary:FORMAT",

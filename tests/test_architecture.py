@@ -13,7 +13,7 @@ import stillvec
 
 SHELVES = (  # from the top down, as in docs/design.md
     ("cli",),
-    ("launch", "serve", "explore"),
+    ("launch", "serve", "explore", "integrations"),
     ("pipeline", "analyze", "report"),
     ("learners", "baselines", "evaluate"),
     ("encoding", "refine", "combine", "formats"),

@@ -1,0 +1,1 @@
+"""Seams of other frameworks, one file each; nothing of ours imports them."""

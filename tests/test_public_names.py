@@ -14,6 +14,7 @@ import stillvec
 PUBLIC = [
     "Corpus",
     "StillvecError",
+    "TextVectorizer",
     "Vocabulary",
     "WordVectors",
     "distill",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stillvec.corpus import Corpus
     from stillvec.evaluate import evaluate
     from stillvec.formats import load, save
+    from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.pipeline import distill, train
     from stillvec.refine import refine
 
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Corpus",
     "StillvecError",
+    "TextVectorizer",
     "Vocabulary",
     "WordVectors",
     "distill",
@@ -33,6 +35,7 @@ __all__ = [
 
 _LATER = {
     "Corpus": "stillvec.corpus",
+    "TextVectorizer": "stillvec.integrations.scikit_learn",
     "distill": "stillvec.pipeline",
     "evaluate": "stillvec.evaluate",
     "load": "stillvec.formats",

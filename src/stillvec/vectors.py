@@ -70,7 +70,13 @@ class WordVectors:
         return word in self.vocabulary
 
     def __repr__(self) -> str:
-        return f"WordVectors({len(self):,} words x {self.dim})"
+        return f"WordVectors({len(self):,} words x {self.dim}{', and n-grams' if self.subwords is not None else ''})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> WordVectors:
+        return self  # nobody can change it, and scikit-learn copies its settings again and again
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (self.vocabulary, np.asarray(self.matrix), self.subwords)
 
     @overload
     def __getitem__(self, word: str) -> NDArray[np.float32]: ...
@@ -290,6 +296,10 @@ class WordVectors:
         top = np.flatnonzero(scores >= np.partition(some, len(some) - wanted)[len(some) - wanted])
         top = top[np.lexsort((top, -scores[top]))]
         return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in left_out][:k]
+
+
+def _made_again(vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None) -> WordVectors:
+    return WordVectors(vocabulary, matrix, subwords=subwords)
 
 
 def _checked(k: int) -> int:

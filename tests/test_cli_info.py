@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tiny_corpus import sentences
 
+from stillvec import WordVectors
 from stillvec.cli import main
-from stillvec.formats import read_manifest
+from stillvec.formats import read_manifest, save
 from stillvec.teachers import load_teacher
 from stillvec.teachers.fake import write_tiny_model
 
@@ -133,3 +134,9 @@ def test_info_on_vectors_loads_no_torch(room: Path) -> None:
     code = "import sys; from stillvec.cli import main; main(['info', sys.argv[1]]); sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, str(room / "vectors")], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_of_model2vec_is_vectors_and_no_teacher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(WordVectors(["ice", "snow"], [[1.0, 2.0], [3.0, 4.0]]), tmp_path / "v", format="model2vec")
+    assert main(["info", str(tmp_path / "v")]) == 0
+    assert capsys.readouterr().out.startswith("Vectors")

@@ -33,6 +33,10 @@ ODD = [
     "1984",
     "-1.5",
     "nan",
+    "<unk>",
+    "[PAD]",
+    "[UNK]",
+    "▁",
 ]
 MATRIX = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
 

@@ -233,7 +233,7 @@ def test_nan_in_the_vectors_is_named_by_word(folder: Path) -> None:
 
 
 def test_a_stretch_of_nan_in_large_vectors_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.formats.stillvec._LOOKED_AT", 1000)
+    monkeypatch.setattr("stillvec.formats.rows.LOOKED_AT", 1000)
     matrix = np.ones((2000, 4), np.float32)
     save(WordVectors([f"w{i}" for i in range(2000)], matrix), tmp_path / "v")
     matrix[1000:] = np.nan

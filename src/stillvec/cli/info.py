@@ -11,7 +11,7 @@ from stillvec.cli.progress import warnings_told
 from stillvec.cli.show import note, table
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CallError, DatasetError, FormatError
-from stillvec.formats import load, read_manifest
+from stillvec.formats import FORMATS, load, read_manifest
 from stillvec.formats.card import card
 from stillvec.vocabulary import WordCounter
 
@@ -46,7 +46,8 @@ def _facts(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if (path / "manifest.json").is_file():
         return f"Vectors {path}", _folder(path)
     packed = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
-    if packed or (path / "config.json").is_file() or not path.exists():
+    modelled = (path / "config.json").is_file() and not FORMATS["model2vec"].recognises(path, b"")
+    if packed or modelled or not path.exists():
         return f"Teacher {options.thing}", _teacher(options.thing)
     return _file(path, options.field)
 

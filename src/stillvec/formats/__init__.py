@@ -65,7 +65,10 @@ def _recognised(path: Path) -> str:
         if FORMATS[name].recognises(path, head):
             return name
     if path.is_dir():
-        raise FormatError(f"The folder {path} has no manifest.json, so it is no folder of vectors.")
+        raise FormatError(
+            f"The folder {path} has no manifest.json, so it is no folder of vectors, nor is it one of spaCy, "
+            "model2vec, sentence-transformers (StaticEmbedding) or the projector."
+        )
     if not head:
         raise FormatError(f"{path} is empty, and vectors were to be read from it.")
     raise FormatError(f"{path} looks like none of the formats {', '.join(FORMATS)}; if it is one, name it.")

@@ -15,7 +15,7 @@ from stillvec.errors import FormatError, StillvecWarning, VocabularyError
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-_LOOKED_AT = 1 << 22  # numbers looked at for NaN; all of a large table would undo the memory map
+LOOKED_AT = 1 << 22  # numbers looked at for NaN; all of a large table would undo the memory map
 
 
 class Rows:
@@ -132,8 +132,8 @@ def whole(
 
 def check_finite(path: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:
     """Look for NaN: everywhere in a small matrix, in 64 stretches of a large one."""
-    stretches = 1 if matrix.size <= _LOOKED_AT else 64
-    rows = max(1, min(len(matrix), _LOOKED_AT // max(1, matrix.shape[1])) // stretches)
+    stretches = 1 if matrix.size <= LOOKED_AT else 64
+    rows = max(1, min(len(matrix), LOOKED_AT // max(1, matrix.shape[1])) // stretches)
     for first in np.linspace(0, max(0, len(matrix) - rows), stretches, dtype=np.int64).tolist():
         good = np.isfinite(matrix[first : first + rows]).all(axis=1)
         if not good.all():

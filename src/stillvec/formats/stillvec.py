@@ -21,7 +21,7 @@ from stillvec.files import atomic_folder
 from stillvec.formats.card import CARD, card
 from stillvec.formats.format import Format
 from stillvec.formats.packing import PACKINGS, pack, unpack
-from stillvec.formats.rows import check_numbers, encoded_words
+from stillvec.formats.rows import LOOKED_AT, check_finite, check_numbers, encoded_words
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.registry import settings_from
 from stillvec.subwords import Ngrams, SubwordTable
@@ -35,7 +35,6 @@ _MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS = (
 )  # fmt: skip
 _NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
 _AT_ONCE = 1 << 20  # bytes of words read on opening; of a larger file, only how many lines it has
-_LOOKED_AT = 1 << 22  # numbers looked at for NaN on opening; all of them would undo the memory map
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -56,7 +55,7 @@ def read(path: Path) -> WordVectors:
     announced = (manifest.get("words", len(matrix)), manifest.get("dim", matrix.shape[1]))
     if announced != matrix.shape:
         raise FormatError(f"{path}: {_VECTORS} is of shape {matrix.shape}, and {_MANIFEST} says {announced}.")
-    _check_finite(file, vocabulary, matrix)
+    check_finite(file, vocabulary, matrix)
     return WordVectors(vocabulary, matrix, subwords=_read_subwords(path, manifest, matrix))
 
 
@@ -186,7 +185,7 @@ def _read_subwords(path: Path, manifest: Mapping[str, Any], words: NDArray[Any])
     if matrix is None or matrix.shape != (ngrams.buckets, dim) or matrix.dtype.kind != "f":
         came = None if matrix is None else f"{matrix.dtype} {matrix.shape}"
         raise FormatError(f"{file}: 'matrix' should be {ngrams.buckets:,} x {dim} floats, and is {came}.")
-    if not np.isfinite(matrix[:: max(1, matrix.size // _LOOKED_AT)]).all():
+    if not np.isfinite(matrix[:: max(1, matrix.size // LOOKED_AT)]).all():
         raise FormatError(f"{file} holds a number that is not finite.")
     return SubwordTable(ngrams, matrix)
 
@@ -246,17 +245,6 @@ def _name_bad_line(file: Path, text: str) -> NoReturn:
     row = next(bad)
     line = "\t".join(lines[row])
     raise FormatError(f"{file}:{row + 1}: a word, a tab and a count are wanted, and the line is {line!r}.")
-
-
-def _check_finite(file: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:
-    """Look for NaN: everywhere in a small matrix, in 64 stretches of a large one."""
-    stretches = 1 if matrix.size <= _LOOKED_AT else 64
-    rows = max(1, min(len(matrix), _LOOKED_AT // max(1, matrix.shape[1])) // stretches)
-    for first in np.linspace(0, max(0, len(matrix) - rows), stretches, dtype=np.int64).tolist():
-        good = np.isfinite(matrix[first : first + rows]).all(axis=1)
-        if not good.all():
-            word = vocabulary.words[first + int(np.argmin(good))]
-            raise FormatError(f"{file}: the vector of {word!r} holds a number that is not finite.")
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-ch
 # Which tests the built wheel is examined with; narrow it if the suite grows long.
 WHEEL_TESTS ?= not slow and not gpu
 
-.PHONY: setup demo test test-wheel test-slow test-gpu lint build bench clean
+.PHONY: setup demo docs test test-wheel test-slow test-gpu lint build bench clean
 
 setup: $(STAMP)
 
@@ -24,6 +24,11 @@ test test-wheel test-slow: export OMP_NUM_THREADS := 1
 
 demo: setup
 	$(BIN)/stillvec demo --out demo
+
+# The pages as a site that opens from the disk; a broken link fails.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
 
 test: setup
 	$(BIN)/python -m pytest -m "not slow and not gpu"
@@ -58,4 +63,4 @@ bench: setup
 	$(BIN)/python benchmarks/all.py
 
 clean:
-	rm -rf $(VENV) dist demo bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis

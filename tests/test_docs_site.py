@@ -1,0 +1,91 @@
+"""The site: built strictly from what the program says of itself, it loads nothing from elsewhere; its calls exist."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stillvec
+from stillvec.cli import VERBS
+from stillvec.learners import LEARNERS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "mkdocs.yml").exists(), reason="the pages are not beside the tests of a wheel"
+)
+
+
+def build(site: Path, **changed: Any) -> None:
+    pytest.importorskip("material")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(site), strict=True, **changed)
+    config.plugins.on_startup(command="build", dirty=False)
+    build(config)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    build(folder)
+    return folder
+
+
+def test_the_reference_has_all_verbs_names_and_methods(site: Path) -> None:
+    text = {name: (site / "reference" / f"{name}.html").read_text("utf-8") for name in ("cli", "parts", "python")}
+    assert all(f'<h2 id="{verb}">' in text["cli"] for verb in VERBS)
+    assert "usage: stillvec distill [-h] --out DIR" in text["cli"]
+    assert all(f'<h2 id="{name.lower()}">' in text["python"] for name in stillvec.__all__)
+    assert 'id="wordvectorsnearest"' in text["python"]
+    assert all(f">{name}<" in text["parts"] for name in LEARNERS)
+
+
+def test_the_site_opens_from_the_disk_and_asks_nobody(site: Path) -> None:
+    assert "var __index = {" in (site / "search" / "search_index.js").read_text("utf-8")
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        assert re.findall(r'<(?:script|img|link|iframe)[^>]+(?:src|href)="(?:https?:)?//[^"]+"', text) == [], page.name
+        assert "assets/iframe-worker.js" in text, "search goes on without a server"
+    for sheet in site.rglob("*.css"):
+        assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text("utf-8")) == [], sheet.name
+
+
+def test_a_broken_link_stops_the_build(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Home\n\n[away](nowhere.md)\n", "utf-8")
+    from mkdocs.exceptions import Abort
+
+    with pytest.raises(Abort, match="1 warning"):
+        build(tmp_path / "site", docs_dir=str(tmp_path / "docs"), hooks=[], nav=["index.md"])
+
+
+def calls(page: Path) -> Iterator[list[str]]:
+    """What is called in the blocks of a page."""
+    for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
+        for line in re.findall(r"^(?:\$ )?(stillvec [a-z].*)$", block, re.M):
+            words = shlex.split(line, comments=True)
+            yield words[1 : next((place for place, word in enumerate(words) if word in ("|", ">", "&&")), None)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_command_of_a_page_is_one_that_there_is(page: Path) -> None:
+    if page.name == "design.md":
+        pytest.skip("The contract is written with brackets.")
+    for verb, *rest in calls(page):
+        assert verb in VERBS, f"{page.name}: stillvec {verb}"
+        parser = argparse.ArgumentParser()
+        importlib.import_module(f"stillvec.cli.{verb}").arguments(parser)
+        try:
+            parser.parse_args(rest)
+        except SystemExit as end:
+            pytest.fail(f"{page.name}: stillvec {verb} {shlex.join(rest)} is refused ({end.code})")

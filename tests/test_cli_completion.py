@@ -146,12 +146,13 @@ def test_all_verbs_and_options_are_offered(verbs: list[Verb]) -> None:
 
 
 def test_tables_name_options_that_there_are(verbs: list[Verb]) -> None:
-    options = {(verb.name, option.flags[-1]): option for verb in verbs for option in verb.options}
+    options = {(verb.name, flag): option for verb in verbs for option in verb.options for flag in option.flags}
     assert {*NAMED} | SEVERAL <= {*options}
     assert options["distill", "--method"].names == (*LEARNERS,)
     assert options["distill", "--device"].names == ("auto", "cpu", "cuda")
     assert options["evaluate", "--lexicon"].files
     assert not options["distill", "--seed"].files
+    assert "word2vec" in options["convert", "--format"].names
     missing = [
         key
         for key, option in options.items()

@@ -28,7 +28,21 @@ NAMED = {  # verb and option: the table whose names it takes
     ("convert", "--from"): "stillvec.formats:FORMATS",
 }
 SEVERAL = {("distill", "--method"), ("train", "--method"), ("evaluate", "--tasks"), ("analyze", "--tasks")}  # a,b
-_NO_FILE = {"N", "K", "A-B", "NAME", "CHAR", "NAME=N", "PIPELINE", "HOST", "A,B", "D,...", "A,B:key=value", ""}
+_NO_FILE = {
+    "N",
+    "K",
+    "A-B",
+    "NAME",
+    "CHAR",
+    "NAME=N",
+    "PIPELINE",
+    "HOST",
+    "HOST:PORT",
+    "A,B",
+    "D,...",
+    "A,B:key=value",
+    "",
+}
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,7 @@ def _option(verb: str, action: argparse.Action) -> Option:
     flags, told = tuple(action.option_strings), _sentence(action)
     if action.nargs == 0:
         return Option(flags, told, takes=False)
-    key = (verb, flags[-1])
+    key = next((named for flag in flags if (named := (verb, flag)) in NAMED), (verb, flags[-1]))
     metavar = "" if action.metavar is None else str(action.metavar)
     parts = metavar.split("|")
     if action.choices is not None:

@@ -13,14 +13,14 @@ import stillvec
 
 SHELVES = (  # from the top down, as in docs/design.md
     ("cli",),
-    ("launch", "serve", "explore", "integrations"),
+    ("launch", "serve", "explore", "integrations", "plotting"),
     ("pipeline", "analyze", "report"),
     ("learners", "baselines", "evaluate"),
     ("encoding", "refine", "combine", "formats"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
     ("vocabulary", "subwords"),
-    ("registry", "files"),
+    ("registry", "files", "notebook"),
     ("errors",),
 )
 HEIGHT = {room: height for height, shelf in enumerate(reversed(SHELVES)) for room in shelf}

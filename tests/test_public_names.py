@@ -20,6 +20,7 @@ PUBLIC = [
     "distill",
     "evaluate",
     "load",
+    "plot",
     "refine",
     "save",
     "train",

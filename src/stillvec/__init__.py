@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stillvec.formats import load, save
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.pipeline import distill, train
+    from stillvec.plotting import plot
     from stillvec.refine import refine
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "distill",
     "evaluate",
     "load",
+    "plot",
     "refine",
     "save",
     "train",
@@ -39,6 +41,7 @@ _LATER = {
     "distill": "stillvec.pipeline",
     "evaluate": "stillvec.evaluate",
     "load": "stillvec.formats",
+    "plot": "stillvec.plotting",
     "refine": "stillvec.refine",
     "save": "stillvec.formats",
     "train": "stillvec.pipeline",

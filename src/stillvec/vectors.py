@@ -5,7 +5,7 @@ It knows no files, no teacher, no test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, overload
 
@@ -31,11 +31,17 @@ class WordVectors:
     >>> vectors.nearest("ice", k=1)[0][0]
     'snow'
 
-    With `subwords`, a table of character n-grams, a string that is no word of the vocabulary has a vector too.
+    With `subwords`, a table of character n-grams, a string that is no word of the vocabulary has a vector too. `origin`
+    is what is known of how they were made, and only told: a manifest, where they come from a folder.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary | Iterable[str], matrix: Any, *, subwords: SubwordTable | None = None
+        self,
+        vocabulary: Vocabulary | Iterable[str],
+        matrix: Any,
+        *,
+        subwords: SubwordTable | None = None,
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
         rows = np.asanyarray(matrix)
@@ -51,6 +57,7 @@ class WordVectors:
         rows.setflags(write=False)
         self.matrix: Matrix = rows
         self.subwords = subwords
+        self.origin: Mapping[str, Any] = {} if origin is None else origin
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -72,11 +79,25 @@ class WordVectors:
     def __repr__(self) -> str:
         return f"WordVectors({len(self):,} words x {self.dim}{', and n-grams' if self.subwords is not None else ''})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from stillvec.notebook import table
+
+        told = {name: _told(self.origin.get(name)) for name in ("method", "teacher", "corpus")}
+        facts: dict[str, object] = {"words": len(self), "dimensions": self.dim, "numbers": self.matrix.dtype.name}
+        facts |= {name: value for name, value in told.items() if value}
+        if self.subwords is not None:
+            ngrams = self.subwords.ngrams
+            facts["n-grams"] = f"of {ngrams.minn} to {ngrams.maxn} characters in {ngrams.buckets:,} rows"
+        first = "most frequent" if self.vocabulary.counts.any() else "first"
+        facts[first] = ", ".join(self.words[:12]) + (", …" if len(self) > 12 else "")
+        return table("WordVectors", facts)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> WordVectors:
         return self  # nobody can change it, and scikit-learn copies its settings again and again
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self.vocabulary, np.asarray(self.matrix), self.subwords)
+        return _made_again, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.origin))
 
     @overload
     def __getitem__(self, word: str) -> NDArray[np.float32]: ...
@@ -298,8 +319,20 @@ class WordVectors:
         return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in left_out][:k]
 
 
-def _made_again(vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None) -> WordVectors:
-    return WordVectors(vocabulary, matrix, subwords=subwords)
+def _made_again(
+    vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None, origin: Mapping[str, Any]
+) -> WordVectors:
+    return WordVectors(vocabulary, matrix, subwords=subwords, origin=origin)
+
+
+def _told(fact: object) -> str:
+    """A method, teacher or corpus of a manifest in a few words."""
+    if not isinstance(fact, Mapping):
+        return "" if fact is None else str(fact)
+    sources = fact.get("sources")
+    named = fact.get("name") or fact.get("from") or (", ".join(map(str, sources)) if sources else "")
+    words = f"{fact['words']:,} words" if isinstance(fact.get("words"), int) and fact["words"] else ""
+    return ": ".join(filter(None, [str(named), words]))
 
 
 def _checked(k: int) -> int:

@@ -159,6 +159,7 @@ def test_vectors_without_a_story_have_a_card_that_says_so(tmp_path: Path) -> Non
         ({"method": "new", "settings": {"files": ["/home/me/a", "b"]}}, "`files=a|b`"),
         ({"corpus": {"sources": ["a|b\n# c"], "words": 5}}, "| text | a\\|b # c, 5 words |"),
         ({"language": "de"}, 'language: "de"'),
+        ({"subwords": {"minn": 3}}, "a guess from its spelling"),
         ({"method": "align", "settings": {"tags": ["en", "de"]}}, 'language: ["en", "de"]'),
         ({"teacher": "x", "read": [], "settings": 3, "refined": [7], "corpus": None}, "How they were made"),
     ],
@@ -210,6 +211,6 @@ def test_what_comes_from_a_paper_cites_it_and_nothing_stale_is_there() -> None:
     for registry in (LEARNERS, BASELINES, STEPS, COMBINERS):
         for name in registry:
             said = (importlib.import_module(registry[name].__module__).__doc__ or "").splitlines()[0]
-            if re.search(r"\b(19|20)\d\d\)", said):
+            if re.search(r"\b(19|20)\d\d\b", said):
                 assert name in ABOUT, f"{name} is from a paper, and formats/papers.py has no row for it"
                 assert ABOUT[name][1], name

@@ -133,7 +133,7 @@ def _using(manifest: Facts) -> Iterator[str]:
         yield 'matrix = load_file("FOLDER/vectors.safetensors")["matrix"]  # a row a line of the words'
         yield 'with open("FOLDER/vocabulary.tsv", encoding="utf-8", newline="\\n") as lines:'
         yield '    words = [line.rsplit("\\t", 1)[0] for line in lines]  # behind the tab is the count\n```\n'
-    yield "For gensim, spaCy and whatever else reads word2vec's text:\n"
+    yield "For whatever reads word2vec's text; `--format` also takes gensim, spacy, model2vec, onnx and others:\n"
     yield "```\nstillvec convert FOLDER vectors.vec --format word2vec\n```"
 
 
@@ -153,7 +153,10 @@ def _scores(scores: Sequence[Facts]) -> Iterator[str]:
 
 def _limits(manifest: Facts) -> Iterator[str]:
     yield "- A word has one vector: of a word with several senses it is a mixture."
-    yield "- A word that is not in `vocabulary.tsv` has no vector."
+    if "subwords" in manifest:
+        yield "- A word that is not in `vocabulary.tsv` has a vector of character n-grams: a guess from its spelling."
+    else:
+        yield "- A word that is not in `vocabulary.tsv` has no vector."
     if any(mapping(each, "teacher") for each in with_sources(manifest)):
         yield "- What the teacher learnt from its texts, prejudices about people among it, is in these vectors."
     if any(corpora_of(each) for each in with_sources(manifest)):

@@ -51,6 +51,7 @@ PAPERS = {
     "wang-2020": "Wang, Cui and Zhang (2020). Using Dynamic Embeddings to Improve Static Embeddings. arXiv:1911.02929.",
     "yin-2016": "Yin and Schütze (2016). Learning Word Meta-Embeddings. ACL.",
     "yokoi-2024": "Yokoi, Bao, Kurita and Shimodaira (2024). Zipfian Whitening. NeurIPS.",
+    "zhao-2018": "Zhao, Mudgal and Liang (2018). Generalizing Word Embeddings using Bag of Subwords. EMNLP.",
     "zheng-2022": "Zheng, Wang, Wang, Xia, Huang, Zhao, Zhang and Li (2022). Using Context-to-Vector with Graph "
     "Retrofitting to Improve Word Embeddings. ACL.",
 }
@@ -97,6 +98,7 @@ ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {  # name: what it does, as the 
     "alpha": ("natural alpha embeddings", ("volpi-2020",)),
     "feature_tuples": ("dimensions as fuzzy features", ("bhat-2020",)),
     "dimensions": ("some of the dimensions", ()),
+    "subword": ("n-grams fitted, so that words never seen have a vector", ("zhao-2018",)),
     "quantize": ("numbers rounded to few bits", ("jegou-2011",)),
     "prune": ("small numbers set to zero", ("gordon-2020",)),
 }  # fmt: skip

@@ -54,6 +54,16 @@ def test_gensim_has_our_words_vectors_and_neighbours(tmp_path: Path, ours: WordV
         assert theirs.get_vecattr("wörd0", "count") == 40
 
 
+def test_gensim_reads_words_without_counts_in_any_order(tmp_path: Path) -> None:
+    from gensim.models.fasttext import load_facebook_vectors
+
+    words = Vocabulary(["ice", "new york", "fire"], [0, 2, 5])
+    save(WordVectors(words, np.eye(3, dtype=np.float32)), tmp_path / "v", format="fasttext-bin")
+    theirs = load_facebook_vectors(str(tmp_path / "v"))
+    assert {word: theirs[word].argmax() for word in theirs.index_to_key} == {"ice": 0, "new york": 1, "fire": 2}
+    assert load(tmp_path / "v").vocabulary.counts.tolist() == [1, 2, 5]
+
+
 def test_a_word_of_fasttext_is_the_mean_of_its_row_and_its_ngrams(trained: tuple[Path, Any]) -> None:
     path, theirs = trained
     back = load(path)

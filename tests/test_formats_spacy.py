@@ -54,7 +54,7 @@ def test_words_in_lower_case_are_found_in_any_case(tmp_path: Path, spacy: Any) -
 def test_spacys_own_command_takes_our_text_files(tmp_path: Path, spacy: Any) -> None:
     from spacy.training.initialize import convert_vectors
 
-    some = WordVectors(WORDS[:5], MATRIX[:5])
+    some = WordVectors(WORDS[:8], MATRIX[:8])
     save(some, tmp_path / "v.txt", format="word2vec")
     pipeline = spacy.blank("xx")
     convert_vectors(pipeline, tmp_path / "v.txt", truncate=0, prune=-1, name="ours")  # what `init vectors` does

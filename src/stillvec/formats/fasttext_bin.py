@@ -63,7 +63,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     bad = next((word for word in words if b"\0" in word), None)
     if bad is not None:
         raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a word there.")
-    counts = vectors.vocabulary.counts.tolist()
+    counts = np.maximum(vectors.vocabulary.counts, 1).tolist()  # gensim leaves out words never seen, not their vectors
     size, dim = len(words), vectors.dim
     with writing(path) as stream:
         settings = (dim, 5, 0, 1, 5, 1, _SOFTMAX, _SKIPGRAM, 0, 0, 0, 100, 1e-4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, FormatError, StillvecError
+from stillvec.errors import CallError, FormatError, MissingExtra, StillvecError
 from stillvec.formats import FORMATS, load, save, streams
 
 ENDINGS = {"fasttext": ".vec"}  # the one format that is known by its name
@@ -314,3 +315,24 @@ def test_an_unknown_format_gets_the_nearest_name(tmp_path: Path) -> None:
 
 def _head(path: Path) -> bytes:
     return b"" if path.is_dir() else path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [
+        ("parquet", "pyarrow", "parquet"),
+        ("hdf5", "h5py", "hdf5"),
+        ("onnx", "onnx", "onnx"),
+        ("spacy", "spacy", "spacy"),
+        ("gensim", "gensim", "train"),
+    ],
+)
+def test_without_its_package_a_format_names_the_extra(
+    tmp_path: Path, name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [each for each in sys.modules if each.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+    with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*stillvec\[{extra}\]"):
+        save(WordVectors(["a"], [[1.0]]), tmp_path / "v", format=name)
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,11 @@ from numpy.typing import NDArray
 
 from stillvec.teachers import PieceCutter, Pieces, align
 from stillvec.vocabulary import Found, WordFinder
+from stillvec.vocabulary.runs import RunNumbers, odd_texts
 
 Ints = NDArray[np.int64]
 _LEAD = "a "  # a run is cut behind a word, as it stands in a text
 _MOST = 200_000  # runs that are kept
-_APOSTROPHES = ("'", "’")  # a text that begins with one: "'s" is a word only behind another
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class RunCutter:
         self._forget()
 
     def _forget(self) -> None:
-        self._numbers = _Numbers()
+        self._numbers = RunNumbers()
         self._rows = _Rows(np.int32), _Rows(np.int32), _Rows(np.int32), _Rows(np.int32)
         self._plain: NDArray[np.bool_] = np.zeros(0, bool)
 
@@ -67,13 +66,9 @@ class RunCutter:
             return self._whole(texts)
         if len(self._numbers) > _MOST:
             self._forget()
-        runs = [text.split(" ") for text in texts]
-        held = np.fromiter(map(len, runs), np.int64, len(runs))  # (T,)
-        numbers = np.fromiter(map(self._numbers.__getitem__, chain.from_iterable(runs)), np.int64, int(held.sum()))
+        numbers, held = self._numbers.of(texts)
         self._learn()
-        text = np.repeat(np.arange(len(texts)), held)
-        odd = np.fromiter((each[:1] in _APOSTROPHES for each in texts), bool, len(texts))
-        odd[text[~self._plain[numbers]]] = True
+        odd = odd_texts(texts, numbers, held, self._plain)
         if not odd.any():
             return self._laid(numbers, held)
         known, which = len(self._numbers), np.flatnonzero(odd)
@@ -82,7 +77,7 @@ class RunCutter:
         numbers[begins[which]] = known + np.arange(len(which))
         first = np.zeros(len(numbers), bool)
         first[begins[which]] = True
-        cut = self._laid(numbers[first | ~odd[text]], np.where(odd, 1, held))
+        cut = self._laid(numbers[first | ~np.repeat(odd, held)], np.where(odd, 1, held))
         for rows in self._rows:
             rows.shorten(known)
         return cut
@@ -121,23 +116,6 @@ class RunCutter:
         link_piece = np.asarray(inside + np.repeat(np.cumsum(lengths) - lengths, links), np.int64)
         lengths, links, words = (_summed(each, held) for each in (lengths, links, words))
         return Cut(pieces, lengths, link_piece, links, word_links.astype(np.int64), ids, words)
-
-
-class _Numbers(dict[str, int]):
-    """A number for each run, as they come."""
-
-    def __init__(self) -> None:
-        self._new: list[str] = []
-
-    def __missing__(self, run: str) -> int:
-        number = self[run] = len(self)
-        self._new.append(run)
-        return number
-
-    def taken(self) -> list[str]:
-        """The runs that are new since the last call."""
-        new, self._new = self._new, []
-        return new
 
 
 class _Rows:

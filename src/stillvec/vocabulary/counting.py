@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from stillvec.vocabulary.finding import parted, whole_end, word_tokenizer
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.plain import PlainFinder
+from stillvec.vocabulary.runs import RunNumbers, odd_texts
+
+_RUNS = 500_000  # known at once
 
 
 class WordCounter:
-    """Learns words as it goes: what it knows is counted in Rust and numpy, only new words in Python.
+    """Learns words as it goes: of plain texts the runs between blanks are counted, of others what Rust finds.
 
     With more than `max_types` different words the rarest are forgotten, so that memory stays bounded.
     """
@@ -26,15 +30,19 @@ class WordCounter:
         self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
         self._new: Counter[str] = Counter(dict.fromkeys(parted(self.keep), 0))
         self._learn()
+        self._runs = _RunCounter(PlainFinder({}, parted(self.keep), lowercase), {*self.keep}, max_types)
 
     def add(self, texts: Sequence[str]) -> int:
         """Count the words of `texts`; returns how many there were."""
-        step = 256 if len(self._known) < 1000 else len(texts)
-        return sum(self._add(texts[start : start + step]) for start in range(0, len(texts), max(1, step)))
+        total, odd = self._runs.add(texts)
+        step = 256 if len(self._known) < 1000 else len(odd)
+        return total + sum(self._add(odd[start : start + step]) for start in range(0, len(odd), max(1, step)))
 
     def counts(self) -> dict[str, int]:
         self._learn()
-        return {word: int(n) for word, n in zip(self._known, self._counts, strict=True) if n > 0}
+        found = self._runs.counts()
+        found.update(dict(zip(self._known, self._counts.tolist(), strict=True)))
+        return {word: n for word, n in found.items() if n > 0}
 
     def _add(self, texts: Sequence[str]) -> int:
         total = 0
@@ -72,3 +80,56 @@ class WordCounter:
         stay |= np.fromiter((word in kept for word in self._known), bool, len(self._known))
         self._known = [word for word, here in zip(self._known, stay, strict=True) if here]
         self._counts = self._counts[stay]
+
+
+class _RunCounter:
+    """Counts the words of plain texts: each run's words are found once."""
+
+    def __init__(self, finder: PlainFinder, keep: set[str], max_types: int) -> None:
+        self._finder, self._keep, self._max_types = finder, keep, max_types
+        self._found: Counter[str] = Counter()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers = RunNumbers()
+        self._words: list[list[str]] = []  # of each run
+        self._held: NDArray[np.int64] = np.zeros(0, np.int64)  # how many they are
+        self._plain: NDArray[np.bool_] = np.zeros(0, bool)
+        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def add(self, texts: Sequence[str]) -> tuple[int, list[str]]:
+        """How many words the plain texts have, and the texts that are not."""
+        if not self._finder.parts_at_blanks:
+            return 0, [*texts]
+        numbers, held = self._numbers.of(texts)
+        self._learn()
+        odd = odd_texts(texts, numbers, held, self._plain)
+        numbers = numbers[~np.repeat(odd, held)]
+        self._counts += np.bincount(numbers, minlength=len(self._counts))
+        total = int(self._held[numbers].sum())
+        if len(self._numbers) > min(_RUNS, self._max_types):
+            self._flush()
+        return total, [texts[each] for each in np.flatnonzero(odd).tolist()]
+
+    def counts(self) -> Counter[str]:
+        self._flush()
+        return Counter(self._found)
+
+    def _learn(self) -> None:
+        new = self._numbers.taken()
+        found = [self._finder.words(run) for run in new]
+        self._words += [words or [] for words in found]
+        self._held = np.append(self._held, np.array([len(words or []) for words in found], np.int64))
+        self._plain = np.append(self._plain, np.array([words is not None for words in found], bool))
+        self._counts = np.append(self._counts, np.zeros(len(new), np.int64))
+
+    def _flush(self) -> None:
+        """The words of the runs, as often as these were met; then the runs are forgotten."""
+        found = self._found
+        for words, number in zip(self._words, self._counts.tolist(), strict=True):
+            for word in words:
+                found[word] += number
+        if len(found) > self._max_types:
+            kept = {word: found[word] for word in self._keep if word in found}
+            self._found = Counter(dict(found.most_common(self._max_types // 2)) | kept)
+        self._forget()

@@ -91,7 +91,7 @@ class WordFinder:
 
     def is_plain_run(self, run: str) -> bool:
         """Whether a run between blanks has the same words alone and in a text, whatever stands beside it."""
-        return self._plain.is_run(run)
+        return self._plain.words(run) is not None
 
     @cached_property
     def _plain(self) -> PlainFinder:

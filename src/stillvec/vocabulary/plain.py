@@ -51,9 +51,9 @@ class PlainFinder:
         self._signs = re.compile(rf"(?<![A-Za-z0-9_])(?:{signs})(?![A-Za-z0-9_])") if signs else None
         self.parts_at_blanks = not any(" " in term for term in possible if not _RUN.search(term))
 
-    def is_run(self, text: str) -> bool:
-        """Plain, and without a blank."""
-        return text.split() == [text] and self._words(text) is not None
+    def words(self, run: str) -> list[str] | None:
+        """The words of a run between blanks, folded, as it has them inside a text; None if it is not plain."""
+        return self._words(f"\n{run}") if run.split() == [run] else None
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""

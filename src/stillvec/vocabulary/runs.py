@@ -1,0 +1,44 @@
+"""Runs of signs between blanks ("house,", "the"): text repeats them, so that what is known of one is known of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+_APOSTROPHES = ("'", "’")
+
+
+class RunNumbers(dict[str, int]):
+    """A number for each run, as they come."""
+
+    def __init__(self) -> None:
+        self._new: list[str] = []
+
+    def __missing__(self, run: str) -> int:
+        number = self[run] = len(self)
+        self._new.append(run)
+        return number
+
+    def of(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of the texts' runs, one text after the other, and how many each has."""
+        runs = [text.split(" ") for text in texts]
+        held = np.fromiter(map(len, runs), np.int64, len(runs))
+        numbers = np.fromiter(map(self.__getitem__, chain.from_iterable(runs)), np.int64, int(held.sum()))
+        return numbers, held
+
+    def taken(self) -> list[str]:
+        """The runs that are new since the last call."""
+        new, self._new = self._new, []
+        return new
+
+
+def odd_texts(
+    texts: Sequence[str], numbers: NDArray[np.int64], held: NDArray[np.int64], plain: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Texts with a run that is not plain, or that begin with an apostrophe: "'s" is a word only behind another."""
+    odd = np.fromiter((text[:1] in _APOSTROPHES for text in texts), bool, len(texts))
+    odd[np.repeat(np.arange(len(texts)), held)[~plain[numbers]]] = True
+    return odd

@@ -76,6 +76,7 @@ def described(
         for label, array in kept.arrays.items()
         if not label.startswith(KEPT)
     }
+    vectors = WordVectors(vectors.vocabulary, vectors.matrix, origin=manifest)
     return Distilled(vectors, manifest, arrays, finished.model)
 
 

@@ -172,7 +172,8 @@ class TrainingRun:
             "seed": self.settings.seed,
             **describe_program(),
         }
-        return Distilled(learnt.vectors, manifest, {})
+        vectors = WordVectors(learnt.vectors.vocabulary, learnt.vectors.matrix, origin=manifest)
+        return Distilled(vectors, manifest, {})
 
 
 def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:

@@ -1,0 +1,112 @@
+"""RareWord with its words held out of the vectors: n-grams beside the mean vector, the true vectors and the teacher.
+
+    python recipes/unseen_words.py VECTORS --data DIR [--teacher minilm]      # the figures of docs/unseen-words.md
+    python recipes/unseen_words.py VECTORS --data DIR --develop               # how the settings were chosen
+
+Development never looks at RareWord: of the words seen at most as often as the median one, a tenth is left out, with all
+of RareWord's, and the cosine of what n-grams make of them with their true vectors is averaged (64 random directions).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import stillvec
+from stillvec import Vocabulary, WordVectors
+from stillvec.refine.subword import Subword
+
+GRID = [
+    Subword(buckets=buckets, minn=minn, maxn=maxn, hash_count=hashes, ridge=ridge, power=power)
+    for buckets, minn, maxn, hashes, ridge, power in [
+        (200_000, 3, 6, 1, 0.03, 0), (200_000, 3, 6, 1, 0.1, 0), (200_000, 4, 6, 1, 0.03, 0),
+        (200_000, 2, 4, 1, 0.04, 0), (200_000, 2, 6, 1, 0.03, 0), (200_000, 1, 5, 1, 0.03, 0),
+        (200_000, 2, 5, 1, 0.01, 0), (200_000, 2, 5, 1, 0.02, 0), (200_000, 2, 5, 1, 0.04, 0),
+        (200_000, 2, 5, 2, 0.01, 0), (200_000, 2, 5, 1, 0.02, 0.25), (100_000, 2, 5, 1, 0.02, 0),
+        (50_000, 2, 5, 2, 0.02, 0),
+    ]
+]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("vectors")
+    parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--teacher")
+    parser.add_argument("--develop", action="store_true")
+    options = parser.parse_args()
+    vectors = stillvec.load(options.vectors)
+    file = options.data / "similarity" / "rareword.tsv"
+    pairs = [line.split("\t")[:2] for line in file.read_text("utf-8").lower().splitlines()]
+    if options.develop:
+        develop(vectors, {word for pair in pairs for word in pair})
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "similarity"
+        data.mkdir()
+        shutil.copy(file, data / "rareword.tsv")
+        known = [all(word in vectors for word in pair) for pair in pairs]
+        lines = zip(file.read_text("utf-8").splitlines(), known, strict=True)
+        (data / "rareword-known.tsv").write_text("".join(f"{line}\n" for line, here in lines if here), "utf-8")
+        report(vectors, pairs, Path(folder), options.teacher)
+
+
+def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: str | None) -> None:
+    told("the true vectors", vectors, data, "skip")
+    for name, words in (("both words", {w for pair in pairs for w in pair}), ("first words", {a for a, _ in pairs})):
+        left = vectors.subset(word for word in vectors.words if word not in words)
+        begun = time.perf_counter()
+        made = stillvec.refine(left, "subword")
+        print(f"{name} held out: {len(left):,} words x {left.dim} fitted in {time.perf_counter() - begun:.0f} s")
+        told(f"{name} held out, the mean vector", left, data, "mean")
+        told(f"{name} held out, n-grams", made, data, "subword")
+    made = stillvec.refine(vectors, "subword")
+    told("nothing held out, the mean vector", vectors, data, "mean")
+    told("nothing held out, n-grams", made, data, "subword")
+    if teacher:
+        words = sorted({word for pair in pairs for word in pair})
+        told("the teacher asked for each word alone", stillvec.distill(teacher=teacher, keep=words), data, "skip")
+
+
+def told(name: str, vectors: WordVectors, data: Path, unknown: str) -> None:
+    for each in stillvec.evaluate(vectors, data, unknown=unknown).scores:
+        if each.words == "own" and not each.dataset.startswith("mean"):
+            span = f"{100 * each.value:.1f} [{100 * each.low:.1f}, {100 * each.high:.1f}]"
+            print(
+                f"  {each.dataset:15} {span:20} {each.n_covered:,} of {each.n_items:,} pairs known   {name}", flush=True
+            )
+
+
+def develop(vectors: WordVectors, tested: set[str]) -> None:
+    random = np.random.default_rng(1)
+    counts = vectors.vocabulary.counts
+    rare = counts <= np.median(counts)
+    able = [row for row, word in enumerate(vectors.words) if rare[row] and word.isascii() and word.isalpha()]
+    able = [row for row in able if vectors.words[row] not in tested]
+    left_out = random.choice(able, len(able) // 10, replace=False)
+    stay = np.array([word not in tested for word in vectors.words])
+    stay[left_out] = False
+    matrix = np.asarray(vectors.matrix, np.float32) @ random.normal(size=(vectors.dim, 64)).astype(np.float32)
+    words = [word for word, here in zip(vectors.words, stay, strict=True) if here]
+    left = WordVectors(Vocabulary(words, counts[stay].tolist()), matrix[stay])
+    asked, wanted = [vectors.words[row] for row in left_out], matrix[left_out]
+    plain = cosine(left.matrix.mean(axis=0), wanted)
+    print(f"{plain:.4f}  the mean vector; {len(left_out):,} of {len(able):,} rare words are left out")
+    for step in GRID:
+        begun = time.perf_counter()
+        found = cosine(step(left).composed(asked), wanted)
+        print(f"{found:.4f}  {time.perf_counter() - begun:3.0f} s  {step}", flush=True)
+
+
+def cosine(made: np.ndarray, wanted: np.ndarray) -> float:
+    lengths = np.linalg.norm(made, axis=-1) * np.linalg.norm(wanted, axis=1)
+    return float(((made * wanted).sum(axis=1) / lengths).mean())
+
+
+if __name__ == "__main__":
+    main()

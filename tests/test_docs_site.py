@@ -6,6 +6,8 @@ import argparse
 import importlib
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,24 @@ def test_the_site_opens_from_the_disk_and_asks_nobody(site: Path) -> None:
         assert "assets/iframe-worker.js" in text, "search goes on without a server"
     for sheet in site.rglob("*.css"):
         assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text("utf-8")) == [], sheet.name
+
+
+def test_search_works_from_the_disk_in_a_browser(site: Path, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("There is no Chromium here.")
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=5000",
+        "--disable-background-networking",
+    ]
+    page = f"{(site / 'index.html').as_uri()}?q=retrofit"
+    command = [browser, *flags, f"--user-data-dir={tmp_path}", "--dump-dom", page]
+    seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert seen.count('class="md-search-result__item"') > 3
+    assert "howto/refine.html" in seen.partition("md-search-result__list")[2]
 
 
 def test_a_broken_link_stops_the_build(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
+from stillvec.formats.grams import ngrams
 from stillvec.formats.rows import Rows, check_numbers, encoded_words
 from stillvec.formats.streams import reading_file, writing
 from stillvec.vectors import WordVectors
@@ -132,33 +133,6 @@ def _means(model: _Model, words: Sequence[bytes], first: int) -> NDArray[np.floa
     parts = csr_array((np.ones(len(rows), np.float32), (owners, place)), shape=(len(words), len(used)))
     sums = parts @ np.ascontiguousarray(model.table[used], np.float32)
     return np.asarray(sums / np.bincount(owners, minlength=len(words))[:, None].astype(np.float32), np.float32)
-
-
-def ngrams(words: Sequence[bytes], shortest: int, longest: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """FNV-1a hashes (of signed bytes, as in fastText) of the n-grams of `<word>` in characters, and whose they are."""
-    text = np.frombuffer(b"".join([b"<%b>" % word for word in words]), np.int8)
-    lengths = np.fromiter((len(word) + 2 for word in words), np.int64, len(words))
-    owner = np.repeat(np.arange(len(words)), lengths)
-    ends = np.cumsum(lengths)[owner]  # (bytes,) one past the last byte of the word
-    begins = (text.view(np.uint8) & 0xC0) != 0x80  # where a character begins
-    first = np.flatnonzero(begins)
-    at, hashes = first.copy(), np.full(len(first), 2_166_136_261, np.uint32)
-    found: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [(hashes[:0], first[:0])]
-    for length in range(1, longest + 1):
-        alive = at < ends[first]
-        first, at, hashes = first[alive], at[alive], hashes[alive]
-        if not len(first):
-            break
-        more = np.ones(len(first), bool)
-        while more.any():  # the bytes of one character
-            hashes[more] = (hashes[more] ^ text[at[more]].astype(np.uint32)) * np.uint32(16_777_619)
-            at[more] += 1
-            more &= at < ends[first]
-            more[more] = ~begins[at[more]]
-        if length >= shortest:
-            sign = (length == 1) & ((at == ends[first]) | (first == ends[first] - lengths[owner[first]]))
-            found.append((hashes[~sign], owner[first[~sign]]))
-    return tuple(map(np.concatenate, zip(*found, strict=True)))  # type: ignore[return-value]
 
 
 FORMAT = Format(recognises, read, write)

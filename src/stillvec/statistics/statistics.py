@@ -42,6 +42,8 @@ class Statistics:
 
         Bags are whole sentences: none of their words can be dropped.
         """
+        if vocabulary is self.vocabulary:
+            return self
         rows = vocabulary.rows_in(self.vocabulary)
         here, there = np.flatnonzero(rows >= 0), rows[rows >= 0]
         moved = dict(self.arrays)

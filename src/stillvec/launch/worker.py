@@ -1,0 +1,129 @@
+"""A worker of a Ray cluster: it holds a teacher on its device, and reads what it is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from stillvec.corpus import Corpus
+from stillvec.encoding import Desk, Load, Marked, Progress
+from stillvec.launch.jobs import PARAGRAPHS, SENTENCES, Heard, Job
+from stillvec.learners import Lesson
+from stillvec.learners.learning import CORPUS
+from stillvec.learners.learning import PARAGRAPHS as BY_PARAGRAPH
+from stillvec.learners.sharing import Share
+from stillvec.pipeline import Distillation
+from stillvec.pipeline.counting import Counted, tallied
+from stillvec.pipeline.manifest import describe_teacher
+from stillvec.pipeline.reading import Reading
+from stillvec.teachers import load_teacher
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Orders:
+    """All that a worker must know, whichever job it gets."""
+
+    settings: Distillation
+    vocabulary: Vocabulary
+    known: Vocabulary | None
+    corpus: Corpus | None
+    desk: Desk | None
+    folder: str  # where the run was started
+    threads: int = 1  # of a CPU
+
+
+class Worker:
+    """Reads jobs; what a job gives depends on nothing that an earlier one left."""
+
+    def __init__(self, fetch: Callable[[Any], Any]) -> None:
+        self.fetch = fetch
+        self._begun = False
+
+    def _begin(self, orders: Orders) -> None:
+        """At the first job: what a worker is made with must not hang on an object that the cluster may lose."""
+        stand_in(orders.folder)
+        torch.set_num_threads(orders.threads)
+        chosen = orders.settings
+        self.orders = orders
+        self.teacher = load_teacher(
+            chosen.teacher,
+            device=chosen.device,
+            precision=chosen.precision,
+            unsafe_weights=chosen.unsafe_weights,
+            remote_code=chosen.remote_code,
+        )
+        self.learners = chosen.learners(self.teacher.depth, corpus=orders.corpus is not None)
+        load = Load.for_device(self.teacher.device)
+        self.load = dataclasses.replace(load, workers=min(load.workers, max(0, orders.threads - 1)))
+        self._begun = True
+
+    def described(self, given: Sequence[Any]) -> dict[str, Any]:
+        """The teacher as it stands here, how much it gets at once, our process; `given` is a reference in a list."""
+        if not self._begun:
+            self._begin(self.fetch(given[0]))
+        return {"teacher": describe_teacher(self.teacher), "load": self.load, "process": os.getpid()}
+
+    def do(self, given: Sequence[Any], job: Job) -> tuple[dict[str, Any], Heard]:
+        """What is small, for the run to look at, and what is large, for whoever merges it."""
+        if not self._begun:
+            self._begin(self.fetch(given[0]))
+        orders = self.orders
+        desk = None if orders.desk is None else dataclasses.replace(orders.desk, shard=f"job-{job.name}")
+        lesson = Lesson(self.learners, self.teacher, orders.vocabulary, orders.known, desk)
+        read: dict[str, Progress] = {}
+        if job.share is not None and job.met is not None:
+            lesson.share = job.share
+            steps = lesson.complete(job.met, self.load)
+        else:
+            chunks = self._chunks(job)
+            steps = lesson.hear(chunks, self.load) if job.unit == SENTENCES else lesson.hear((), self.load, chunks)
+        for stage, progress in steps:
+            read[stage] = progress
+        own = {part for part in lesson.heard_by if part.texts(orders.vocabulary) is not None}
+        heard = {
+            number: dict(lesson.statistics(part).arrays)
+            for number, (part, listener) in enumerate(lesson.heard_by.items())
+            if not hasattr(listener, "kept") and (job.share is not None or part not in own)
+        }
+        first = read.get(CORPUS if job.unit == SENTENCES else BY_PARAGRAPH, Progress())
+        told = {
+            "met": lesson.words_met,
+            "sentences": first.sentences if job.share is None else 0,
+            "words": first.words if job.share is None else 0,
+            "pieces": sum(progress.pieces for progress in read.values()),
+            "lacking": lesson.lacking,
+        }
+        return told, heard
+
+    def _chunks(self, job: Job) -> Iterable[Marked]:
+        if job.files is None:
+            return (self.fetch(chunk) for chunk in job.chunks)
+        orders = self.orders
+        assert orders.corpus is not None
+        reading = Reading(orders.corpus.only(*job.files), orders.vocabulary, None, self.load.sentences)
+        return reading.paragraphs() if job.unit == PARAGRAPHS else reading.chunks()
+
+
+def count(corpus: Corpus, settings: Distillation, share: Share, folder: str) -> Counted:
+    """A share of the first reading."""
+    stand_in(folder)
+    steps = tallied(corpus, settings, share)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Counted = end.value
+            return found
+
+
+def stand_in(folder: str) -> None:
+    """Where the run was started, so that its paths mean the same here, if the machines share that folder."""
+    with suppress(OSError):
+        os.chdir(folder)

@@ -1,0 +1,186 @@
+"""`--engine ray`: what the workers of a real cluster on this machine give is what one process gives, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_launch_ranks import alike, check_statistics
+from tiny_corpus import refused, sentences
+
+from stillvec.cli import main
+from stillvec.corpus import Corpus
+from stillvec.formats import load, read_manifest
+from stillvec.launch.jobs import Tree, files_together, jobs_of
+from stillvec.pipeline import Distillation, Run
+from stillvec.pipeline.reading import Reading
+from stillvec.pipeline.results import saved_steps
+from stillvec.vocabulary import Vocabulary
+
+TEXTS = [*sentences(9000), "A lonely lighthouse keeper whistles."]  # five chunks, a job each
+METHODS = "aggregate,additive,decontextualized,x2static"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    ray = pytest.importorskip("ray")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "one.txt").write_text("\n".join(TEXTS[:3000]), "utf-8")
+    (folder / "two.txt").write_text("\n".join(TEXTS[3000:]), "utf-8")
+    return Corpus(folder)
+
+
+def settings(model: str, **given: Any) -> Distillation:
+    fixed = {"teacher": model, "min_count": 1, "contexts": None, "keep": ("walrus",), "device": "cpu"}
+    return Distillation(**{**fixed, "method": METHODS, **given})
+
+
+def written(run: Run, out: Path) -> Path:
+    for _ in saved_steps(run, out):
+        pass
+    return out
+
+
+def check_same(one: Path, other: Path, *, trained: str = "x2static") -> None:
+    """Sums to fp32 rounding, what trains to the byte, and the same told of what was read."""
+    for folder in sorted(one.iterdir()):
+        mine, theirs = load(folder), load(other / folder.name)
+        assert mine.vocabulary == theirs.vocabulary
+        if folder.name.startswith(trained):
+            assert np.array_equal(mine.matrix, theirs.matrix)
+        else:
+            check_statistics(folder, other / folder.name)
+        assert alike(mine, theirs), folder.name
+        said, told = read_manifest(folder), read_manifest(other / folder.name)
+        assert said["corpus"] == told["corpus"]
+        assert said["teacher"] == told["teacher"]
+        for key in ("sentences", "words", "pieces", "words_without_context", "contexts"):
+            assert said["read"][key] == told["read"][key], key
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(
+    cluster: Any, corpus: Corpus, model: str, tmp_path: Path
+) -> None:
+    from stillvec.launch.cluster import RayRun
+
+    one = written(Run(settings(model), corpus, store=tmp_path / "stores"), tmp_path / "one")
+    run = RayRun(settings(model), corpus, store=tmp_path / "other-stores", workers=2)
+    killed = 0
+    for step in saved_steps(run, tmp_path / "two"):
+        if step.stage == "reading the corpus" and not killed:
+            killed = run.processes[0]  # it has jobs: two wait at each, and one of five is done
+            os.kill(killed, signal.SIGKILL)
+    again = cluster.get(run.workers[0].described.remote(run._orders))["process"]
+    run.end()
+    assert killed
+    assert again != killed
+    check_same(one, tmp_path / "two")
+    (store,), (joined,) = (tmp_path / "stores").iterdir(), (tmp_path / "other-stores").iterdir()
+    assert store.name == joined.name
+    assert all((joined / file.name).read_bytes() == file.read_bytes() for file in store.iterdir())
+
+
+@pytest.mark.slow
+def test_the_number_of_workers_decides_no_bit(cluster: Any, corpus: Corpus, model: str, tmp_path: Path) -> None:
+    """Of chosen sentences too, which are those that one process chooses."""
+    from stillvec.launch.cluster import RayRun
+
+    chosen = settings(model, contexts=2000, method="auto,whitened_context,first_component,x2static:context=paragraph")
+    one = written(Run(chosen, corpus, store=tmp_path / "a"), tmp_path / "one")
+    made = []
+    for workers in (1, 3):
+        run = RayRun(chosen, corpus, store=tmp_path / f"b-{workers}", workers=workers)
+        made.append(written(run, tmp_path / f"with-{workers}"))
+        run.end()
+        check_same(one, made[-1])
+    for folder in made[0].iterdir():
+        assert np.array_equal(load(folder).matrix, load(made[1] / folder.name).matrix)
+
+
+@pytest.mark.slow
+def test_files_that_workers_open_and_a_result_that_is_added_to(
+    cluster: Any, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stillvec.launch.cluster import RayRun
+
+    (tmp_path / "texts").mkdir()
+    for number in range(40):
+        (tmp_path / "texts" / f"{number:02}.txt").write_text(
+            "\n".join(TEXTS[number * 100 : number * 100 + 100]), "utf-8"
+        )
+    monkeypatch.setattr("stillvec.launch.jobs.files_together", lambda sizes: files_together(sizes, 9000))
+    texts = Corpus(tmp_path / "texts")
+    plain = settings(model, method="aggregate")
+    first = written(Run(plain, Corpus.from_texts(TEXTS[5000:5200])), tmp_path / "first")
+    one = written(Run(plain, texts, first), tmp_path / "one" / "it")
+    run = RayRun(plain, texts, first, workers=2)
+    two = written(run, tmp_path / "two" / "it")
+    run.end()
+    check_same(one.parent, two.parent)
+
+
+def test_a_failure_in_a_worker_is_one_sentence(
+    cluster: Any, corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    """The file is gone when workers come to count it; also what `--engine ray` cannot do, and what is not its own."""
+    call = [
+        "distill",
+        *corpus.sources,
+        "--teacher",
+        model,
+        "--out",
+        str(tmp_path / "out"),
+        "--quiet",
+        "--engine",
+        "ray",
+    ]
+    for more, named in (
+        (["--resume"], "--resume"),
+        (["--dry-run"], "--dry-run"),
+        (["--method", "x2static:stream=true"], "stream"),
+        (["--workers", "0"], "workers"),
+        (["--min-count", "1000000"], "No word is left"),
+    ):
+        assert named in refused(capsys, main([*call, *more]))
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"caf\xe9 au lait\n")
+    call[1:-2] = [str(bad), "--strict", *call[-7:-2]]
+    assert "UTF-8" in refused(capsys, main(call))
+    assert "--engine ray" in refused(capsys, main([*call[:-2], "--workers", "2"]))
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:
+    tree = Tree(lambda one, other: f"({one}{other})")
+    assert tree.whole() is None
+    for letter in "abcdefg":
+        tree.add(letter)
+    assert tree.whole() == "(((ab)(cd))((ef)g))"
+
+
+def test_files_are_taken_together_until_they_are_a_block() -> None:
+    assert files_together([5, 5, 20, 1, 1], 10) == [(1, 2), (3, 3), (4, 5)]
+    assert files_together([10], 10) == [(1, 1)]
+    assert files_together([], 10) == []
+
+
+def test_every_chunk_is_in_one_job(corpus: Corpus) -> None:
+    reading = Reading(corpus, Vocabulary(["the"]), None, 16)
+    jobs = [*jobs_of(reading, "sentences", 256, lambda marked: [*marked.texts])]
+    whole = [[*marked.texts] for marked in reading.chunks()]
+    assert [chunk for job in jobs for chunk in job.chunks] == whole
+    assert {len(job.chunks) for job in jobs[:-1]} == {4}
+    assert len({job.name for job in jobs}) == len(jobs)

@@ -31,8 +31,27 @@ TRIALS = {
     ],
     "cbow": ["epochs=15", "window=10,epochs=30", "epochs=40", "rate=0.025,epochs=30", "negatives=15,epochs=30"],
     "fasttext": ["epochs=10", "epochs=10,window=10", "of=cbow,epochs=25", "shortest=4,longest=6,epochs=10"],
-    "glove": ["", "x_max=100", "rate=0.1", "window=5", "epochs=50", "rate=0.025"],
-    "sent2vec": ["", "ngrams=1", "epochs=20", "subsample=1e-3", "rate=0.1", "batch=256"],
+    "glove": [
+        "",
+        "add_contexts=true,epochs=25",
+        "add_contexts=true,epochs=25,x_max=100",
+        "add_contexts=true,epochs=25,rate=0.15",
+        "rate=0.1,epochs=10",
+        "rate=0.1,epochs=10,window=5",
+        "rate=0.1,epochs=10,alpha=0.5,x_max=30",
+        "rate=0.1,epochs=15",
+        "rate=0.1,epochs=25",
+    ],
+    "sent2vec": [
+        "",
+        "epochs=20",
+        "epochs=20,ngrams=2",
+        "epochs=20,negatives=5",
+        "epochs=20,subsample=1e-5",
+        "epochs=20,rate=0.1",
+        "epochs=20,rate=0.4",
+        "epochs=10",
+    ],
 }
 
 

@@ -86,7 +86,7 @@ def test_each_ngram_is_dropped_as_often_as_any_other() -> None:
     often = np.zeros(7)
     rows = np.arange(8)
     grams = [feature([a, a + 1], 8, 10**5) for a in range(7)]
-    model = filled(Sent2vec(dim=2, dropped=2, buckets=10**5, subsample=0.0), 8)
+    model = filled(Sent2vec(dim=2, ngrams=2, dropped=2, buckets=10**5, subsample=0.0), 8)
     for seed in range(700):
         before = model.sources[grams]
         model.learn(Job(rows, np.array([8]), 1e-3, (seed,)))

@@ -37,16 +37,16 @@ _PIECES = 4  # of a share, for each thread
 class Glove:
     resumes: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pennington-2014": {"epochs": 100, "x_max": 100.0, "rate": 0.05},
+        "pennington-2014": {"epochs": 100, "x_max": 100.0, "add_contexts": True},
     }
     settings: str = "stillvec"
     dim: int = 300
-    epochs: int = 25
+    epochs: int = 20
     window: int = 10
     x_max: float = 10.0  # the paper's 100 is for a thousand times as much text
     alpha: float = 0.75
     rate: float = 0.05
-    add_contexts: bool = True  # a word's vector as a context added to its own
+    add_contexts: bool = False  # a word's vector as a context added to its own, as in the paper
     seed: int = 0
 
     def __post_init__(self) -> None:

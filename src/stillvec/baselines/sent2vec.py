@@ -34,12 +34,12 @@ _JOB = 400  # sentences that a thread takes at a time
 class Sent2vec:
     resumes: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pagliardini-2018": {"dim": 700, "epochs": 9, "subsample": 5e-6, "dropped": 4, "buckets": 2_000_000},
+        "pagliardini-2018": {"dim": 700, "epochs": 9, "ngrams": 2, "subsample": 5e-6, "buckets": 2_000_000},
     }
     settings: str = "stillvec"
     dim: int = 300
-    epochs: int = 20
-    ngrams: int = 2  # words of the longest
+    epochs: int = 40
+    ngrams: int = 1  # words of the longest; the paper tries 1 and 2
     dropped: int = 4  # n-grams of each sentence
     buckets: int | None = None  # rows for n-grams; None: 20 a word of the vocabulary, 2 million at most
     negatives: int = 10  # a target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,14 @@ def test_a_failure_in_a_worker_is_one_sentence(
     assert "UTF-8" in refused(capsys, main(call))
     assert "--engine ray" in refused(capsys, main([*call[:-2], "--workers", "2"]))
     assert not (tmp_path / "out").exists()
+
+
+def test_without_ray_the_extra_is_named(
+    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    call = ["distill", *corpus.sources, "--out", str(tmp_path / "out"), "--engine", "ray"]
+    assert "stillvec[ray]" in refused(capsys, main(call))
 
 
 def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:

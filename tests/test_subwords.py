@@ -314,6 +314,8 @@ def test_the_verb_stores_n_grams_and_the_other_verbs_use_them(
     assert "snow" in capsys.readouterr().out
     assert main(["convert", str(out), str(tmp_path / "x.floret")]) == 0
     assert (tmp_path / "x.floret").read_text().startswith(f"500 8 2 5 1 {FLORET_SEED} < >\n0 ")
+    assert main(["info", str(tmp_path / "x.floret")]) == 0
+    assert "500 rows" in capsys.readouterr().out
     assert main(["refine", str(out), "--step", "center", "--out", str(tmp_path / "later")]) == 0
     assert "do not fit these and are left out" in capsys.readouterr().out
     assert load(tmp_path / "later").subwords is None

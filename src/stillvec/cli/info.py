@@ -95,7 +95,10 @@ def _file(path: Path, field: str | None) -> tuple[str, dict[str, Any]]:
         vectors = load(path)
     except FormatError:
         return f"Corpus {path}", _corpus(path, field)
-    return f"Vectors {path}", {"words": len(vectors), "dim": vectors.dim, "first": ", ".join(vectors.words[:10])}
+    facts = {"words": len(vectors), "dim": vectors.dim, "first": ", ".join(vectors.words[:10])}
+    if vectors.subwords is not None:
+        facts["n-grams"] = f"{vectors.subwords.ngrams.buckets:,} rows"
+    return f"Vectors {path}", facts
 
 
 def _corpus(path: Path, field: str | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
+from stillvec.errors import CallError
 from stillvec.formats import load, read_manifest
 from stillvec.launch.jobs import Tree, files_together, jobs_of
 from stillvec.pipeline import Distillation, Run
@@ -170,6 +172,17 @@ def test_without_ray_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "ray", None)
     call = ["distill", *corpus.sources, "--out", str(tmp_path / "out"), "--engine", "ray"]
     assert "stillvec[ray]" in refused(capsys, main(call))
+
+
+def test_an_address_where_nobody_is_is_refused_at_once() -> None:
+    from stillvec.launch.cluster import _knock
+
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # taken, and not listening
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(CallError, match=f"no Ray cluster at {address}"):
+            _knock(address)
+    _knock("auto")
 
 
 def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import socket
 import time
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -34,6 +35,7 @@ from stillvec.vocabulary import Vocabulary
 
 _AHEAD = 2  # jobs that wait at a worker, so that it never waits for us
 _AGAIN = 8  # times that a worker is started again, and a job tried again
+_KNOCK = 10.0  # seconds that a cluster may take to answer
 _READING_THROUGH = 8  # shares of the count at most, where each reads all of the text
 
 
@@ -243,9 +245,22 @@ def begun(address: str | None) -> Any:
     given: dict[str, Any] = {"address": address or os.environ.get("RAY_ADDRESS")}
     if given["address"] is None:
         given |= {"include_dashboard": False}
+    else:
+        _knock(given["address"])
     try:
         ray.init(**given, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
         told = str(error).strip().splitlines()[0]
         raise CallError(f"There is no Ray cluster at {given['address'] or 'this machine'}: {told}") from None
     return ray
+
+
+def _knock(address: str) -> None:
+    """Whether anyone is there: Ray itself would wait for minutes. Other forms (auto, ray://...) are Ray's to judge."""
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_KNOCK).close()
+    except (OSError, OverflowError):
+        raise CallError(f"There is no Ray cluster at {address}; start one (ray start --head), or check it.") from None

@@ -38,6 +38,8 @@ TRIALS = {
         "add_contexts=true,epochs=25,rate=0.15",
         "rate=0.1,epochs=10",
         "rate=0.1,epochs=10,window=5",
+        "rate=0.1,epochs=10,window=15",
+        "x_max=100",
         "rate=0.1,epochs=10,alpha=0.5,x_max=30",
         "rate=0.1,epochs=15",
         "rate=0.1,epochs=25",

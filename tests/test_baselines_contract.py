@@ -93,6 +93,11 @@ def test_several_threads_learn_every_word_too(name: str, text: Text) -> None:
     assert learnt.vectors.words == text.vocabulary.words
 
 
+def test_glove_gives_the_same_bytes_for_the_same_number_of_threads(text: Text) -> None:
+    one, again = (run(learner("glove").steps(text, Means(3)))[0].vectors.matrix for _ in range(2))
+    assert one.tobytes() == again.tobytes()
+
+
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_progress_goes_forward_to_all_words_of_all_epochs(name: str, text: Text) -> None:
     told: list[TrainingStep] = run(learner(name).steps(text, Means(1)))[1]

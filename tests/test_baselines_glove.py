@@ -89,7 +89,7 @@ def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Fac
                 slope = 0.3 * pair[at].grad / 2  # type: ignore[operator]
                 tables[at][row] -= slope / tables[at + 2][row].sqrt()
                 tables[at + 2][row] += slope**2
-    assert model.learn(share, order) == pytest.approx(wanted, rel=1e-4)
+    assert model.learn(share, 1, order, 0) == pytest.approx(wanted, rel=1e-4)
     for got, each in zip((model.words, model.contexts, *model.squares), tables, strict=True):
         assert np.allclose(got, each, atol=1e-4)
 
@@ -102,8 +102,8 @@ def test_the_loss_of_glove_is_the_papers_sum_and_falls(text: Text, factors: tupl
     still = Factors(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=1e-12), len(text.vocabulary))
     still.words, still.contexts = model.words.copy(), model.contexts.copy()
     order = np.arange(len(model.words))
-    assert still.learn(share, order) == pytest.approx(wanted, rel=1e-4)
-    losses = [model.learn(share, order) for _ in range(30)]
+    assert still.learn(share, 1, order, 0) == pytest.approx(wanted, rel=1e-4)
+    losses = [model.learn(share, 1, order, 0) for _ in range(30)]
     assert losses[-1] < 0.3 * losses[0]
 
 

@@ -4,8 +4,9 @@
 
 X counts pairs within the window, 1/distance each, in both orders. AdaGrad pair by pair, as the authors' program has it:
 half the gradient times the rate, over the root of one plus the squares of those before. Pairs are dealt at random into
-shares; in a share the words come in a random order, each with its pairs. Several threads share the tables without
-locks, so only one gives the same bytes twice.
+shares; in a share the words come in a random order, each with its pairs. Of several threads each has words and contexts
+of its own at a time (Gemulla et al. 2011), so that none waits for a row that another writes: the same number of threads
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from stillvec.baselines.training import Learnt, Means, TrainingStep, check_setti
 from stillvec.registry import require
 
 _SHARE = 1 << 18  # pairs, about
-_PIECES = 4  # of a share, for each thread
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,10 @@ class Glove:
                 for number in choose.permutation(len(shares)).tolist():
                     share = shares[number].held()
                     order = choose.permutation(len(share.starts) - 1)
-                    pieces = cut(share, order, _PIECES * means.threads if means.threads > 1 else 1)
-                    sums += sum(apply(partial(model.learn, share), pieces))
+                    pieces = [*cut(share, order, means.threads)]
+                    for turn in range(means.threads):
+                        parts = [(turn + each) % means.threads for each in range(means.threads)]
+                        sums += sum(apply(partial(model.learn, share, means.threads), pieces, parts))
                     seen += len(share.counts)
                     yield TrainingStep(int(words * (epoch + seen / pairs)), total, f"loss {sums / seen:.4f}")
                 if not math.isfinite(sums) or not model.finite():
@@ -127,8 +129,8 @@ class Factors:
         vectors = self.words + self.contexts if self.settings.add_contexts else self.words
         return np.ascontiguousarray(vectors[:, :-1])
 
-    def learn(self, share: Run, order: NDArray[np.int64]) -> float:
-        """Steps on the pairs of some words of a share; gives their loss, that of each pair before its step."""
+    def learn(self, share: Run, parts: int, order: NDArray[np.int64], part: int) -> float:
+        """Steps on the pairs of some words of a share with a part of the contexts; gives their loss, each before."""
         asked = self.settings
         return self._kernel.learn(
             self.words,
@@ -142,6 +144,8 @@ class Factors:
             asked.x_max,
             asked.alpha,
             asked.rate,
+            part,
+            parts,
         )
 
 

@@ -25,6 +25,8 @@ def learn(
     x_max: float,
     alpha: float,
     rate: float,
+    part: int,  # of `parts`: only columns that leave this as a remainder
+    parts: int,
 ) -> float:
     """Steps on the pairs of some words; gives their loss, each before its step."""
     dim = words.shape[1] - 1
@@ -33,6 +35,8 @@ def learn(
     for i in order:
         for place in range(starts[i], starts[i + 1]):
             j = columns[place]
+            if j % parts != part:
+                continue
             count = counts[place]
             product = np.float32(0)
             for d in range(dim):

@@ -83,11 +83,13 @@ def _states(teacher: Teacher, batch: Batch, layers: Sequence[int]) -> dict[int, 
     if not layers:
         return {}
     width = batch.ids.shape[1]
-    mask = None
-    if (batch.lengths != width).any():  # without padding, attention needs no mask
-        places = torch.arange(width, device=teacher.device)
-        mask = (places < to_device(batch.lengths, teacher.device)[:, None]).long()
-    states = teacher.states(to_device(batch.ids, teacher.device), mask, layers)
+    ids, mask, places = to_device(batch.ids, teacher.device), None, None
+    if batch.places.size:
+        places = to_device(batch.places, teacher.device)
+    elif (batch.lengths != width).any():  # without padding, attention needs no mask
+        columns = torch.arange(width, device=teacher.device)
+        mask = (columns < to_device(batch.lengths, teacher.device)[:, None]).long()
+    states = teacher.states(ids, mask, layers, places)
     return {layer: state.reshape(-1, state.shape[-1]) for layer, state in states.items()}
 
 

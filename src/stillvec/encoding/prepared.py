@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from stillvec.vocabulary import Found
 
 Ints = NDArray[np.int64]
 _GROUP = 64  # pieces summed one after the other: of a frequent word, many groups are summed at once
+_NARROW = 128  # pieces of a row that holds several sentences; only longer ones get wider rows
 _ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch is mostly padding
 
 
@@ -48,10 +50,11 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some sentences of a `Prepared`, padded: what a teacher reads at once, and which state belongs to whom."""
+    """Some sentences of a `Prepared`, padded or packed: what a teacher reads, and which state belongs to whom."""
 
     ids: NDArray[np.int32]  # (B, T)
     lengths: NDArray[np.int32]  # (B,) special tokens included
+    places: NDArray[np.int32]  # (B, T) of each piece in its sentence, where rows hold several; else (0, 0)
     piece_place: NDArray[np.int32]  # (P,) place of each piece in the flattened (B * T) states
     sentence_pieces: NDArray[np.int32]  # (S,) pieces of each sentence
     link_place: NDArray[np.int32]  # (K,) places of each word's pieces, ordered by word
@@ -94,15 +97,25 @@ def lay_out(cut: Cut, cutter: PieceCutter, window: int, parts: Ints | None = Non
     )
 
 
-def batches(prepared: Prepared, cutter: PieceCutter, pad: int, budget: int) -> Iterator[Batch]:
-    """Sentences of like length together, at most `budget` pieces with padding; no sentence is parted."""
+def batches(prepared: Prepared, cutter: PieceCutter, pad: int, budget: int, *, packed: bool = False) -> Iterator[Batch]:
+    """At most `budget` pieces with padding, no sentence parted: several in a row, or one in each and of like length."""
+    rows = np.bincount(prepared.row_sentence, minlength=len(prepared.first_piece) - 1)
+    some = np.diff(prepared.first_piece) > 0
+    if packed:
+        single = some & (rows == 1)
+        yield from _packed_batches(prepared, np.flatnonzero(single), cutter, pad, budget)
+        some &= ~single
+    yield from _padded_batches(prepared, some, rows, cutter, pad, budget)
+
+
+def _padded_batches(
+    prepared: Prepared, some: NDArray[np.bool_], rows: Ints, cutter: PieceCutter, pad: int, budget: int
+) -> Iterator[Batch]:
     specials = len(cutter.prefix) + len(cutter.suffix)
-    lengths = np.diff(prepared.first_piece)
-    rows = np.bincount(prepared.row_sentence, minlength=len(lengths))
-    longest = np.zeros(len(lengths), np.int64)
+    longest = np.zeros(len(some), np.int64)
     np.maximum.at(longest, prepared.row_sentence, prepared.row_length)
     order = np.argsort(-longest, kind="stable")
-    order = order[lengths[order] > 0]
+    order = order[some[order]]
     begin = 0
     while begin < len(order):
         width = int(longest[order[begin]]) + specials
@@ -115,26 +128,87 @@ def batches(prepared: Prepared, cutter: PieceCutter, pad: int, budget: int) -> I
         begin = end
 
 
-def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int) -> Batch:
+def _packed_batches(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int, budget: int) -> Iterator[Batch]:
+    """Sentences of one row each: those that fit into narrow rows, then the others."""
+    lengths = np.diff(prepared.first_piece)[sentences] + len(cutter.prefix) + len(cutter.suffix)
+    for narrow in (True, False):
+        here = np.flatnonzero((lengths <= _NARROW) == narrow)
+        if not len(here):
+            continue
+        width = _NARROW if narrow else int(lengths[here].max())
+        row, column = packed(lengths[here], width)
+        at_once = max(1, budget // width)
+        number = -(-(int(row.max()) + 1) // at_once)
+        cuts = np.linspace(0, row.max() + 1, number + 1).astype(np.int64)  # about as many rows in each
+        for first, last in pairwise(cuts.tolist()):
+            inside = np.flatnonzero((row >= first) & (row < last))  # ascending, as sentences are
+            layout = _Layout(row[inside] - first, column[inside], last - first, width, packed=True)
+            yield _batch(prepared, sentences[here[inside]], cutter, pad, layout)
+
+
+def packed(lengths: Ints, width: int) -> tuple[Ints, Ints]:
+    """A row and its first column for each length: the longest first, each where the least room is left for it."""
+    row, column = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
+    open_rows: list[list[int]] = [[] for _ in range(width + 1)]  # by the room they have left
+    rooms, number = 0, 0  # bit r: there is a row with room r
+    order = np.argsort(-lengths, kind="stable")
+    places: list[tuple[int, int]] = []
+    for length in lengths[order].tolist():
+        fitting = rooms >> length
+        if fitting:
+            room = length + (fitting & -fitting).bit_length() - 1
+            here = open_rows[room].pop()
+            rooms &= ~(0 if open_rows[room] else 1 << room)
+        else:
+            here, room, number = number, width, number + 1
+        places.append((here, width - room))
+        left = room - length
+        open_rows[left].append(here)
+        rooms |= 1 << left
+    if places:
+        row[order], column[order] = np.array(places, np.int64).T
+    return row, column
+
+
+class _Layout(NamedTuple):
+    """Where the rows of a `Prepared` stand in a batch."""
+
+    row: Ints
+    column: Ints  # the first
+    rows: int
+    width: int
+    packed: bool = False
+
+
+def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int, layout: _Layout | None = None) -> Batch:
+    """Sentences in ascending order; without a layout, each row of theirs is one of the batch."""
     rows = ranges(*_spans(_starts(np.bincount(prepared.row_sentence)), sentences))
     lengths = prepared.row_length[rows]
     before, after = len(cutter.prefix), len(cutter.suffix)
-    width = int(lengths.max()) + before + after
-    ids = np.full((len(rows), width), pad, np.int32)
-    ids[:, :before] = cutter.prefix
+    full = lengths + before + after
+    if layout is None:
+        layout = _Layout(np.arange(len(rows)), np.zeros_like(rows), len(rows), int(full.max()))
+    row, column, width = layout.row, layout.column, layout.width
+    ids = np.full((layout.rows, width), pad, np.int32)
     start = prepared.first_piece[prepared.row_sentence[rows]] + prepared.row_start[rows]
-    row_of = np.repeat(np.arange(len(rows)), lengths)
-    column = ranges(np.zeros_like(lengths), lengths)
-    ids[row_of, column + before] = prepared.pieces[np.repeat(start, lengths) + column]
+    inside = ranges(np.zeros_like(lengths), lengths)
+    ids[np.repeat(row, lengths), np.repeat(column + before, lengths) + inside] = prepared.pieces[
+        np.repeat(start, lengths) + inside
+    ]
+    for offset, token in enumerate(cutter.prefix):
+        ids[row, column + offset] = token
     for offset, token in enumerate(cutter.suffix):
-        ids[np.arange(len(rows)), lengths + before + offset] = token
+        ids[row, column + before + lengths + offset] = token
+    places = np.zeros((layout.rows, width) if layout.packed else (0, 0), np.int32)
+    if layout.packed:
+        counted = ranges(np.zeros_like(full), full)
+        places[np.repeat(row, full), np.repeat(column, full) + counted] = counted
 
     pieces = ranges(*_spans(prepared.first_piece, sentences))
-    here = np.full(len(prepared.row_sentence), -1, np.int64)
-    here[rows] = np.arange(len(rows))
+    here = np.zeros(len(prepared.row_sentence), np.int64)
+    here[rows] = row * width + column + before
     owner = prepared.piece_row[pieces]
-    inside = pieces - prepared.first_piece[prepared.row_sentence[owner]] - prepared.row_start[owner]
-    place = here[owner] * width + before + inside
+    place = here[owner] + pieces - prepared.first_piece[prepared.row_sentence[owner]] - prepared.row_start[owner]
     place_of = np.full(len(prepared.pieces), -1, np.int64)
     place_of[pieces] = place
 
@@ -143,7 +217,8 @@ def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int) -
     links = place_of[prepared.link_piece[ranges(*_spans(prepared.first_link, sentences))]]
     word_links, word_id = prepared.word_links[words], prepared.word_id[words]
     small = (
-        lengths + before + after,
+        np.bincount(row, full, layout.rows),
+        places,
         place,
         np.diff(prepared.first_piece)[sentences],
         links,

@@ -44,7 +44,9 @@ class Load:
         if device.type != "cuda":
             return cls(4_096, 2_048)
         forks = "fork" in get_all_start_methods()
-        return cls(32_768, 8_192, max(0, min(16, os.cpu_count() or 1) - 1) if forks else 0)
+        gigabytes = torch.cuda.get_device_properties(device).total_memory / 2**30
+        pieces = 131_072 if gigabytes > 60 else 32_768 if gigabytes > 12 else 8_192
+        return cls(pieces, 8_192, max(0, min(16, os.cpu_count() or 1) - 1) if forks else 0)
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,11 @@ class Preparation:
     window: int
     pad: int
     pieces: int
+    packed: bool = False
 
     @classmethod
     def of(cls, teacher: Teacher, finder: WordFinder, load: Load) -> Preparation:
-        return cls(teacher.cutter, finder, teacher.window, teacher.pad, load.pieces)
+        return cls(teacher.cutter, finder, teacher.window, teacher.pad, load.pieces, teacher.packing is not None)
 
     def __call__(self, marked: Marked) -> list[Batch]:
         texts = marked.texts
@@ -76,7 +79,7 @@ class Preparation:
         return RunCutter(self.cutter, self.finder)
 
     def _batched(self, prepared: Prepared) -> list[Batch]:
-        return list(batches(prepared, self.cutter, self.pad, self.pieces))
+        return list(batches(prepared, self.cutter, self.pad, self.pieces, packed=self.packed))
 
 
 @dataclass

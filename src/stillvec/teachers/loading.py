@@ -21,6 +21,8 @@ from stillvec.registry import require
 from stillvec.teachers.beginning import beginning
 from stillvec.teachers.character_lstm import load_character_lstm, reads_characters
 from stillvec.teachers.gguf import gguf_file, gguf_options
+from stillvec.teachers.mpnet import attend_at_once
+from stillvec.teachers.packing import packing_of
 from stillvec.teachers.pieces import PieceCutter
 from stillvec.teachers.placing import LOADED, device_of, digest_of, placed, precision_of
 from stillvec.teachers.teacher import Teacher
@@ -66,17 +68,22 @@ def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, prec
     model = placed(model, device, precision)
     cutter = PieceCutter(_backend(tokenizer, name))
     first = beginning(model, tokenizer, cutter)
+    cutter = PieceCutter(_backend(tokenizer, name), first=first) if first else cutter
+    pad = _pad(model, tokenizer)
+    if device.type == "cuda":
+        attend_at_once(model)
     return Teacher(
         name=name,
         model=model,
-        cutter=PieceCutter(_backend(tokenizer, name), first=first) if first else cutter,
+        cutter=cutter,
         dim=int(config.hidden_size),
         depth=int(config.num_hidden_layers),
         window=_window(model, tokenizer),
-        pad=_pad(model, tokenizer),
+        pad=pad,
         device=device,
         precision=precision,
         digest=digest,
+        packing=packing_of(model, cutter, pad, device) if device.type == "cuda" else None,
     )
 
 

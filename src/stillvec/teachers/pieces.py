@@ -33,8 +33,8 @@ class PieceCutter:
     """A tokenizer without its padding, truncation and special tokens; these are put around each window by us.
 
     Byte-level tokenizers cut a word after a space and at the start of a text differently, SentencePiece's place it
-    differently; where that is so, a space is put before the text, so that a word's pieces do not depend on its place. `segments` are those special tokens that
-    stand in a segment of their own: XLNet's <cls> is in segment 2.
+    differently; where that is so, a space is put before the text, so that a word's pieces do not depend on its place.
+    `segments` are those special tokens that stand in a segment of their own: XLNet's <cls> is in segment 2.
     """
 
     def __init__(self, backend: Any, *, first: Sequence[int] | None = None) -> None:

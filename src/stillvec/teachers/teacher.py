@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from stillvec.teachers.packing import Packing
 from stillvec.teachers.pieces import PieceCutter
 
 
@@ -26,15 +27,20 @@ class Teacher:
     device: torch.device
     precision: str
     digest: str  # of configuration, weights and tokenizer
+    packing: Packing | None = None  # how it reads several sentences in a row, where it can and should
 
     @torch.inference_mode()
-    def states(self, ids: Tensor, mask: Tensor | None, layers: Sequence[int]) -> dict[int, Tensor]:
-        """The states (B, T, D) of each asked layer for padded ids (B, T)."""
+    def states(
+        self, ids: Tensor, mask: Tensor | None, layers: Sequence[int], places: Tensor | None = None
+    ) -> dict[int, Tensor]:
+        """The states (B, T, D) of each asked layer for padded ids (B, T), or for packed ones and their places."""
         if not layers:
             return {}
         everything = any(layer != self.depth for layer in layers)
-        segments = self._segments(ids)
-        output: Any = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=everything, **segments)
+        told: Mapping[str, Tensor | None] = {"attention_mask": mask, **self._segments(ids)}
+        if places is not None and self.packing is not None:
+            told = self.packing.inputs(places, next(self.model.parameters()).dtype)
+        output: Any = self.model(input_ids=ids, output_hidden_states=everything, **told)
         if not everything:
             return {self.depth: output.last_hidden_state}
         return {layer: output.hidden_states[layer] for layer in layers}

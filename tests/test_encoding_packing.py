@@ -1,0 +1,114 @@
+"""Several sentences in a row: each has the states it has alone, rows are full, nothing is lost."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stillvec.encoding import Batch, Load, Marked, Preparation, read_batch
+from stillvec.encoding.prepared import packed
+from stillvec.teachers import Teacher
+from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
+from stillvec.teachers.mpnet import attend_at_once
+from stillvec.teachers.packing import packing_of
+from stillvec.vocabulary import Vocabulary, WordFinder
+
+WORDS = " ".join(TEXT).split()
+VOCABULARY = Vocabulary([*dict.fromkeys(WORDS)])
+TEXTS = [" ".join(WORDS[start : start + length]) for start, length in enumerate([3, 1, 7, 2, 9, 30, 1, 5, 8, 4])]
+LONG = " ".join(WORDS * 8)
+
+
+@cache
+def _teacher(family: str) -> Teacher:
+    plain = tiny_teacher(family=family, window=160)
+    return dataclasses.replace(plain, packing=packing_of(plain.model, plain.cutter, plain.pad, plain.device))
+
+
+def _batches(teacher: Teacher, texts: list[str], budget: int) -> list[Batch]:
+    preparation = Preparation.of(teacher, WordFinder(VOCABULARY), Load(budget, 64))
+    return preparation(Marked(texts))
+
+
+def _sums(teacher: Teacher, texts: list[str], budget: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of all layers, what each word and each sentence has, words added up by row."""
+    layers = range(teacher.depth + 1)
+    words = torch.zeros(len(layers), len(VOCABULARY), teacher.dim)
+    sentences = []
+    for batch in _batches(teacher, texts, budget):
+        encoded = read_batch(teacher, batch, layers)
+        for layer in layers:
+            words[layer].index_add_(0, encoded.known_id, encoded.words(layer)[encoded.known])
+        sentences.append(encoded.sentences(teacher.depth))
+    return words, torch.cat(sentences).sum(0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_company_in_a_row_changes_no_sentence(family: str) -> None:
+    teacher = _teacher(family)
+    padded = dataclasses.replace(teacher, packing=None)
+    texts = [*TEXTS, "", LONG, LONG + " " + LONG]
+    for got, want in zip(_sums(teacher, texts, 512), _sums(padded, texts, 512), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "gpt2", "llama"])
+def test_these_families_are_packed(family: str) -> None:
+    teacher = _teacher(family)
+    assert teacher.packing is not None
+    assert teacher.packing.causal == (family in ("gpt2", "llama"))
+    batch, *_ = _batches(teacher, TEXTS, 4096)
+    assert len(batch.sentence_pieces) > len(batch.ids)
+    assert batch.places.shape == batch.ids.shape
+
+
+def test_a_model_that_sees_its_neighbours_is_not_packed() -> None:
+    teacher = _teacher("bert")
+
+    class Deaf(torch.nn.Module):
+        """Takes the mask, and does not heed it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = teacher.model
+
+        def forward(self, input_ids: torch.Tensor, **_: object) -> object:
+            return self.inner(input_ids=input_ids)
+
+    assert packing_of(Deaf(), teacher.cutter, teacher.pad, teacher.device) is None
+
+
+@settings(deadline=None, max_examples=200)
+@given(lengths=st.lists(st.integers(1, 40), max_size=60))
+def test_rows_hold_what_was_packed_and_nothing_twice(lengths: list[int]) -> None:
+    row, column = packed(np.array(lengths, np.int64), 40)
+    taken = [(r, c + k) for r, c, n in zip(row.tolist(), column.tolist(), lengths, strict=True) for k in range(n)]
+    assert len({*taken}) == sum(lengths)
+    assert all(0 <= place < 40 for _, place in taken)
+    assert {*row.tolist()} == {*range(len({*row.tolist()}))}
+
+
+def test_packed_rows_are_nearly_full() -> None:
+    lengths = np.clip(np.random.default_rng(0).lognormal(3.1, 0.6, 8000).astype(np.int64), 3, 128)
+    row, _ = packed(lengths, 128)
+    assert lengths.sum() / (128 * (row.max() + 1)) > 0.98
+
+
+def test_one_step_of_attention_gives_what_seven_give() -> None:
+    teacher = tiny_teacher(family="mpnet")
+    ids = torch.randint(5, 40, (3, 20))
+    mask = torch.ones_like(ids)
+    mask[1, 12:] = 0
+    before = teacher.states(ids, mask, [0, 1, 2])
+    attend_at_once(teacher.model)
+    after = teacher.states(ids, mask, [0, 1, 2])
+    for layer in before:
+        torch.testing.assert_close(after[layer], before[layer], rtol=1e-5, atol=1e-5)
+    attentions = teacher.model(input_ids=ids, attention_mask=mask, output_attentions=True).attentions
+    assert all(torch.allclose(each.sum(-1), torch.ones(1)) for each in attentions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -272,9 +273,10 @@ def test_work_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -> Non
         assert client.get("/health").status_code == 200
 
 
-def test_a_token_is_wanted_everywhere_but_at_health() -> None:
+def test_a_token_is_wanted_everywhere_but_at_health_and_for_the_page_that_asks_for_it() -> None:
     with TestClient(application(_sets(), LIMITS, token="s3cret")) as client:
         assert client.get("/health").status_code == 200
+        assert client.get("/docs").status_code == 200
         for given in (
             {},
             {"Authorization": "Bearer wrong"},
@@ -282,7 +284,7 @@ def test_a_token_is_wanted_everywhere_but_at_health() -> None:
             {"Authorization": "Bearer é"},
         ):
             headers = {name: value.encode() for name, value in given.items()}
-            for path in ("/v1/models", "/metrics", "/docs", "/openapi.json", "/nowhere", "/vectors?word=king"):
+            for path in ("/v1/models", "/metrics", "/docs/", "/openapi.json", "/nowhere", "/vectors?word=king"):
                 answer = client.get(path, headers=headers)
                 assert _refused(answer, 401)["code"] == "invalid_api_key"
                 assert answer.headers["www-authenticate"] == "Bearer"
@@ -297,7 +299,18 @@ def test_the_description_has_this_servers_numbers(client: TestClient) -> None:
     assert parts["NearestQuestion"]["properties"]["k"]["maximum"] == 12
     assert "422" not in told["paths"]["/nearest"]["post"]["responses"]
     assert set(SIMPLE) <= set(told["paths"])
-    assert "swagger" in client.get("/docs").text
+
+
+def test_the_page_about_it_loads_nothing_from_elsewhere_and_may_not(client: TestClient) -> None:
+    answer = client.get("/docs")
+    assert answer.status_code == 200
+    assert not re.search(r"(https?:)?//\w", re.sub(r"(?m)^// .*$|\s// .*$", "", answer.text))  # but for comments
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b", answer.text)
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "connect-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "/docs" not in client.get("/openapi.json").json()["paths"]
 
 
 def test_metrics_count_what_was_answered_and_do_not_grow_with_addresses(fresh: TestClient) -> None:

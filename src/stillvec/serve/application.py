@@ -13,6 +13,7 @@ from stillvec.serve.describing import described, responses
 from stillvec.serve.desk import Desk
 from stillvec.serve.guarding import Guard
 from stillvec.serve.limits import Limits
+from stillvec.serve.manual import MANUAL, manual
 from stillvec.serve.sets import Sets
 
 _ABOUT = """
@@ -36,12 +37,14 @@ def application(
         version=__version__,
         description=_ABOUT.strip(),
         lifespan=_living,
+        docs_url=None,  # FastAPI's own loads its script from elsewhere
         redoc_url=None,
         responses=responses(token is not None),
     )
     app.state.desk = desk
     for router in (looking.router, openai.router, openai.watching):
         app.include_router(router)
+    app.add_api_route(MANUAL, manual, include_in_schema=False)
     refusing.install(app)
     app.add_middleware(Guard, limits=desk.limits, token=token, meter=desk.meter, tell=tell)
     told = described(app, desk.limits, sets.dims(), token=token is not None)

@@ -77,7 +77,9 @@ class EmbedQuestion(Question):
 class EmbeddingsQuestion(Question):
     """OpenAI's form of a request for embeddings."""
 
-    input: Word | Annotated[list[Word], Field(min_length=1)] = Field(description="A text or several; no token numbers.")
+    input: Word | Annotated[list[Word], Field(min_length=1)] = Field(
+        description="A text or several; no token numbers.", examples=[["snow and ice", "fire"]]
+    )
     encoding_format: Literal["float", "base64"] = Field(default="float", description="base64: little-endian float32.")
     dimensions: Whole | None = Field(default=None, description="Only what the vectors have; they are not cut.")
     user: str | None = Field(default=None, description="Taken, as clients may send it, and not used.")

@@ -11,10 +11,11 @@ from urllib.parse import quote
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stillvec.serve.limits import Limits
+from stillvec.serve.manual import MANUAL
 from stillvec.serve.metering import Meter
 from stillvec.serve.refusing import Refusal
 
-_OPEN = frozenset(("/health",))  # without a token, so that whoever watches the server needs none
+_OPEN = frozenset(("/health", MANUAL))  # without a token: who watches the server needs none, a browser sends none
 _ALWAYS = frozenset(("/health", "/metrics"))  # also when there is too much else to do
 
 

@@ -35,6 +35,7 @@ from stillvec.vocabulary import Vocabulary
 
 _AHEAD = 2  # jobs that wait at a worker, so that it never waits for us
 _AGAIN = 8  # times that a worker is started again, and a job tried again
+_HALF = 0.5  # of a processor is what a worker asks for: those of a machine that is lost find room on the others
 _KNOCK = 10.0  # seconds that a cluster may take to answer
 _READING_THROUGH = 8  # shares of the count at most, where each reads all of the text
 
@@ -143,9 +144,8 @@ class RayRun(Run):
         corpus = None if self.corpus is None else self.corpus.only(1, len(self.corpus.sources))
         store = self.desk(vocabulary)
         orders = Orders(self.settings, vocabulary, known, corpus, store, os.getcwd(), each)
-        kind = self.ray.remote(num_cpus=each, num_gpus=1 if gpus else 0, max_restarts=_AGAIN, max_task_retries=_AGAIN)(
-            Worker
-        )
+        room = {"num_cpus": each, "num_gpus": 1} if gpus else {"num_cpus": _HALF}
+        kind = self.ray.remote(**room, max_restarts=_AGAIN, max_task_retries=_AGAIN)(Worker)
         self._orders = [self.ray.put(orders)]
         self.workers = [kind.remote(self.ray.get) for _ in range(number)]
         waiting = [worker.described.remote(self._orders) for worker in self.workers]

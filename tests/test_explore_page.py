@@ -26,6 +26,7 @@ import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.explore import Explorer, Server, exported_page, exporting, live_page, plane
+from stillvec.explore.page import SCRIPTS
 from stillvec.explore.relations import Relations
 from stillvec.lexicons import Edge
 
@@ -197,7 +198,7 @@ def test_the_script_asks_for_no_element_that_the_page_lacks() -> None:
 
 
 def test_no_markup_is_made_of_text() -> None:
-    for name in ("source.js", "map.js", "page.js"):
+    for name in SCRIPTS:
         script = files("stillvec.explore").joinpath(name).read_text("utf-8")
         assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", script)
 

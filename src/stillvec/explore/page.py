@@ -22,7 +22,7 @@ from stillvec.report.markup import plain
 from stillvec.report.page import asset
 from stillvec.vectors import WordVectors
 
-SCRIPTS = ("source.js", "map.js", "page.js")
+SCRIPTS = ("source.js", "map.js", "state.js", "words.js", "axes.js", "mapped.js", "page.js")  # joined in this order
 
 
 def live_page() -> tuple[str, str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Batch, Load, Marked, Preparation, Preparer, to_device
+from stillvec.encoding import Batch, Load, Marked, Preparation, Preparer, moved, states_of
 from stillvec.learners import LEARNERS, Learner, Lesson
 from stillvec.pipeline.reading import Reading, chunked
 from stillvec.pipeline.settings import parse_methods
@@ -89,17 +89,13 @@ def _bare(teacher: Teacher, ready: list[Batch]) -> float:
     """Seconds for the model alone, on what lies on its device."""
     inputs = []
     for batch in ready:
-        ids, mask, places = to_device(batch.ids, teacher.device), None, None
-        if batch.places.size:
-            places = to_device(batch.places, teacher.device)
-        elif (batch.lengths != batch.ids.shape[1]).any():
-            columns = torch.arange(batch.ids.shape[1], device=teacher.device)
-            mask = (columns < to_device(batch.lengths, teacher.device)[:, None]).long()
-        inputs.append((ids, mask, places))
+        ids, lengths, places = moved((batch.ids, batch.lengths, batch.places), teacher.device)
+        padded = (batch.lengths != batch.ids.shape[1]).any()
+        inputs.append((ids, lengths if padded else None, places if batch.places.size else None))
     _settle(teacher)
     begun = time.perf_counter()
-    for ids, mask, places in inputs:
-        teacher.states(ids, mask, [teacher.depth], places)
+    for rows in inputs:
+        states_of(teacher, *rows, [teacher.depth])
     _settle(teacher)
     return time.perf_counter() - begun
 

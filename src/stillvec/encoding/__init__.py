@@ -1,7 +1,7 @@
 """The one pass over the teacher: marked text in, states of words and sentences out to whoever listens."""
 
 from stillvec.encoding.encoded import Encoded
-from stillvec.encoding.passing import Listener, Progress, encode, read_batch, to_device, waited_for
+from stillvec.encoding.passing import Listener, Progress, encode, moved, read_batch, states_of, to_device, waited_for
 from stillvec.encoding.prepared import Batch, Marked
 from stillvec.encoding.preparing import Bookmark, Load, Preparation, Preparer
 from stillvec.encoding.store import (
@@ -32,9 +32,11 @@ __all__ = [
     "check_room",
     "encode",
     "join_stores",
+    "moved",
     "read_batch",
     "shard_of",
     "spelt_size",
+    "states_of",
     "to_device",
     "waited_for",
 ]

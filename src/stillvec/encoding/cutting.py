@@ -20,7 +20,7 @@ from stillvec.vocabulary import Found, WordFinder
 from stillvec.vocabulary.runs import RunNumbers, odd_texts
 
 Ints = NDArray[np.int64]
-_LEAD = "a "  # a run is cut behind a word, as it stands in a text
+_JOINED = 256  # new runs that are cut together
 _MOST = 200_000  # runs that are kept
 
 
@@ -90,17 +90,27 @@ class RunCutter:
         new = self._numbers.taken()
         if not new:
             return
-        texts = [_LEAD + run for run in new]
-        pieces, found = self._cutter.cut(texts), self._finder.find(texts)
-        place = np.arange(len(pieces.ids)) - np.repeat(np.cumsum(pieces.lengths) - pieces.lengths, pieces.lengths)
-        lead = len(self._cutter.cut([_LEAD.strip()]).ids)
-        own, after, shift = place >= lead, found.starts >= len(_LEAD), np.int32(len(_LEAD))
-        starts = np.maximum(pieces.starts[own] - shift, 0)
-        pieces = Pieces(pieces.ids[own], starts, pieces.ends[own] - shift, pieces.lengths - lead)
-        found = Found(found.ids[after], found.starts[after] - shift, found.ends[after] - shift, found.text[after])
-        self._keep(cut_found(pieces, found)[0])
-        plain = np.fromiter(map(self._finder.is_plain_run, new), bool, len(new))
+        found, plain = self._finder.find_in_runs(new)
+        self._keep(cut_found(self._pieces(new, plain), found)[0])
         self._plain = np.concatenate([self._plain, plain])
+
+    def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> Pieces:
+        """Of plain runs, many of which are cut as one text, which is faster; of others, none."""
+        which = np.flatnonzero(plain)
+        groups = [
+            [runs[each] for each in which[start : start + _JOINED].tolist()] for start in range(0, len(which), _JOINED)
+        ]
+        cut = self._cutter.cut([" ".join(group) for group in groups])
+        lengths = np.fromiter((len(run) + 1 for group in groups for run in group), np.int64, len(which))
+        text = np.repeat(np.arange(len(groups)), cut.lengths)
+        first = np.cumsum(lengths) - lengths  # (N,) of the plain runs, in all texts laid end to end
+        begin = first[::_JOINED][text] if len(text) else first
+        last = begin + np.maximum(cut.ends, 1)  # a blank before a run is the run's
+        run = np.searchsorted(first, last, side="right") - 1  # (P,)
+        inside = (begin - first[run]).astype(np.int32)
+        held = np.zeros(len(runs), np.int64)
+        held[which] = np.bincount(run, minlength=len(which))
+        return Pieces(cut.ids, np.maximum(cut.starts + inside, 0), cut.ends + inside, held)
 
     def _keep(self, cut: Cut) -> None:
         pieces, links, ids, word_links = self._rows

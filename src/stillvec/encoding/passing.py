@@ -63,34 +63,38 @@ def encode(
 def read_batch(teacher: Teacher, batch: Batch, layers: Sequence[int]) -> Encoded:
     """One forward pass."""
     known = np.flatnonzero(batch.word_id >= 0)
-    arrays = (
-        batch.piece_place,
-        batch.sentence_pieces,
-        batch.link_place,
-        batch.word_links,
-        known,
-        batch.word_id[known],
-        batch.word_sentence[known],
-        batch.sum_place,
-        batch.sum_share,
-        batch.sum_start,
-        batch.sum_id,
+    ids, lengths, places, *rest = moved(
+        (
+            batch.ids,
+            batch.lengths,
+            batch.places,
+            batch.piece_place,
+            batch.sentence_pieces,
+            batch.link_place,
+            batch.word_links,
+            known,
+            batch.word_id[known],
+            batch.word_sentence[known],
+            batch.sum_place,
+            batch.sum_share,
+            batch.sum_start,
+            batch.sum_id,
+        ),
+        teacher.device,
     )
-    return Encoded(batch, _states(teacher, batch, layers), *(to_device(array, teacher.device) for array in arrays))
+    padded = (batch.lengths != batch.ids.shape[1]).any()  # without padding, attention needs no mask
+    states = states_of(teacher, ids, lengths if padded else None, places if batch.places.size else None, layers)
+    return Encoded(batch, {layer: state.flatten(0, 1) for layer, state in states.items()}, *rest)
 
 
-def _states(teacher: Teacher, batch: Batch, layers: Sequence[int]) -> dict[int, Tensor]:
-    if not layers:
-        return {}
-    width = batch.ids.shape[1]
-    ids, mask, places = to_device(batch.ids, teacher.device), None, None
-    if batch.places.size:
-        places = to_device(batch.places, teacher.device)
-    elif (batch.lengths != width).any():  # without padding, attention needs no mask
-        columns = torch.arange(width, device=teacher.device)
-        mask = (columns < to_device(batch.lengths, teacher.device)[:, None]).long()
-    states = teacher.states(ids, mask, layers, places)
-    return {layer: state.reshape(-1, state.shape[-1]) for layer, state in states.items()}
+def states_of(
+    teacher: Teacher, ids: Tensor, lengths: Tensor | None, places: Tensor | None, layers: Sequence[int]
+) -> dict[int, Tensor]:
+    """The states (B, T, D) of rows that are packed, or padded to a width, or full."""
+    if places is not None or lengths is None:
+        return teacher.states(ids, None, layers, places)
+    columns = torch.arange(ids.shape[1], device=teacher.device)
+    return teacher.states(ids, (columns < lengths[:, None]).long(), layers)
 
 
 def waited_for(device: torch.device) -> int:
@@ -101,9 +105,17 @@ def waited_for(device: torch.device) -> int:
     return int(torch.cuda.max_memory_allocated(device))
 
 
+def moved(arrays: Sequence[NDArray[Any]], device: torch.device) -> list[Tensor]:
+    """Integers where the teacher is, as int64; all at once, and to a GPU without waiting for it."""
+    if device.type != "cuda":
+        return [torch.from_numpy(array).long() for array in arrays]
+    sizes = [array.size for array in arrays]
+    held = torch.empty(sum(sizes), dtype=torch.int32, pin_memory=True)  # from torch's own store of such memory
+    np.concatenate([array.ravel() for array in arrays], out=held.numpy(), casting="same_kind")
+    parts = torch.split(held.to(device, non_blocking=True).long(), sizes)
+    return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
+
+
 def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
-    """Integers where the teacher is, as int64; to a GPU without waiting for it."""
-    tensor = torch.from_numpy(array)
-    if device.type == "cuda":
-        tensor = tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.long()
+    """One of them."""
+    return moved([array], device)[0]

@@ -75,7 +75,7 @@ class Contexts:
     def open(cls, path: Path) -> Contexts:
         try:
             return cls(**_held(path), path=path)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise FormatError(f"{path} is not a store of contexts; remove it, and it is written anew.") from None
 
 

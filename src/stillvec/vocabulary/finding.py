@@ -89,9 +89,14 @@ class WordFinder:
         """Whether the words of a text are those of its runs between blanks, if all of them are plain."""
         return self._plain.parts_at_blanks
 
-    def is_plain_run(self, run: str) -> bool:
-        """Whether a run between blanks has the same words alone and in a text, whatever stands beside it."""
-        return self._plain.words(run) is not None
+    def find_in_runs(self, runs: Sequence[str]) -> tuple[Found, NDArray[np.bool_]]:
+        """The words of runs between blanks as they stand in a text; and which runs are plain: of others, none."""
+        each = [*map(self._plain.found, runs)]
+        lengths = [len(words or ()) for words in each]
+        flat = np.array([word for words in each if words for word in words], np.int32).reshape(-1, 3)
+        text = np.repeat(np.arange(len(runs), dtype=np.int32), lengths)
+        found = Found(flat[:, 0], flat[:, 1], flat[:, 2], text)
+        return found, np.fromiter((words is not None for words in each), bool, len(runs))
 
     @cached_property
     def _plain(self) -> PlainFinder:

@@ -55,6 +55,15 @@ class PlainFinder:
         """The words of a run between blanks, folded, as it has them inside a text; None if it is not plain."""
         return self._words(f"\n{run}") if run.split() == [run] else None
 
+    def found(self, run: str) -> list[tuple[int, int, int]] | None:
+        """The same as (row, first character, one past the last)."""
+        read = self._readable(f"\n{run}") if run.split() == [run] else None
+        if read is None:
+            return None
+        pattern, text = read
+        row = self._table.__getitem__
+        return [(row(word[0]), word.start() - 1, word.end() - 1) for word in pattern.finditer(text)]
+
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""
         found, lengths, left = array("i"), array("q"), []
@@ -69,6 +78,11 @@ class PlainFinder:
         return np.array(found, np.int32), np.array(lengths, np.int64), left
 
     def _words(self, text: str) -> list[str] | None:
+        read = self._readable(text)
+        return None if read is None else read[0].findall(read[1])
+
+    def _readable(self, text: str) -> tuple[re.Pattern[str], str] | None:
+        """The pattern to read a plain text with, and the text folded, letter by letter."""
         pattern = _ASCII_WORD
         if not text.isascii():
             if _ODD.search(text):
@@ -80,7 +94,7 @@ class PlainFinder:
             return None
         if self._signs and self._signs.search(text):
             return None
-        return pattern.findall(text)
+        return pattern, text
 
 
 class _Table(dict[str, int]):

@@ -59,6 +59,12 @@ def test_runs_end_to_end_are_the_text(family: str, calls: list[list[str]], terms
         _same(runs.cut(texts), _whole(texts, cutter, finder))
 
 
+def test_a_text_without_a_piece_has_none() -> None:
+    cutter, finder = _cutter("bert"), _finder(False)
+    for texts in (["\x1b \x08"], [""], []):
+        _same(RunCutter(cutter, finder).cut(texts), _whole(texts, cutter, finder))
+
+
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
 def test_the_usual_tokenizers_part_their_text_at_blanks(family: str) -> None:
     assert _cutter(family).parts_at_blanks

@@ -104,7 +104,7 @@ class RunCutter:
         lengths = np.fromiter((len(run) + 1 for group in groups for run in group), np.int64, len(which))
         text = np.repeat(np.arange(len(groups)), cut.lengths)
         first = np.cumsum(lengths) - lengths  # (N,) of the plain runs, in all texts laid end to end
-        begin = first[::_JOINED][text] if len(text) else first
+        begin = first[::_JOINED][text]
         last = begin + np.maximum(cut.ends, 1)  # a blank before a run is the run's
         run = np.searchsorted(first, last, side="right") - 1  # (P,)
         inside = (begin - first[run]).astype(np.int32)

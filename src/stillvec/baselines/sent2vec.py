@@ -34,7 +34,14 @@ _JOB = 400  # sentences that a thread takes at a time
 class Sent2vec:
     resumes: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pagliardini-2018": {"dim": 700, "epochs": 9, "ngrams": 2, "subsample": 5e-6, "buckets": 2_000_000},
+        "pagliardini-2018": {
+            "dim": 700,
+            "epochs": 9,
+            "ngrams": 2,
+            "negatives": 10,
+            "subsample": 5e-6,
+            "buckets": 2_000_000,
+        },  # fmt: skip
     }
     settings: str = "stillvec"
     dim: int = 300
@@ -42,7 +49,7 @@ class Sent2vec:
     ngrams: int = 1  # words of the longest; the paper tries 1 and 2
     dropped: int = 4  # n-grams of each sentence
     buckets: int | None = None  # rows for n-grams; None: 20 a word of the vocabulary, 2 million at most
-    negatives: int = 10  # a target
+    negatives: int = 5  # a target
     subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
     power: float = 0.5  # of the counts, for negatives
     rate: float = 0.2  # falls to a hundredth

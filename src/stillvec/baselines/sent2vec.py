@@ -41,7 +41,7 @@ class Sent2vec:
             "negatives": 10,
             "subsample": 5e-6,
             "buckets": 2_000_000,
-        },  # fmt: skip
+        },
     }
     settings: str = "stillvec"
     dim: int = 300

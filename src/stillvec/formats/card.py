@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from stillvec.errors import FormatError
 from stillvec.formats.papers import ABOUT, PAPERS
 from stillvec.formats.recorded import (
     HUB,
@@ -39,6 +40,15 @@ _FLAGS = {  # settings of a run, in the order they are shown in a command
 
 def card(manifest: Facts, scores: Sequence[Facts] = ()) -> str:
     """The text of a card; `scores` are those of `stillvec evaluate --json` for these vectors."""
+    try:
+        return _card(manifest, scores)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise FormatError(
+            f"No card can be made of a manifest or scores that were changed by hand or damaged ({error!r})."
+        ) from error
+
+
+def _card(manifest: Facts, scores: Sequence[Facts]) -> str:
     sections = {
         "": _opening(manifest),
         "How they were made": _making(manifest),

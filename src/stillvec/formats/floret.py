@@ -13,7 +13,7 @@ from stillvec.errors import CallError, FormatError
 from stillvec.formats.format import Format
 from stillvec.formats.rows import check_numbers
 from stillvec.formats.streams import reading, writing
-from stillvec.formats.text import blocks, read_rows, write_rows
+from stillvec.formats.text import WIDEST, blocks, read_rows, write_rows
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 
@@ -34,7 +34,7 @@ def read(path: Path) -> WordVectors:
                 f"this file with {line[:60].decode(errors='replace').rstrip()!r}."
             )
         ngrams, dim = found
-        rows = read_rows(path, blocks(stream), dim, first_line=2, announced=ngrams.buckets)
+        rows = read_rows(path, blocks(path, stream), dim, first_line=2, announced=ngrams.buckets)
     wrong = next((row for row, name in enumerate(rows.words) if name != str(row)), None)
     if wrong is not None:
         raise FormatError(f"{path}:{wrong + 2}: row {wrong} is wanted here, and {rows.words[wrong]!r} came.")
@@ -63,6 +63,8 @@ def _header(line: bytes) -> tuple[Ngrams, int] | None:
     if len(fields) != 8 or not all(field.isdigit() and len(field) < 11 for field in fields[:6]):
         return None
     buckets, dim, minn, maxn, hash_count, seed = map(int, fields[:6])
+    if not 0 < dim <= WIDEST:
+        return None
     try:
         return Ngrams(buckets, minn, maxn, hash_count, seed, fields[6].decode(), fields[7].decode()), dim
     except (CallError, UnicodeDecodeError):

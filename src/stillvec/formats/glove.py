@@ -23,7 +23,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> WordVectors:
     with reading(path) as stream:
-        lines = blocks(stream)
+        lines = blocks(path, stream)
         first = next(lines, None)
         if first is None:
             raise FormatError(f"{path} is empty, and vectors were to be read from it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 22  # numbers written at once
+_HEAP = b"GCOL\x01\0\0\0"  # how a collection of texts begins, version 1; its header has 16 bytes, that of a text too
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -24,6 +26,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     h5py = require("h5py", "hdf5", "Reading HDF5")
     with reading_file(path) as place:
+        _check_heaps(path, place)
         try:
             with h5py.File(place, "r") as file:
                 found = _tables(path, h5py, file)
@@ -54,6 +57,24 @@ def write(vectors: WordVectors, path: Path) -> None:
         step = max(1, _BLOCK // vectors.dim)
         for first in range(0, len(words), step):
             table[first : first + step] = vectors.matrix[first : first + step]
+
+
+def _check_heaps(path: Path, place: Path) -> None:
+    """Refuse texts without an end: the C library would look for it for ever."""
+    with open(place, "rb") as stream:
+        if place.stat().st_size < 16:
+            return
+        raw = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    long = raw[14 if raw[8] < 2 else 10]  # bytes of a length, by the version of the file's head
+    begin = raw.find(_HEAP)
+    while begin >= 0:
+        at, end = begin + 16, begin + int.from_bytes(raw[begin + 8 : begin + 8 + long], "little")
+        while at + 16 <= min(end, len(raw)):
+            free, size = raw[at : at + 2] == b"\0\0", int.from_bytes(raw[at + 8 : at + 8 + long], "little")
+            if free and not size:
+                raise FormatError(f"{path} is damaged: a list of texts in it has no end; fetch or write it again.")
+            at += size if free else 16 + (size + 7 & ~7)
+        begin = raw.find(_HEAP, begin + 1)
 
 
 def _tables(path: Path, h5py: Any, file: Any) -> tuple[list[str], Any, Any, bool | None]:

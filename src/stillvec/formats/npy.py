@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -62,7 +63,9 @@ def words_file(path: Path) -> Path:
 def map_table(file: Path, called: Path) -> NDArray[Any]:
     """An array of numpy, memory-mapped; errors call it `called`."""
     try:
-        matrix = np.load(file, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a header is Python 2's, or only nearly Python
+            matrix = np.load(file, mmap_mode="r", allow_pickle=False)
     except _BROKEN as error:
         problem = str(error).partition("\n")[0]
         raise FormatError(f"{called} is empty, cut short or no table of numpy ({problem}).") from error

@@ -70,6 +70,8 @@ def render(block: NDArray[Any]) -> list[bytes]:
 
 def _is_grid(text: bytes, rows: int, columns: int) -> bool:
     """Whether the text is `rows` lines of `columns` well-formed numbers, parted by one space each."""
+    if len(text) < 2 * rows * columns - 1:  # a digit and what parts it from the next
+        return False
     line = b" " * (columns - 1) + b"\n"
     if text.translate(None, _NOT_PARTING) != (line * rows)[:-1]:
         return False

@@ -19,6 +19,7 @@ Arrays = dict[str, Array]
 _BLOCK = 1 << 14  # rows unpacked at once to be compared
 _SAMPLE = 4096  # rows that say where the parts of product codes end
 _CODES = 256  # that a byte tells apart
+_WIDE = 1 << 16  # a sparse table that is wider has a number for each column
 
 
 class Packing(NamedTuple):
@@ -73,7 +74,8 @@ def _pack_steps(matrix: Array) -> Arrays | None:
 
 def _unpack_steps(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
     scales = arrays["scales"][some]
-    return np.multiply(arrays["codes"][some], scales[:, None], dtype=scales.dtype)
+    with np.errstate(over="ignore"):  # a damaged scale; what is infinite is found
+        return np.multiply(arrays["codes"][some], scales[:, None], dtype=scales.dtype)
 
 
 def _check_steps(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
@@ -157,7 +159,7 @@ def _check_sparse(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
     return (
         lengths.shape == shape[:1] and lengths.dtype.kind == "u" and columns.dtype.kind == "u"
         and values.shape == columns.shape == (int(lengths.sum(dtype=np.int64)),) and values.dtype.kind == "f"
-        and int(columns.max(initial=0)) < shape[1]
+        and int(columns.max(initial=0)) < shape[1] <= max(_WIDE, values.size)
     )  # fmt: skip
 
 

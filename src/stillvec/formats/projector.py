@@ -75,7 +75,7 @@ def _words(file: Path) -> tuple[list[str], list[int] | None]:
         raise FormatError(f"{file}:{short}: {len(names)} columns are wanted, as in line 1, and the line has others.")
     column = next((names.index(name) for name in ("word", "label") if name in names), 0)
     counts = [line[names.index("count")] for line in fields] if "count" in names else None
-    if counts is not None and not all(map(str.isdecimal, counts)):
+    if counts is not None and not all(count.isdecimal() and len(count) < 19 for count in counts):
         raise FormatError(f"{file}: the column 'count' holds what is no count.")
     return [line[column] for line in fields], None if counts is None else [*map(int, counts)]
 

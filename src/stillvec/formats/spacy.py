@@ -39,6 +39,8 @@ def read(path: Path) -> WordVectors:
         raise FormatError(f"{path} holds floret vectors, a table of hashed n-grams and none of words.")
     table = map_table(path / _TABLE, path / _TABLE)
     pairs = sorted(_key_rows(path / _KEYS), key=lambda pair: pair[1])
+    if pairs and pairs[-1][1] >= 1 << 63:
+        raise FormatError(f"{path / _KEYS} tells of row {pairs[-1][1]}, and {_TABLE} is of shape {table.shape}.")
     rows = np.array([row for _, row in pairs], np.int64)
     if len(rows) and (table.ndim != 2 or not 0 <= rows[0] <= rows[-1] < len(table)):
         raise FormatError(
@@ -125,7 +127,7 @@ def _words(file: Path, store: Any, keys: list[int]) -> list[str]:
 def _json(file: Path) -> Any:
     try:
         return json.loads(file.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{file} is not JSON ({error}).") from error
 
 

@@ -121,7 +121,7 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = _part(place, _MANIFEST)
     try:
         manifest = json.loads(file.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{file} is not JSON ({error}).") from error
     version = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(version, int) or version < 1:
@@ -163,9 +163,12 @@ def _read_matrix(file: Path, manifest: Mapping[str, Any]) -> NDArray[Any]:
             raise FormatError(f"{file} has no array called 'matrix'.")
         return arrays["matrix"]
     words, dim = manifest.get("words"), manifest.get("dim")
-    if kind not in PACKINGS or not isinstance(words, int) or not isinstance(dim, int):
+    if str(kind) not in PACKINGS or not isinstance(words, int) or not isinstance(dim, int):
         raise FormatError(f"{file.parent / _MANIFEST}: no packing and shape are known of {kind!r}, {words} x {dim}.")
-    matrix = unpack(arrays, kind, (words, dim))
+    try:
+        matrix = unpack(arrays, kind, (words, dim))
+    except MemoryError:
+        raise FormatError(f"{file} says {words:,} x {dim:,} numbers, which this machine cannot hold.") from None
     if matrix is None:
         raise FormatError(f"{file} does not hold the arrays of {words} x {dim} numbers packed as {kind!r}.")
     return matrix
@@ -232,6 +235,8 @@ def _vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabulary:
         _name_bad_line(file, text)
     try:
         return Vocabulary(words, map(int, counts), lowercase=lowercase)
+    except (ValueError, OverflowError):
+        raise FormatError(f"{file}: a count is larger than 64 bits hold; the file is damaged.") from None
     except VocabularyError:
         first: dict[str, int] = {}
         row = next(row for row, word in enumerate(words) if first.setdefault(word, row) != row)

@@ -60,7 +60,7 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
         text = stream.read(length)
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{path} is no safetensors file: its header is not JSON.") from error
     if not isinstance(header, dict):
         raise FormatError(f"{path} is no safetensors file: its header is not a table of arrays.")
@@ -73,11 +73,11 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
 def _mapped(path: Path, name: str, entry: Any, raw: NDArray[np.uint8]) -> NDArray[Any]:
     try:
         kind, shape, (begin, end) = (
-            entry["dtype"],
+            str(entry["dtype"]),
             tuple(map(int, entry["shape"])),
             map(int, entry["data_offsets"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"{path} is no safetensors file: its header does not describe {name!r}.") from error
     if kind not in _TYPES:
         raise FormatError(f"{path}: {name!r} is of type {kind}, which numpy does not have; save it as F16 or F32.")

@@ -20,6 +20,8 @@ from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 21  # bytes read at once
 _NUMBERS = 1 << 16  # numbers written at once
+_LONGEST = 1 << 26  # bytes of a line; what is longer is no line of vectors
+WIDEST = 1 << 21  # numbers of a vector
 
 
 def header(line: bytes) -> tuple[int, int] | None:
@@ -28,7 +30,7 @@ def header(line: bytes) -> tuple[int, int] | None:
     if len(fields) != 2 or not all(field.isdigit() and len(field) < 19 for field in fields):
         return None
     words, dim = map(int, fields)
-    return (words, dim) if dim else None
+    return (words, dim) if 0 < dim <= WIDEST else None
 
 
 def read_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
@@ -50,12 +52,14 @@ def trailing_numbers(line: bytes) -> int:
     return next((i for i, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
+def blocks(path: Path, stream: IO[bytes]) -> Iterator[list[bytes]]:
     """The lines of a stream, some megabytes at a time, without the spaces fastText ends them with."""
     left = b""
     blank: list[bytes] = []  # held back: bad lines, but not at the end of a file
     while chunk := stream.read(_BLOCK):
         left, lines = _cut(left + chunk)
+        if len(left) > _LONGEST:
+            raise FormatError(f"{path} has a line of more than {_LONGEST:,} bytes, which is no word and its numbers.")
         lines = blank + lines
         blank = []
         while lines and not lines[-1]:
@@ -124,8 +128,8 @@ def _fast(lines: list[bytes], dim: int) -> tuple[list[bytes], NDArray[np.float32
 
 def _slow(lines: Sequence[bytes], dim: int, rows: Rows) -> tuple[list[bytes], NDArray[np.float32]]:
     """Line by line, to read words with spaces, and to name a line that cannot be read."""
-    words = []
-    numbers = np.empty((len(lines), dim), np.float32)
+    words: list[bytes] = []
+    numbers: list[NDArray[np.float32]] = []
     for i, line in enumerate(lines):
         word, *fields = line.rsplit(b" ", dim)
         wanted = f"{rows.where(len(rows) + i)}: a word and {dim} numbers are wanted, and"
@@ -138,5 +142,5 @@ def _slow(lines: Sequence[bytes], dim: int, rows: Rows) -> tuple[list[bytes], ND
             raise FormatError(f"{wanted} the line ends in {trailing_numbers(line):,} numbers.")
         words.append(word)
         with np.errstate(over="ignore"):
-            numbers[i] = np.array([float(field) for field in fields])
-    return words, numbers
+            numbers.append(np.array([float(field) for field in fields]).astype(np.float32))
+    return words, np.array(numbers, np.float32).reshape(-1, dim)

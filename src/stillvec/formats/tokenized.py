@@ -22,7 +22,15 @@ from stillvec.vocabulary.finding import parted, word_tokenizer
 
 WEIGHTS, TOKENIZER, MODULES = "model.safetensors", "tokenizer.json", "modules.json"
 STATIC = "sentence_transformers.models.StaticEmbedding"
-_BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)  # JSON of another shape
+_BROKEN = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)  # JSON of another shape
 
 
 def with_unknown(vectors: WordVectors) -> Any:
@@ -89,7 +97,8 @@ def _weighted(file: Path, table: NDArray[Any], arrays: dict[str, NDArray[Any]], 
         raise FormatError(f"{file}: the tokenizer has tokens that the {len(table):,} rows lack ({error}).") from error
     if matrix.dtype.kind != "f":
         matrix = matrix.astype(np.float32)
-    return matrix if weights is None else np.asarray(matrix * weights[:, None], np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # too large for float32 is infinite, and found as such
+        return matrix if weights is None else np.asarray(matrix * weights[:, None], np.float32)
 
 
 def _tokens(file: Path) -> tuple[list[int], list[str], bool | None]:
@@ -104,15 +113,16 @@ def _tokens(file: Path) -> tuple[list[int], list[str], bool | None]:
             pieces = {piece: row for row, (piece, _) in enumerate(pieces)}
         table = {**pieces, **{token["content"]: token["id"] for token in added}}
         marked = model.get("ignore_merges") and not model.get("merges")
-        mark = model["continuing_subword_prefix"][:1] if marked else ""
+        mark = str(model["continuing_subword_prefix"])[:1] if marked else ""
         ordered = sorted((int(row), str(token)) for token, row in table.items() if token not in {unknown, *special})
         lowers = "Lowercase" in json.dumps(told.get("normalizer")) or '"lowercase": true' in json.dumps(
             told["normalizer"]
         )
     except _BROKEN as error:
         raise FormatError(f"{file} is cut short or no tokenizer of the library tokenizers ({error!r}).") from error
-    if ordered and ordered[0][0] < 0:
-        raise FormatError(f"{file}: the token {ordered[0][1]!r} has the row {ordered[0][0]}.")
+    bad = next((pair for pair in ordered[:1] + ordered[-1:] if not 0 <= pair[0] < 1 << 63), None)
+    if bad is not None:
+        raise FormatError(f"{file}: the token {bad[1]!r} has the row {bad[0]}.")
     return [row for row, _ in ordered], [token.removeprefix(mark) for _, token in ordered], lowers or None
 
 
@@ -131,6 +141,8 @@ def _first_module(path: Path) -> str:
             f"{path} is a sentence transformer that begins with {kind!r}, which has no vector a word; distil it, or "
             "give a static one (StaticEmbedding)."
         )
+    if len(place) > 200 or Path(place).is_absolute() or ".." in Path(place).parts:
+        raise FormatError(f"{path / MODULES}: a module lies in a folder inside this one, and {place[:60]!r} is none.")
     return place
 
 

@@ -32,7 +32,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     with reading(path) as stream:
         words, dim = read_header(path, stream)
-        return read_rows(path, blocks(stream), dim, first_line=2, announced=words)
+        return read_rows(path, blocks(path, stream), dim, first_line=2, announced=words)
 
 
 def write(vectors: WordVectors, path: Path) -> None:

@@ -39,6 +39,10 @@ def read(path: Path) -> WordVectors:
             words, numbers, used = _records(buffer, dim, announced - len(rows))
             rows.add(words, numbers)
             left = buffer[used:]
+            if len(left) > _BLOCK + dim * _FLOAT.itemsize:
+                raise FormatError(
+                    f"{rows.where(len(rows))}: no word ends within {_BLOCK:,} bytes; the file is damaged."
+                )
         if (left + stream.read(64)).strip(b"\n"):
             raise FormatError(f"{rows.where(announced)}: the file announces {announced:,} words and goes on.")
         return rows.finish()

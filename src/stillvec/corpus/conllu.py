@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stillvec.corpus.archives import Opened
-from stillvec.corpus.decoding import LONGEST, cut, decode, lines
+from stillvec.corpus.decoding import LONGEST, cut, whole_lines
 from stillvec.corpus.reading import CorpusSettings, Tally
 from stillvec.errors import CorpusError
 
@@ -30,7 +30,7 @@ def _sentences(opened: Opened, tally: Tally) -> Iterator[tuple[str, bool]]:
     """(sentence, whether it opens a paragraph)."""
     text, opens = "", False
     rows: list[list[str]] = []
-    for number, line in enumerate(_with_end(lines(decode(opened, tally))), 1):
+    for number, line in enumerate(_with_end(whole_lines(opened, tally)), 1):
         if not line.strip():
             if text or rows:
                 yield text or _joined(rows), opens
@@ -58,14 +58,19 @@ def columns_of(line: str, where: str) -> list[str]:
     return row
 
 
+def is_number(text: str) -> bool:
+    """Whether it can be the place of a word: Python reads no number of thousands of digits."""
+    return text.isdecimal() and len(text) < 10
+
+
 def _joined(rows: list[list[str]]) -> str:
     """Forms with spaces between, but for SpaceAfter=No; parts of a multi-word token (3-4) are passed over."""
     pieces: list[str] = []
     inside = 0
     for row in rows:
         number, _, last = row[0].partition("-")
-        if "." in number or (not last and number.isdecimal() and int(number) <= inside):
+        if "." in number or (not last and is_number(number) and int(number) <= inside):
             continue
-        inside = int(last) if last.isdecimal() else inside
+        inside = int(last) if is_number(last) else inside
         pieces.append(row[1] + ("" if "SpaceAfter=No" in row[9].split("|") else " "))
     return "".join(pieces).strip()

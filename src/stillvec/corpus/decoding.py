@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from stillvec.corpus.archives import Opened
 from stillvec.corpus.reading import Tally
+from stillvec.errors import CorpusError
 
 LONGEST = 100_000  # characters in a paragraph; what is longer is cut
+_ENDLESS = 1 << 26  # characters of a line that must stay whole; more would fill the memory
 
 _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -81,6 +83,21 @@ def _decode_marked(opened: Opened, encoding: str, tally: Tally) -> Iterator[str]
         line, fed = line + text.count("\n"), fed + len(chunk)
         yield text
     yield decoder.decode(b"", final=True)
+
+
+def whole_lines(opened: Opened, tally: Tally) -> Iterator[str]:
+    """The lines of a file whose lines are records; one without an end is refused."""
+    return lines(_ending(decode(opened, tally), opened.name))
+
+
+def _ending(texts: Iterable[str], name: str) -> Iterator[str]:
+    length = 0
+    for text in texts:
+        end = text.rfind("\n")
+        length = length + len(text) if end < 0 else len(text) - end - 1
+        if length > _ENDLESS:
+            raise CorpusError(f"{name} has a line of more than {_ENDLESS:,} characters; one record a line is wanted.")
+        yield text
 
 
 def lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stillvec.corpus.archives import open_file
 from stillvec.corpus.binary import refuse_binary
-from stillvec.corpus.decoding import decode, lines
+from stillvec.corpus.decoding import whole_lines
 from stillvec.corpus.reading import Tally
 from stillvec.errors import CorpusError, LexiconError
 
@@ -120,7 +120,7 @@ def numbered_lines(path: Path, comments: str | tuple[str, ...] = "#") -> Iterato
     try:
         opened = open_file(path, str(path))
         refuse_binary(opened.head, opened.name)
-        for number, line in enumerate(lines(decode(opened, Tally(strict=True))), 1):
+        for number, line in enumerate(whole_lines(opened, Tally(strict=True)), 1):
             if line.strip() and not line.startswith(comments):
                 yield number, line.strip()
     except CorpusError as error:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from stillvec.corpus.archives import Opened
-from stillvec.corpus.decoding import decode, lines
+from stillvec.corpus.decoding import whole_lines
 from stillvec.corpus.plain import paragraphs_of
 from stillvec.corpus.reading import CorpusSettings, Tally
 from stillvec.errors import CorpusError
@@ -25,7 +25,7 @@ def is_json_lines(head: bytes) -> bool:
         return False
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -34,7 +34,7 @@ def read_json_lines(opened: Opened, settings: CorpusSettings, tally: Tally) -> I
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     found, lacking = False, 0
     record: object = None
-    for number, line in enumerate(lines(decode(opened, tally)), 1):
+    for number, line in enumerate(whole_lines(opened, tally), 1):
         if not line or line.isspace():
             continue
         where = f"{opened.name}:{number}"
@@ -75,6 +75,8 @@ def _parse(line: str, where: str) -> object:
         problem = f"{error.msg} at column {error.colno}"
     except RecursionError:
         problem = "nested too deeply"
+    except ValueError:
+        problem = "a number with thousands of digits"
     array = line.lstrip().startswith("[") or line.strip() == "{"
     cure = (
         "one record a line is wanted (jq -c '.[]' or jq -c . makes it so)"

@@ -17,16 +17,12 @@ _HIDDEN = (  # tags whose content is no prose
     "templatedata|mapframe|poll|inputbox|categorytree|section|indicator|style|noinclude|includeonly|maplink"
 )
 _REMOVED = re.compile(
-    r"<!--.*?(?:-->|\Z)"
-    rf"|<(?:{_HIDDEN})\b[^<>]*/>"
-    rf"|<({_HIDDEN})\b[^<>]*>.*?</\1\s*>"
-    r"|__[A-Z]+__",
-    re.DOTALL | re.IGNORECASE,
+    rf"<!--.*?(?:-->|\Z)|<(?:{_HIDDEN})\b[^<>]*/>|<({_HIDDEN})\b[^<>]*>|__[A-Z]+__", re.DOTALL | re.IGNORECASE
 )
 _TEMPLATE = re.compile(r"\{\{([^{}]*(?:[{}](?![{}])[^{}]*)*)\}\}")
 _TABLE = re.compile(r"\{\|[^{|]*(?:(?:\|(?!\})|\{(?!\|))[^{|]*)*\|\}")
 _LINK = re.compile(r"\[\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\]")
-_OUTSIDE = re.compile(r"\[(?:https?:|ftp:|mailto:|//)[^\s\]]*\s*([^\]]*)\]")
+_OUTSIDE = re.compile(r"\[(?:https?:|ftp:|mailto:|//)[^\s\]]{0,2000}\s{0,100}([^\]]{0,2000})\]")
 _NO_PROSE = re.compile(r"^(?:=.*=\s*|\s*[|!{}].*|-{4,}|[*#:;]*\s*)$", re.MULTILINE)
 _ITEM = ("*", "#", ";", ":")
 _STOPS = tuple(".!?…।。！？؟۔")
@@ -50,7 +46,7 @@ _MEDIA = re.compile(
 _TIDY: tuple[tuple[re.Pattern[str], str], ...] = (  # what taking things away leaves behind
     (re.compile(r"[ \t\xa0\u2009\u202f]+"), " "),
     (re.compile(r"\((?:\s*[;,:])+\s*"), "("),
-    (re.compile(r"(?:\s*[;,:])+\s*\)"), ")"),
+    (re.compile(r"(?<![\s;,:])[\s;,:]*[;,:]\s*\)"), ")"),
     (re.compile(r" ?\(\s*\)| ?\[\s*\]| ?“\s*”"), ""),
     (re.compile(r" +([,.;:!?)])(?!\w)"), r"\1"),
     (re.compile(r"\( +"), "("),
@@ -76,12 +72,13 @@ _KEPT_TEMPLATES: dict[str, Callable[[list[str]], str]] = {  # those that stand f
     "frac": lambda parts: "/".join(parts[-2:]),
 }
 _LONGEST_LABEL = 30  # characters of a paragraph that is no sentence
+_LONGEST_PARSED = 10_000  # characters of a line; the parser takes four times as long for twice as many
 _MOST_ROUNDS = 12  # of nesting
 
 
 def plain_paragraphs(wikitext: str, media: frozenset[str]) -> Iterator[str]:
     """The prose of an article, a paragraph at a time; `media` are the namespaces whose links show no text."""
-    text = _REMOVED.sub("", wikitext)
+    text = _without_hidden(wikitext)
     text = _innermost(_LINK, partial(_link, media), text)  # before templates, which part their arguments with | too
     text = _innermost(_TEMPLATE, _template, text)
     text = _innermost(_TABLE, lambda match: "\n\n", text)
@@ -92,6 +89,24 @@ def plain_paragraphs(wikitext: str, media: frozenset[str]) -> Iterator[str]:
             prose = _prose(line)
             if _is_prose(prose, line):
                 yield prose
+
+
+def _without_hidden(text: str) -> str:
+    """Without comments, hidden tags and what they hold; a tag that nobody closes stays, and is looked for once."""
+    kept: list[str] = []
+    begin = at = 0
+    unclosed: set[str] = set()
+    while found := _REMOVED.search(text, at):
+        at, tag = found.end(), (found[1] or "").lower()
+        if tag:
+            closed = None if tag in unclosed else re.compile(rf"</{tag}\s*>", re.IGNORECASE).search(text, at)
+            if closed is None:
+                unclosed.add(tag)
+                continue
+            at = closed.end()
+        kept.append(text[begin : found.start()])
+        begin = at
+    return "".join([*kept, text[begin:]])
 
 
 def _joined(block: str) -> list[str]:
@@ -141,6 +156,8 @@ def _link(media: frozenset[str], match: re.Match[str]) -> str:
 
 def _parsed(line: str) -> str:
     """What the parser makes of a line that the patterns could not untangle."""
+    if len(line) > _LONGEST_PARSED:
+        return line
     try:
         import mwparserfromhell
     except ModuleNotFoundError:  # then its brackets go, and what they hold stays

@@ -24,15 +24,19 @@ def read_parquet(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iter
     """The paragraphs of one column (or, with a dotted path, of a struct's member)."""
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     arrow = require("pyarrow", "parquet", "Reading Parquet")
-    with _open(opened) as file:
-        path = _column(file.schema_arrow, field, opened.name)
-        for batch in _batches(file.iter_batches(batch_size=_ROWS, columns=[".".join(path)]), arrow, opened.name):
-            column = batch.column(0)
-            for member in path[1:]:
-                column = require("pyarrow.compute", "parquet", "Reading Parquet").struct_field(column, member)
-            for value in column.to_pylist():
-                for text in texts_of(value, field, opened.name):
-                    yield from paragraphs_of(text, mode)
+    try:
+        with _open(opened) as file:
+            path = _column(file.schema_arrow, field, opened.name)
+            for batch in file.iter_batches(batch_size=_ROWS, columns=[".".join(path)]):
+                column = batch.column(0)
+                for member in path[1:]:
+                    column = require("pyarrow.compute", "parquet", "Reading Parquet").struct_field(column, member)
+                for value in column.to_pylist():
+                    for text in texts_of(value, field, opened.name):
+                        yield from paragraphs_of(text, mode)
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        problem = str(error).partition(".")[0].strip()
+        raise CorpusError(f"The Parquet file {opened.name} is damaged ({problem}); copy it again.") from None
 
 
 def _open(opened: Opened) -> Any:
@@ -41,22 +45,10 @@ def _open(opened: Opened) -> Any:
     try:
         return parquet.ParquetFile(opened.path)
     except (arrow.ArrowInvalid, OSError) as error:
-        problem = str(error).partition(".")[0]
+        problem = str(error).partition(".")[0].strip()
     raise CorpusError(
         f"{opened.name} is not a Parquet file, or is cut short ({problem}); copy it again, or name it by what it is."
     )
-
-
-def _batches(batches: Iterator[Any], arrow: Any, name: str) -> Iterator[Any]:
-    while True:
-        try:
-            batch = next(batches, None)
-        except (arrow.ArrowException, OSError) as error:
-            problem = str(error).partition(".")[0]
-            raise CorpusError(f"The Parquet file {name} is damaged ({problem}); copy it again.") from None
-        if batch is None:
-            return
-        yield batch
 
 
 def _column(schema: Any, field: str, name: str) -> list[str]:

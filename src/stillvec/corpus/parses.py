@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stillvec.corpus.archives import Opened
-from stillvec.corpus.conllu import columns_of
-from stillvec.corpus.decoding import decode, lines
+from stillvec.corpus.conllu import columns_of, is_number
+from stillvec.corpus.decoding import whole_lines
 from stillvec.corpus.reading import Tally
 from stillvec.errors import CorpusError
 
@@ -26,7 +26,7 @@ def read_parses(opened: Opened, tally: Tally) -> Iterator[Parse]:
     rows: list[tuple[str, str, str, str]] = []  # number, form, head, relation
     begun = 0
     number = 0
-    for number, line in enumerate(lines(decode(opened, tally)), 1):
+    for number, line in enumerate(whole_lines(opened, tally), 1):
         if not line.strip():
             if rows:
                 yield _parse(rows, f"{opened.name}:{begun}")
@@ -42,7 +42,7 @@ def read_parses(opened: Opened, tally: Tally) -> Iterator[Parse]:
 
 def _parse(rows: list[tuple[str, str, str, str]], where: str) -> Parse:
     for place, (number, _, head, _) in enumerate(rows, 1):
-        if number != str(place) or not head.isdecimal() or not 0 <= int(head) <= len(rows) or head == number:
+        if number != str(place) or not is_number(head) or not 0 <= int(head) <= len(rows) or head == number:
             raise CorpusError(
                 "A dependency parse was wanted, words numbered from 1 and each with the number of its head (0: root); "
                 f"in the sentence that begins at {where} word {place} has the number {number!r} and the head {head!r}: "

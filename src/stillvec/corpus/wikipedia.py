@@ -13,6 +13,7 @@ from stillvec.corpus.reading import CorpusSettings, Tally
 from stillvec.errors import CorpusError
 
 _SILENT = {"-2", "6", "14"}  # namespaces whose links show no text: media, files, categories
+_ENDLESS = 1 << 26  # bytes without an element beginning or ending
 _ENGLISH = frozenset({"media", "file", "image", "category"})  # understood in every language's wikitext
 
 
@@ -55,9 +56,15 @@ def _events(opened: Opened) -> Iterator[Any]:
     """(event, element) where elements start and end; what is no XML is named with its line."""
     parser: XMLPullParser[Any] = XMLPullParser(events=("start", "end"))
     try:  # what feed() finds wrong comes out of read_events()
+        silent = 0
         for chunk in opened.chunks:
             parser.feed(chunk)
-            yield from parser.read_events()
+            silent += len(chunk)
+            for event in parser.read_events():
+                silent = 0
+                yield event
+            if silent > _ENDLESS:
+                raise CorpusError(f"{opened.name} has an element of more than {_ENDLESS:,} bytes, which is no article.")
         parser.close()
         yield from parser.read_events()
     except ParseError as error:

@@ -74,7 +74,7 @@ def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
         if "\t" in line:
             fields = line.split("\t")
         elif "," in line and path.suffix.lower() == ".csv":
-            fields = next(csv.reader([line]))
+            fields = _fields(line, f"{path}:{number}")
             indexed = not fields[0] if indexed is None else indexed  # pandas writes numbers, and no name over them
             fields = fields[1:] if indexed else fields
         else:
@@ -83,3 +83,10 @@ def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
         if len(fields) < 2 or not (fields[0] and fields[1]):
             raise LexiconError(f"Two words were wanted in {path}:{number}, and {line[:40]!r} came; correct the line.")
         yield f"{path}:{number}", fields
+
+
+def _fields(line: str, where: str) -> list[str]:
+    try:
+        return next(csv.reader([line]))
+    except csv.Error as error:
+        raise LexiconError(f"Fields parted by commas were wanted in {where}, and there are none: {error}.") from None

@@ -51,13 +51,15 @@ def _synsets(path: Path) -> dict[str, _Synset]:
             end = 4 + 2 * int(fields[3], 16)
             words = [_MARKER.sub("", word).replace("_", " ") for word in fields[4:end:2]]
             last = end + 1 + 4 * int(fields[end])
+            if not words or last > len(fields):
+                raise ValueError("fewer fields than it says")
             groups = [fields[start : start + 4] for start in range(end + 1, last, 4)]
             pointers = [
                 (_RELATIONS[symbol], _FILES[part], offset, which)
                 for symbol, offset, part, which in groups
                 if symbol in _RELATIONS
             ]
-            [int(which, 16) for *_, which in pointers]
+            [(int(which[:2], 16), int(which[2:], 16)) for *_, which in pointers]
         except (IndexError, KeyError, ValueError):
             raise LexiconError(
                 f"A line of WordNet's data was wanted in {where}, and {line[:40]!r} came; {CURE}"

@@ -60,7 +60,7 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
     place = f" in {where}" if where else ""
     presets = getattr(kind, "PRESETS", None)  # sets of settings by the name of a paper
     if presets is not None and (name := values.get("settings", "stillvec")) != "stillvec":
-        if name not in presets:
+        if str(name) not in presets:
             raise CallError(f"{kind.__name__} has no settings {name!r}{place}; {nearest_known(str(name), presets)}")
         values = {**presets[str(name)], **values}
     ready: dict[str, object] = {}

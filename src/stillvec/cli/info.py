@@ -68,8 +68,9 @@ def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
     """The scores of these vectors in a file of `stillvec evaluate --json`."""
     try:
         found = json.loads(file.read_bytes())
-        sets = {one["vectors"]: one["scores"] for one in (found if isinstance(found, list) else [found])}
-    except (ValueError, KeyError, TypeError):
+        every = found if isinstance(found, list) else [found]
+        sets = {str(one["vectors"]): [dict(score) for score in one["scores"]] for one in every}
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DatasetError(
             f"{file} is no file of scores; stillvec evaluate {folder} --json {file} writes one."
         ) from None
@@ -77,7 +78,7 @@ def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
     alike = [key for key in sets if key == name or key.endswith(f"/{name}")] if len(sets) > 1 else [*sets]
     if len(alike) != 1:
         raise DatasetError(f"{file} has scores of {', '.join(sets) or 'nothing'}, and not of {name} alone.")
-    return list(sets[alike[0]])
+    return sets[alike[0]]
 
 
 def _teacher(name: str) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _document(path: Path) -> dict[str, Any]:
     text = "\n".join(line for _, line in lines(path))
     try:
         held = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise DatasetError(f"{path}:{line}: {path.suffix[1:].upper()} is wanted, and this is none: {error}.") from None
     if not isinstance(held, dict):

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, is_dataclass
@@ -50,9 +49,9 @@ class Cache:
         if self.folder is None:
             return None
         try:
-            with np.load(self._place(facts), allow_pickle=False) as held:
+            with open(self._place(facts), "rb") as stream, np.load(stream, allow_pickle=False) as held:
                 return _answers({name: held[name] for name in held.files})
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        except Exception:  # a damaged archive fails in as many ways as it has bytes, and only costs time
             return None
 
     def report(self, facts: Mapping[str, object]) -> Report | None:
@@ -60,12 +59,15 @@ class Cache:
         if self.folder is None:
             return None
         try:
-            return Report.loads(self._place(facts, ".json").read_text("utf-8"))
-        except (OSError, ValueError, KeyError, TypeError):
+            kept = json.loads(self._place(facts, ".json").read_bytes())
+            return Report.loads(kept["report"]) if kept["digest"] == _checksum(kept["report"]) else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def put_report(self, facts: Mapping[str, object], report: Report) -> None:
-        self._write(facts, ".json", lambda stream: stream.write(report.dumps().encode()))
+        text = report.dumps()
+        kept = json.dumps({"digest": _checksum(text), "report": text})
+        self._write(facts, ".json", lambda stream: stream.write(kept.encode()))
 
     def put(self, facts: Mapping[str, object], answers: Answers) -> None:
         """Keep answers; where that cannot be, the work goes on without."""
@@ -120,6 +122,11 @@ def folder_digest(folder: Path) -> str:
 
 def settings_of(task: object) -> dict[str, Any]:
     return asdict(task) if is_dataclass(task) and not isinstance(task, type) else {}
+
+
+def _checksum(text: str) -> str:
+    """Tells a report that was damaged since."""
+    return digest(iter([text.encode()]))
 
 
 @cache

@@ -47,7 +47,7 @@ def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
         if "\t" in text:
             fields = text.split("\t")
         elif "," in text and path.suffix.lower() == ".csv":
-            fields = next(csv.reader([text]))
+            fields = _fields(text, f"{path}:{number}")
             # pandas writes a column of numbers, and no name over it
             indexed = indexed or (first and not fields[0])
             fields = fields[1:] if indexed else fields
@@ -55,6 +55,13 @@ def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
             fields = text.split()
         first = False
         yield f"{path}:{number}", [field.strip() for field in fields]
+
+
+def _fields(text: str, where: str) -> list[str]:
+    try:
+        return next(csv.reader([text]))
+    except csv.Error as error:
+        raise DatasetError(f"{where}: fields parted by commas are wanted, and there are none: {error}.") from None
 
 
 def records(path: Path) -> Iterator[tuple[str, list[str]]]:

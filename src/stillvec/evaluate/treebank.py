@@ -75,8 +75,8 @@ def _blocks(path: Path) -> Iterator[list[tuple[str, list[str]]]]:
 def _token(where: str, fields: list[str]) -> Token:
     if len(fields) != _COLUMNS:
         raise DatasetError(f"{where}: CoNLL-U has {_COLUMNS} columns parted by tabs, and {len(fields)} came.")
-    if not fields[6].isdecimal():
-        raise DatasetError(f"{where}: the seventh column is the number of the head, and {fields[6]!r} came.")
+    if not fields[6].isdecimal() or len(fields[6]) > 9:
+        raise DatasetError(f"{where}: the seventh column is the number of the head, and {fields[6][:40]!r} came.")
     features = dict(each.split("=", 1) for each in fields[5].split("|") if "=" in each)
     relation = fields[7].partition(":")[0]
     return Token(fields[1], fields[2], fields[3], fields[4], features, int(fields[6]), relation)

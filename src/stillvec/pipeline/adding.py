@@ -15,7 +15,7 @@ from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
-_NEEDED = ("method", "settings", "distillation", "teacher", "corpus", "read")
+_NEEDED = {"method": str} | dict.fromkeys(("settings", "distillation", "teacher", "corpus", "read"), dict)
 
 
 class Earlier:
@@ -26,7 +26,7 @@ class Earlier:
         self.manifest: dict[str, Any] = read_manifest(path)
         self.vocabulary: Vocabulary = load(path, format="stillvec").vocabulary
         arrays = read_statistics(path)
-        lacking = next((key for key in _NEEDED if key not in self.manifest), None)
+        lacking = next((key for key, kind in _NEEDED.items() if not isinstance(self.manifest.get(key), kind)), None)
         if lacking is not None:
             raise FormatError(
                 f"The manifest of {path} has no {lacking!r}; only what was distilled is merged or added to."

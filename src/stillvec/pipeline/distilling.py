@@ -123,8 +123,11 @@ class Run:
                 told = "A method that trains in the stream keeps no checkpoint of the pass, which begins anew."
                 warnings.warn(told, StillvecWarning, stacklevel=2)
             self.checkpoint = None
-        elif kept is not None:
-            lesson.recall(kept)
+        elif kept is not None and self.checkpoint is not None:
+            try:
+                lesson.recall(kept)
+            except (KeyError, IndexError, ValueError, TypeError, RuntimeError, OverflowError):
+                raise self.checkpoint.unread() from None
 
     def _write_checkpoint(self, lesson: Lesson) -> None:
         """Now and then, and at the end of the pass, before methods are finished and stores put away."""

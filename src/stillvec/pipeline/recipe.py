@@ -79,7 +79,7 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CallError(f"There is no recipe {path}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits, too deep
         raise CallError(f"The recipe {path} is not TOML: {error}.") from None
     _check_keys(content, _SECTIONS, f"{path}")
     if not {"distill", "train"} & content.keys():

@@ -52,7 +52,7 @@ class PassCheckpoint:
         """Refuse to go on where something differs that decides the result."""
         if not self.resume or not self.path.exists():
             return
-        kept = json.loads(bytes(self._arrays()[_FACTS]))
+        kept = self._facts()
         odd = next((key for key in facts if kept.get(key) != facts[key]), None)
         if odd is not None:
             raise CallError(
@@ -68,13 +68,22 @@ class PassCheckpoint:
         self._sweep()
         return self._arrays()
 
+    def _facts(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads(bytes(self._arrays()[_FACTS])))
+        except (ValueError, TypeError, RecursionError):
+            raise self.unread() from None
+
+    def unread(self) -> CallError:
+        return CallError(f"{self.path} is no checkpoint that can be read; leave --resume out to begin anew.")
+
     def _arrays(self) -> Arrays:
         try:
             arrays = map_tensors(self.path)
         except (FormatError, OSError):
             arrays = {}
         if _FACTS not in arrays:
-            raise CallError(f"{self.path} is no checkpoint that can be read; leave --resume out to begin anew.")
+            raise self.unread()
         return arrays
 
     def due(self, *, over: bool = False) -> bool:
@@ -141,7 +150,7 @@ def facts_of_reading(
 
 def half_stores(arrays: Arrays) -> int:
     """Bytes that the run which is gone on with has already written to stores."""
-    parts = [Path(bytes(array).decode()) for name, array in arrays.items() if name.endswith("/part")]
+    parts = [Path(bytes(array).decode(errors="replace")) for name, array in arrays.items() if name.endswith("/part")]
     return sum(file.stat().st_size for part in parts if part.is_dir() for file in part.iterdir())
 
 

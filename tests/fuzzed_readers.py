@@ -1,0 +1,485 @@
+"""Everything that reads files, each with a few tiny real inputs: what our own writers write, or what others would."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzzing import Files, Reader
+
+from stillvec.corpus import Corpus, read_dictionary, read_words
+from stillvec.evaluate.bias import LISTS
+from stillvec.evaluate.caching import Cache
+from stillvec.evaluate.report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
+from stillvec.evaluate.tasks import TASKS, Answers
+from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
+from stillvec.formats.card import card
+from stillvec.lexicons import read_evaluated, read_judged, read_lexicon
+from stillvec.subwords import Ngrams, SubwordTable
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+Read = Callable[[Path], object]
+
+PROSE = "The ice melts. Snow falls on the river, and it stays.\n\nFire burns; “houses” too!\nA last line."
+WRAPPED = "\n\n".join(
+    ["the quick brown fox jumps over the lazy dog and\nruns away from it as fast as any fox could"] * 3
+)
+TREE = (
+    "# newdoc\n# newpar\n# text = Dogs bark.\n1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\t_\t_\n"
+    "2\tbark\tbark\tVERB\tVBP\tMood=Ind|Tense=Pres\t0\troot\t_\tSpaceAfter=No\n3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_\n\n"
+    "1-2\tcan't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tca\tcan\tAUX\tMD\t_\t0\troot\t_\t_\n2\tn't\tnot\tPART\tRB\t_\t1\tadvmod\t_\t_\n"
+    "2.1\tgo\tgo\tVERB\t_\t_\t_\t_\t_\t_\n\n"
+)
+WIKI = (
+    '<mediawiki xml:lang="en"><siteinfo><namespaces><namespace key="6">Datei</namespace></namespaces></siteinfo>'
+    "<page><title>Ice</title><ns>0</ns><revision><text>'''Ice''' is [[water|frozen water]] {{convert|0|C}} that is "
+    "hard.&lt;ref name=x/&gt; It floats, since it is light.\n\n{| class=x\n|-\n| a || b\n|}\n== See also ==\n"
+    "* [[Snow]]\n[[File:Ice.jpg|thumb|A ''cube'' of [[ice]]]] [http://a b] &amp;nbsp; &lt;br/&gt; {{lang|de|Eis}} it."
+    "</text></revision></page><page><title>R</title><ns>0</ns><redirect/><revision><text>#REDIRECT [[Ice]]</text>"
+    "</revision></page></mediawiki>"
+)
+RECORDS = (
+    '{"text": "The ice melts.", "a": {"b": "Snow falls."}}\n{"text": ["Fire.", null]}\n\n'
+    '{"a": 1, "text": null}\n"Bare."\n'
+)
+WORDNET = {
+    "data.noun": b"  1 licence\n00000100 03 n 02 ice 0 frozen_water 0 002 @ 00000200 n 0000 ! 00000300 v 0101 | water; "
+    b'"the ice"  \n00000200 03 n 01 thing 0 000 | what is: "x"  \n',
+    "data.verb": b"00000300 29 v 01 melt(a) 0 001 ! 00000100 n 0101 01 + 08 00 | become water; as ice does  \n",
+}
+WORDS = ("ice", "snow", "fire", "new york", "é")
+MATRIX = np.random.default_rng(3).normal(size=(5, 4)).astype(np.float32)
+COUNTS = (9, 5, 3, 2, 1)
+
+
+def _vectors(*, spaces: bool = True, subwords: bool = False) -> WordVectors:
+    words = [word if spaces else word.replace(" ", "_") for word in WORDS]
+    table = SubwordTable(Ngrams(6, 2, 3), np.ones((6, 4), np.float32)) if subwords else None
+    return WordVectors(Vocabulary(words, COUNTS), MATRIX, subwords=table)
+
+
+def _written(write: Callable[[Path], object]) -> Files:
+    """All files that something writes into a folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder)
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def _texts(name: str, *texts: str | bytes) -> tuple[Files, ...]:
+    return tuple({name: text if isinstance(text, bytes) else text.encode()} for text in texts)
+
+
+# --- text
+
+
+def _sentences(name: str, folder: Path, **settings: Any) -> object:
+    with Corpus(folder / name, **settings) as corpus:
+        return [*corpus.sentences()]
+
+
+def _zstd(content: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(content)
+
+
+def _table(kinds: Any) -> bytes:
+    import pyarrow
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.table(kinds), out)
+    return out.getvalue()
+
+
+def _corpus() -> Iterator[Reader]:
+    forms: dict[str, tuple[str | bytes, ...]] = {
+        "text.txt": (PROSE, WRAPPED, PROSE.encode("utf-16"), PROSE.encode("utf-32"), "\ufeff" + PROSE),
+        "text.conllu": (TREE, TREE.replace("# text = Dogs bark.\n", "")),
+        "text.xml": (WIKI,),
+        "text.jsonl": (RECORDS,),
+        "anything": (PROSE, RECORDS, WIKI, b"%PDF-1.4 ...", b"\x00\x01\x02\x03" * 40),
+        "text.md": (PROSE.encode("latin1", "replace"), "a" * 3000),
+    }
+    for name, texts in forms.items():
+        yield Reader(f"corpus {name}", partial(_sentences, name), _texts(name, *texts))
+    packings = {".gz": partial(gzip.compress, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": _zstd}
+    for ending, pack in packings.items():
+        name = f"text.txt{ending}"
+        yield Reader(f"corpus {name}", partial(_sentences, name), _texts(name, PROSE, WRAPPED), pack)
+    nested = partial(_sentences, "text.json", field="a.b")
+    yield Reader("corpus nested field", nested, _texts("text.json", RECORDS, '{"a.b": "x"}\n{"a": {"b": ["y", "z"]}}'))
+    strict = partial(_sentences, "text.txt", strict=True, paragraphs="blocks")
+    yield Reader("corpus strict", strict, _texts("text.txt", PROSE, WRAPPED))
+    yield Reader("corpus parses", lambda folder: [*Corpus(folder / "t.conllu").parses()], _texts("t.conllu", TREE))
+
+
+def _corpus_parquet() -> Iterator[Reader]:
+    plain = _table({"text": ["The ice melts.", None, "Snow."], "n": [1, 2, 3]})
+    nested = _table({"a": [{"b": "x"}, {"b": "y"}], "text": [["p", "q"], ["r"]]})
+    name = "text.parquet"
+    yield Reader("corpus parquet", partial(_sentences, name), _texts(name, plain, nested))
+    yield Reader("corpus parquet nested", partial(_sentences, name, field="a.b"), _texts(name, nested))
+
+
+def _lexicons() -> Iterator[Reader]:
+    glosses = "ice\tfrozen water\nfire\twhat burns\n"
+    yield Reader("dictionary table", lambda folder: [*read_dictionary(folder / "d.tsv")], _texts("d.tsv", glosses))
+    yield Reader("dictionary wordnet", lambda folder: [*read_dictionary(folder)], (WORDNET,))
+    yield Reader("list of words", lambda folder: read_words(folder / "w.txt"), _texts("w.txt", "ice\n# x\nnew york\n"))
+    forms: dict[str, tuple[str, ...]] = {
+        "list": ("ice snow water\nfire\n# heat\n",),
+        "pairs": ("ice fire\nnew york\tparis\n",),
+        "tsv": ("ice\tsnow\t0.5\tsimilar\nfire\theat\tsynonym\n", "a\tb\n", "a\tb\t1e3\n"),
+    }
+    for form, texts in forms.items():
+        named = partial(lambda form, folder: [*read_lexicon(f"{form}:{folder / 'l.txt'}")], form)
+        yield Reader(f"lexicon {form}", named, _texts("l.txt", *texts))
+    every = [text for texts in forms.values() for text in texts]
+    yield Reader("lexicon by looking", lambda folder: [*read_lexicon(folder / "l.txt")], _texts("l.txt", *every))
+    yield Reader("lexicon wordnet", lambda folder: [*read_lexicon(folder)], (WORDNET,))
+    for name, text in {
+        "p.csv": ',a,b,s\n0,ice,"snow",1.5\n',
+        "p.tsv": "w1\tw2\ts\nice\tsnow\t7.5\n",
+        "p.txt": "a b 3\n",
+    }.items():
+        read = partial(lambda name, folder: ([*read_evaluated(folder)], read_judged(folder / name)), name)
+        yield Reader(f"evaluated pairs {name}", read, _texts(name, text))
+
+
+# --- vectors
+
+
+def _used(vectors: WordVectors) -> None:
+    """Look at all of it, since much is read late."""
+    assert len(vectors.words) == len(vectors.matrix) == len(vectors.vocabulary.counts)
+    assert np.isfinite(vectors.matrix).all()
+    if vectors.subwords is not None:
+        with np.errstate(over="ignore"):  # of numbers that are almost too large
+            vectors.subwords.vectors(["snowfall", "x"])
+
+
+def _load(name: str, format: str, folder: Path) -> None:
+    """By its name or by looking, half of the time each."""
+    path = folder / name
+    size = path.stat().st_size if path.is_file() else sum(each.stat().st_size for each in path.iterdir())
+    _used(load(path, format=format if size % 2 else None))
+
+
+_NAMES = {  # format: the name of a file or folder
+    "stillvec": "v", "spacy": "v", "model2vec": "v", "sentence-transformers": "v", "projector": "v", "npy": "v.npy",
+    "parquet": "v.parquet", "hdf5": "v.h5", "onnx": "v.onnx", "fasttext-bin": "v.bin", "floret": "v.floret",
+    "fasttext": "v.vec", "word2vec": "v.w2v", "word2vec-binary": "v.bin", "glove": "v.txt", "gensim": "v.kv",
+}  # fmt: skip
+_UNREAD = (
+    "v/config.cfg",
+    "v/meta.json",
+    "v/tokenizer",
+    "v/vocab/lookups.bin",
+    "v/projector_config.pbtxt",
+    "v/README.md",
+)
+
+
+def _format(format: str, *more: Files, pack: Callable[[bytes], bytes] | None = None, ending: str = "") -> Reader:
+    name = _NAMES[format] + ending
+    some = _vectors(spaces=format != "word2vec-binary", subwords=format == "floret")
+    seeds = _written(lambda folder: save(some, folder / _NAMES[format], format=format))
+    seeds = {key + ending if key == _NAMES[format] else key: content for key, content in seeds.items()}
+    still = tuple(each for each in seeds if each.endswith(_UNREAD) or (pack and each != name))
+    return Reader(f"vectors {format}{ending}", partial(_load, name, format), (seeds, *more), pack, still)
+
+
+def _formats() -> Iterator[Reader]:
+    import struct
+
+    yield _format("word2vec", *_texts("v.w2v", "3 2\na 1 2\nb 3e-1 .5\nc d -1 +2\n", "0 4\n"))
+    yield _format("glove", *_texts("v.txt", "a 1 2\nb 3e-1 .5\nc d -1 +2\n"))
+    yield _format("fasttext", *_texts("v.vec", "2 2\n</s> 1 2 \nb 3e-1 .5 \n"))
+    yield _format("word2vec-binary")
+    yield _format("floret")
+    yield _format("npy")
+    yield _format("projector", {"v/vectors.tsv": b"1\t2\n3\t4\n", "v/metadata.tsv": b"ice\nsnow\n"})
+    yield _format("word2vec", pack=partial(gzip.compress, mtime=0), ending=".gz")
+    yield _format("glove", pack=lzma.compress, ending=".xz")
+    yield _format("word2vec-binary", pack=bz2.compress, ending=".bz2")
+    yield _format("npy", pack=partial(gzip.compress, mtime=0), ending=".gz")
+    grams = struct.pack("<ii12id", 793_712_314, 12, 4, 5, 5, 1, 5, 1, 3, 2, 7, 3, 6, 100, 1e-4)
+    grams += struct.pack("<3iqq", 2, 2, 0, 9, -1) + b"ice\0" + struct.pack("<qb", 5, 0) + b"</s>\0"
+    grams += struct.pack("<qb", 4, 0) + struct.pack("<?qq", False, 9, 4) + np.ones((9, 4), "<f4").tobytes()
+    yield _format("fasttext-bin", *_texts("v.bin", grams))
+
+
+def _one(name: str) -> Iterator[Reader]:
+    """A format that needs a package which takes a while to import."""
+    yield _static(name) if name in ("model2vec", "sentence-transformers") else _format(name)
+
+
+def _static(format: str) -> Reader:
+    own = _format(format)
+    folder = next(name for name in own.seeds[0] if name.endswith("tokenizer.json")).rpartition("/")[0]
+    unigram = {
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["▁ice", -1.0], ["s", -2.0]]},
+        "added_tokens": [{"id": 3, "content": "[PAD]", "special": True}], "normalizer": {"type": "Lowercase"},
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as name:
+        from stillvec.formats.tensors import write_tensors
+
+        file = Path(name) / "t"
+        arrays = {"embeddings": MATRIX[:3].astype(np.float16), "weights": np.ones(4), "mapping": np.array([0, 1, 2, 2])}
+        write_tensors(file, arrays)
+        weights = file.read_bytes()
+    shared = dict(own.seeds[0]) | {f"{folder}/tokenizer.json": json.dumps(unigram).encode()}
+    shared |= {f"{folder}/model.safetensors": weights}
+    return Reader(own.name, own.read, (*own.seeds, shared), None, own.still)
+
+
+MADE: dict[str, Any] = {
+    "method": "aggregate", "settings": {"layer": "last", "pieces": "mean"}, "seed": 1, "made": "2026-01-01",
+    "teacher": {"name": "minilm", "digest": "ab", "dim": 4, "depth": 6}, "libraries": {"numpy": "2"},
+    "distillation": {"teacher": "minilm", "method": "aggregate", "keep": [], "min_count": 5, "contexts": None},
+    "corpus": {"words": 9, "paragraphs": 2, "digest": "cd", "sources": ["/a/b.txt"]}, "seconds": 1.5,
+    "read": {"sentences": 2, "words": 9, "pieces": 12}, "refined": [{"step": "pca", "settings": {"dim": 4}}],
+    "combined": [{"name": "a", "words": 3, "dim": 2, "method": "glove", "corpus": {"words": 3, "sources": ["x"]}}],
+}  # fmt: skip
+
+
+def _folders() -> Iterator[Reader]:
+    steps = np.random.default_rng(5).integers(-127, 128, (5, 16))
+    steps[:, 0] = 127  # of a row, so that its steps are found again
+    sparse = np.where(steps > 90, steps, 0)
+    for kind, matrix in {"int8": steps, "pq": np.tile(steps[:2], (40, 1)), "sparse": sparse}.items():
+        vectors = WordVectors([f"w{row}" for row in range(len(matrix))], matrix.astype(np.float32) / 8)
+        seeds = _written(partial(_write_packed, vectors, kind))
+        yield Reader(f"vectors packed {kind}", partial(_load, "v", "stillvec"), (seeds,), still=_UNREAD)
+    yield _format("stillvec")
+    grams = _written(lambda folder: save(_vectors(subwords=True), folder / "v"))
+    yield Reader("vectors with n-grams", partial(_load, "v", "stillvec"), (grams,), still=_UNREAD)
+    sums = {"around/sum:states": MATRIX, "around/sum:contexts": np.arange(5), "around/total:x": np.array(3.0)}
+    told = _written(lambda folder: write_folder(_vectors(), folder / "v", MADE, sums, {"model": MATRIX}))
+    yield Reader("folder and its statistics", _beside, (told,), still=_UNREAD)
+    yield Reader(
+        "manifest and its card", lambda folder: card(read_manifest(folder / "v")), (_only(told, "manifest.json"),)
+    )
+
+
+def _write_packed(vectors: WordVectors, kind: str, folder: Path) -> None:
+    write_folder(vectors, folder / "v", {}, packed=kind)
+    assert read_manifest(folder / "v")["stored"] == kind
+
+
+def _only(files: Files, ending: str) -> Files:
+    return {name: content for name, content in files.items() if name.endswith(ending)}
+
+
+def _beside(folder: Path) -> None:
+    from stillvec.pipeline.adding import Earlier
+
+    for array in (*read_statistics(folder / "v").values(), *read_model(folder / "v").values()):
+        array.tobytes()
+    Earlier(folder / "v").learner()
+
+
+# --- evaluation
+
+
+def _task(name: str, file: str, folder: Path) -> object:
+    return TASKS[name]().read(folder / file)
+
+
+def _datasets() -> Iterator[Reader]:
+    ten = "\n".join(f"{'pos' if n % 2 else 'neg'}\ta text {n}" for n in range(12))
+    trees = TREE * 6
+    chunks = "Dogs NNS B-NP\nbark VB B-VP\n\n-DOCSTART- -X- O\n\n" * 11
+    files: dict[str, dict[str, tuple[str, ...]]] = {
+        "similarity": {"a.tsv": ("w1\tw2\ts\nice\tsnow\t7.5\n# x\n",), "a.csv": (',a,b,s\n0,ice,"snow",1.5\n',)},
+        "analogy": {
+            "a.txt": (": gram1\nAthens Greece Oslo Norway\n",),
+            "a.csv": ("type,word1,word2,word3,target\nx,a,b,c,d\n",),
+        },
+        "relation": {"a.csv": ("type,word1,word2,word3,target,score\n1a,a,b,c,d,50.0\n1a,a,b,e,f,-3\n",)},
+        "categorization": {"a.csv": ("category,word\nfruit,apple\nfruit,pear\ntool,saw\n",)},
+        "outliers": {
+            "a.txt": ("ice\nsnow\nhail\n\nfire\ncar\n\na\nb\n\nc\n",),
+            "a.csv": ("category,words,outliers\nx,\"['a', 'b']\",\"['c']\"\n",),
+        },
+        "synonyms": {"a.txt": ("big | large | small | blue\n",)},
+        "sentences": {"a.csv": ('s1,s2,score\n"A man, a plan",A dog.,3.5\nb,c,1\n',)},
+        "classification": {"a.txt": (ten, ten.replace("\t", " "), ten.replace("\t", " ||| "))},
+        "tagging": {"a.conllu": (trees,), "a.txt": (chunks,)},
+        "probing": {"a.conllu": (trees,)},
+        "labels": {"a.conllu": (trees,)},
+        "information": {"a.conllu": (trees,)},
+        "translation": {"en-de.tsv": ("dog\tHund\ncat\tKatze\n",)},
+        "bias": {
+            "a.toml": ("\n".join(f'{name} = ["a", "b"]' for name in LISTS),),
+            "a.json": (json.dumps({name: ["a", "b"] for name in LISTS}),),
+        },
+    }
+    for name, by_file in files.items():
+        for file, texts in by_file.items():
+            yield Reader(f"dataset {name} {file}", partial(_task, name, file), _texts(file, *texts))
+
+
+def _zipped(content: bytes) -> bytes:
+    import zipfile
+
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("covered.npy", content)
+        archive.writestr("values:spearman.npy", content)
+    return out.getvalue()
+
+
+def _reports() -> Iterator[Reader]:
+    facts = {"task": "x"}
+    score = Score("v", "similarity", "d", "spearman", 0.5, 0.4, 0.6, 9, 8, "skip", details=(Detail("s", 1.0, 2, 3),))
+    pair = Comparison("similarity", "d", "spearman", "v", "w", 0.1, 0.0, 0.2, 0.03, 0.06, 8)
+    ranking = PolicyRanking("similarity", "d", "spearman", {"skip": {"v": 0.5}})
+    report = Report((score,), ("e",), (pair,), (pair,), (ranking,), (Overlap("v", "w", 0.5, 10, 8),), (score,))
+    kept = _written(lambda folder: Cache(folder).put_report(facts, report))
+    yield Reader("kept report", lambda folder: _told(Cache(folder).report(facts)), (kept,))
+    answers = Answers(np.array([True, False]), {"spearman": np.array([0.5, 0.0])})
+    held = _written(lambda folder: Cache(folder).put(facts, answers))
+    yield Reader("kept answers", lambda folder: Cache(folder).get(facts), (held,))
+    name = next(iter(held))
+    array = io.BytesIO()
+    np.save(array, np.array([0.5, 0.0]))
+    yield Reader("kept answers inside", lambda folder: Cache(folder).get(facts), ({name: array.getvalue()},), _zipped)
+    scores = json.dumps(report.to_json()).encode()
+    yield Reader("scores of a card", _scores, ({"v": b"", "s.json": scores},), still=("v",))
+
+
+def _told(report: Report | None) -> object:
+    return None if report is None else report.to_json()
+
+
+def _scores(folder: Path) -> object:
+    from stillvec.cli.info import _scores as read
+
+    return card({"format": 1, "words": 3, "dim": 2, "dtype": "float32"}, read(folder / "s.json", folder / "v"))
+
+
+# --- runs
+
+RECIPE = """
+[distill]
+corpus = ["texts/*.txt"]
+teacher = "minilm"
+method = "auto,aggregate:layer=last"
+out = "vectors"
+min-count = 3
+contexts = "all"
+keep = ["new york"]
+lowercase = true
+
+[train]
+corpus = ["texts/*.txt"]
+method = "skipgram,glove"
+out = "baselines"
+dim = 50
+threads = 2
+
+[evaluate]
+data = "data"
+tasks = ["similarity"]
+json = "scores.json"
+"""
+
+
+def _recipe(folder: Path) -> object:
+    from stillvec.pipeline.recipe import read_recipe
+
+    return read_recipe(folder / "r.toml")
+
+
+def _runs() -> Iterator[Reader]:
+    from stillvec.pipeline.resuming import PassCheckpoint
+
+    yield Reader(
+        "recipe", _recipe, _texts("r.toml", RECIPE, '[distill]\nout = "v"\n', '[train]\nout = "v"\ncorpus = "a"\n')
+    )
+    facts = {"method": "aggregate", "seed": 1, "layer": None}
+    arrays = {"part/0/sums": MATRIX, "at": np.array([3, 4]), "x/part": np.frombuffer(b"/nowhere", np.uint8)}
+    kept = _written(lambda folder: PassCheckpoint(folder / "out").write(facts, lambda: dict(arrays)))
+    yield Reader("checkpoint of a pass", partial(_pass, facts), (kept,))
+    yield Reader("checkpoint of training", _training, (_written(_write_training),))
+    from stillvec.encoding.store import Contexts
+
+    yield Reader("store of contexts", lambda folder: Contexts.open(folder / "s").words.sum(), (_written(_write_store),))
+
+
+def _pass(facts: Any, folder: Path) -> object:
+    from stillvec.pipeline.resuming import PassCheckpoint, half_stores
+
+    arrays = PassCheckpoint(folder / "out", resume=True).read(facts)
+    assert arrays is not None
+    return half_stores(arrays)
+
+
+class _Model:
+    def __init__(self) -> None:
+        import torch
+
+        self.table, self.steps = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
+
+    def tensors(self) -> Any:
+        return {"table": self.table, "steps": self.steps}
+
+
+def _write_training(folder: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    save_file({**_Model().tensors(), "done": torch.tensor(4)}, folder / "c.safetensors")
+
+
+def _training(folder: Path) -> object:
+    from stillvec.learners.checkpoints import Checkpoint
+
+    return Checkpoint(folder / "c.safetensors", resume=True).restore(_Model())
+
+
+def _write_store(folder: Path) -> None:
+    import torch
+
+    from stillvec.encoding.store import ContextWriter
+
+    writer = ContextWriter(folder / "s", 2, states=True)
+    writer.add(np.array([0, 1, -1]), np.array([2, 1]), torch.ones(2, 2), torch.ones(3, 2))
+    writer.close()
+
+
+# --- all of them
+
+_GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
+    "corpus": _corpus,
+    "parquet-corpus": _corpus_parquet,
+    "lexicons": _lexicons,
+    "formats": _formats,
+    "folders": _folders,
+    "datasets": _datasets,
+    "reports": _reports,
+    "runs": _runs,
+} | {
+    name: partial(_one, name)
+    for name in ("parquet", "hdf5", "onnx", "spacy", "gensim", "model2vec", "sentence-transformers")
+}
+GROUPS = tuple(_GROUPS)
+
+
+@cache
+def readers_of(group: str) -> tuple[Reader, ...]:
+    return tuple(_GROUPS[group]())

@@ -1,0 +1,391 @@
+"""What damaged files once did instead of being refused, each as small as it could be made."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fuzzed_readers import MADE, RECIPE, TREE, WORDNET, readers_of
+from fuzzing import ROOM, Reader, fuzz, place
+
+from stillvec import Vocabulary, WordVectors
+from stillvec.corpus import Corpus
+from stillvec.corpus.markup import plain_paragraphs
+from stillvec.errors import CallError, CorpusError, DatasetError, FormatError, LexiconError
+from stillvec.evaluate.caching import Cache
+from stillvec.evaluate.report import Report
+from stillvec.evaluate.tasks import TASKS
+from stillvec.formats import load, save, write_folder
+from stillvec.formats.card import card
+from stillvec.formats.tensors import map_tensors, write_tensors
+from stillvec.lexicons import read_evaluated, read_lexicon
+from stillvec.pipeline.adding import Earlier
+from stillvec.pipeline.recipe import read_recipe
+from stillvec.pipeline.resuming import PassCheckpoint
+
+DEEP = "[" * 100_000
+DIGITS = "9" * 5000  # Python reads no number of more than 4,300
+VECTORS = WordVectors(Vocabulary(["ice", "snow"], [2, 1]), np.ones((2, 4), np.float32))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_folder(VECTORS, tmp_path / "v", MADE, {"around/sum:x": np.ones(2)})
+    return tmp_path / "v"
+
+
+def written(tmp_path: Path, name: str, content: str | bytes) -> Path:
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return tmp_path / name
+
+
+def told(folder: Path, **facts: Any) -> None:
+    """Another manifest."""
+    file = folder / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_bytes()) | facts))
+
+
+def header(path: Path, **facts: Any) -> Path:
+    """A safetensors file with another entry."""
+    write_tensors(path, {"matrix": np.zeros((2, 4), np.float32)})
+    raw = path.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    entry = json.loads(raw[8 : 8 + length])
+    entry["matrix"] |= facts
+    text = json.dumps(entry).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + raw[8 + length :])
+    return path
+
+
+# JSON and TOML
+
+
+def test_a_manifest_nested_too_deeply_is_refused(folder: Path) -> None:
+    (folder / "manifest.json").write_text(DEEP)
+    with pytest.raises(FormatError, match=r"manifest\.json is not JSON"):
+        load(folder)
+
+
+def test_a_safetensors_header_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "t", len(DEEP).to_bytes(8, "little") + DEEP.encode())
+    with pytest.raises(FormatError, match="its header is not JSON"):
+        map_tensors(path)
+
+
+def test_a_list_of_words_of_spacy_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (reader,) = readers_of("spacy")
+    place(dict(reader.seeds[0]) | {"v/vocab/strings.json": DEEP.encode()}, tmp_path)
+    with pytest.raises(FormatError, match=r"strings\.json is not JSON"):
+        load(tmp_path / "v")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "modules.json"])
+def test_json_of_static_embeddings_nested_too_deeply_is_refused(tmp_path: Path, name: str) -> None:
+    (reader,) = readers_of("model2vec")
+    place(dict(reader.seeds[0]) | {f"v/{name}": DEEP.encode()}, tmp_path)
+    with pytest.raises(FormatError, match=name):
+        load(tmp_path / "v")
+
+
+def test_bias_lists_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="JSON is wanted"):
+        TASKS["bias"]().read(written(tmp_path, "a.json", DEEP))
+
+
+def test_a_file_whose_first_line_is_nested_too_deeply_is_text(tmp_path: Path) -> None:
+    path = written(tmp_path, "file", '{"a":' * 10_000)
+    assert "".join(Corpus(path).paragraphs()).count("a") == 10_000
+
+
+@pytest.mark.parametrize("value", [DIGITS, "[" * 3000 + "]" * 3000])
+def test_a_recipe_with_an_absurd_value_is_refused(tmp_path: Path, value: str) -> None:
+    path = written(tmp_path, "r.toml", RECIPE.replace("min-count = 3", f"min-count = {value}"))
+    with pytest.raises(CallError, match="is not TOML"):
+        read_recipe(path)
+
+
+def test_a_store_of_contexts_with_absurd_facts_is_refused(tmp_path: Path) -> None:
+    from stillvec.encoding.store import Contexts
+
+    for text in (DEEP, '{"shapes": {"words": [Infinity]}, "scale": 1}'):
+        written(tmp_path, "store.json", text)
+        with pytest.raises(FormatError, match="is not a store of contexts"):
+            Contexts.open(tmp_path)
+
+
+# Numbers
+
+
+def test_a_record_with_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="a number with thousands of digits"):
+        [*Corpus(written(tmp_path, "a.jsonl", f'{{"text": {DIGITS}}}')).paragraphs()]
+
+
+def test_a_place_of_thousands_of_digits_in_a_treebank_is_read_or_refused(tmp_path: Path) -> None:
+    ranged = written(
+        tmp_path, "a.conllu", TREE.replace("# text = Dogs bark.\n", "").replace("1\tDogs", f"{DIGITS}\tDogs")
+    )
+    assert next(Corpus(ranged).paragraphs()).startswith("Dogs bark")
+    headed = written(tmp_path, "b.conllu", TREE.replace("\t2\tnsubj", f"\t{DIGITS}\tnsubj"))
+    with pytest.raises(CorpusError, match="A dependency parse was wanted"):
+        [*Corpus(headed).parses()]
+    with pytest.raises(DatasetError, match="is the number of the head"):
+        TASKS["labels"]().read(headed)
+
+
+@pytest.mark.parametrize("count", [DIGITS, "9223372036854775808"])
+def test_a_count_beyond_64_bits_is_refused(folder: Path, count: str) -> None:
+    (folder / "vocabulary.tsv").write_text(f"ice\t{count}\nsnow\t1\n")
+    with pytest.raises(FormatError, match="larger than 64 bits hold"):
+        load(folder)
+
+
+def test_a_count_of_thousands_of_digits_in_the_projector_is_refused(tmp_path: Path) -> None:
+    place({"v/vectors.tsv": b"1\t2\n", "v/metadata.tsv": f"word\tcount\nice\t{DIGITS}\n".encode()}, tmp_path)
+    with pytest.raises(FormatError, match="what is no count"):
+        load(tmp_path / "v")
+
+
+@pytest.mark.parametrize("facts", [{"dtype": ["F32"]}, {"shape": [float("inf")]}, {"data_offsets": [0, float("inf")]}])
+def test_a_safetensors_entry_of_odd_types_is_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match=r"does not describe|which numpy does not have"):
+        map_tensors(header(tmp_path / "t", **facts))
+
+
+@pytest.mark.parametrize("first", ["2 100000000000000000", "2 4294967296"])
+@pytest.mark.parametrize("name", ["v.w2v", "v.vec"])
+def test_a_header_with_absurd_sizes_takes_no_memory(tmp_path: Path, first: str, name: str) -> None:
+    with pytest.raises(FormatError):
+        load(written(tmp_path, name, f"{first}\nice 1 2\nsnow 3 4\n"))
+
+
+def test_a_wide_header_over_short_lines_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="a word and 2000000 numbers are wanted"):
+        load(written(tmp_path, "v.w2v", "2 2000000\n" + "ice 1 2\n" * 900))
+
+
+def test_a_floret_table_without_columns_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="a floret table begins with"):
+        load(written(tmp_path, "v.floret", "2 0 2 3 1 5 < >\n0\n1\n"), format="floret")
+
+
+def test_a_sparse_table_far_wider_than_its_numbers_is_refused(tmp_path: Path) -> None:
+    matrix = np.zeros((8, 32), np.float32)
+    matrix[:, 0] = 1
+    write_folder(WordVectors([f"w{row}" for row in range(8)], matrix), tmp_path / "v", {}, packed="sparse")
+    told(tmp_path / "v", dim=1 << 40)
+    with pytest.raises(FormatError, match="does not hold the arrays"):
+        load(tmp_path / "v")
+
+
+def test_a_packing_that_is_no_name_is_refused(folder: Path) -> None:
+    told(folder, stored={"a": 1})
+    with pytest.raises(FormatError, match="no packing and shape are known"):
+        load(folder)
+
+
+def test_scales_that_overflow_are_told_without_a_warning_of_numpy(tmp_path: Path) -> None:
+    matrix = np.full((4, 64), 127, np.float32)
+    write_folder(WordVectors([f"w{row}" for row in range(4)], matrix), tmp_path / "v", {}, packed="int8")
+    arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "v" / "vectors.safetensors").items()}
+    write_tensors(tmp_path / "v" / "vectors.safetensors", arrays | {"scales": arrays["scales"] * np.float32(1e38)})
+    with pytest.raises(FormatError, match="not finite"):
+        load(tmp_path / "v")
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_of_static_embeddings_that_overflow_are_told_without_a_warning_of_numpy(tmp_path: Path) -> None:
+    (reader,) = readers_of("model2vec")
+    place(reader.seeds[1], tmp_path)
+    arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "v" / "model.safetensors").items()}
+    write_tensors(tmp_path / "v" / "model.safetensors", arrays | {"weights": np.full(4, 1e300)})
+    with pytest.raises(FormatError, match="not finite"):
+        load(tmp_path / "v")
+
+
+def test_a_row_beyond_64_bits_is_refused(tmp_path: Path) -> None:
+    (reader,) = readers_of("spacy")
+    place(dict(reader.seeds[0]) | {"v/vocab/key2row": b"\x81\x01\xcf" + b"\xff" * 8}, tmp_path)
+    with pytest.raises(FormatError, match="tells of row 18446744073709551615"):
+        load(tmp_path / "v")
+    tokenizer = {"model": {"vocab": {"ice": 2**64}}, "normalizer": None}
+    (reader,) = readers_of("model2vec")
+    place(dict(reader.seeds[0]) | {"v/tokenizer.json": json.dumps(tokenizer).encode()}, tmp_path / "static")
+    with pytest.raises(FormatError, match="the token 'ice' has the row"):
+        load(tmp_path / "static" / "v", format="model2vec")
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_array_with_a_header_of_python_2_is_read_without_a_warning_of_numpy(tmp_path: Path) -> None:
+    save(VECTORS, tmp_path / "v.npy", format="npy")
+    raw = (tmp_path / "v.npy").read_bytes()
+    (tmp_path / "v.npy").write_bytes(raw.replace(b"(2, 4), }  ", b"(2L, 4), } "))
+    assert load(tmp_path / "v.npy").words == ("ice", "snow")
+
+
+# Types and places
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc", "x" * 300])
+def test_a_module_that_lies_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
+    (reader,) = readers_of("sentence-transformers")
+    modules = [{"type": "sentence_transformers.models.StaticEmbedding", "path": path}]
+    place(dict(reader.seeds[0]) | {"v/modules.json": json.dumps(modules).encode()}, tmp_path)
+    with pytest.raises(FormatError, match="in a folder inside this one"):
+        load(tmp_path / "v")
+
+
+def test_a_prefix_of_pieces_that_is_no_text_is_read_or_refused(tmp_path: Path) -> None:
+    (reader,) = readers_of("model2vec")
+    model = {"vocab": {"ice": 0}, "ignore_merges": True, "continuing_subword_prefix": ["a"]}
+    tokenizer = json.dumps({"model": model, "normalizer": None}).encode()
+    place(dict(reader.seeds[0]) | {"v/tokenizer.json": tokenizer}, tmp_path)
+    assert load(tmp_path / "v", format="model2vec").words == ("ice",)
+
+
+@pytest.mark.parametrize("facts", [{"words": "many"}, {"refined": 3}, {"combined": [1]}, {"read": {"sentences": [1]}}])
+def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
+    whole = MADE | {"words": 2, "dim": 4, "dtype": "float32"}
+    assert card(whole)
+    with pytest.raises(FormatError, match="No card can be made"):
+        card(whole | facts)
+
+
+@pytest.mark.parametrize("facts", [{"method": 3}, {"settings": []}, {"teacher": None}, {"settings": {"settings": []}}])
+def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, Any]) -> None:
+    told(folder, **facts)
+    with pytest.raises((FormatError, CallError), match="has no"):
+        Earlier(folder).learner()
+
+
+@pytest.mark.parametrize("text", [DEEP, "3", '{"vectors": "v", "scores": 1.5}', '{"vectors": "v", "scores": [3]}'])
+def test_a_file_of_scores_that_holds_none_is_refused(tmp_path: Path, text: str) -> None:
+    from stillvec.cli.info import _scores
+
+    with pytest.raises(DatasetError, match="is no file of scores"):
+        _scores(written(tmp_path, "s.json", text), tmp_path / "v")
+
+
+def test_a_report_that_was_damaged_is_made_anew(tmp_path: Path) -> None:
+    cache, facts = Cache(tmp_path), {"a": 1}
+    cache.put_report(facts, Report((), ("told",)))
+    assert cache.report(facts) == Report((), ("told",))
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text().replace("told", "tall"))
+    assert cache.report(facts) is None
+    file.write_text(DEEP)
+    assert cache.report(facts) is None
+
+
+@pytest.mark.parametrize("at", [6, 8, 10])  # of the version, the flags and the method of packing
+def test_answers_that_were_damaged_are_given_anew(tmp_path: Path, at: int) -> None:
+    (reader,) = (each for each in readers_of("reports") if each.name == "kept answers")
+    ((name, raw),) = reader.seeds[0].items()
+    place({name: raw}, tmp_path)
+    assert reader.read(tmp_path) is not None
+    at += raw.index(b"PK\1\2")
+    place({name: raw[:at] + bytes([raw[at] ^ 0xFF]) + raw[at + 1 :]}, tmp_path)
+    assert reader.read(tmp_path) is None
+
+
+@pytest.mark.parametrize("facts", [b"{", b"\xff\xfe", b"3", DEEP.encode()])
+def test_a_checkpoint_whose_facts_cannot_be_read_is_refused(tmp_path: Path, facts: bytes) -> None:
+    write_tensors(tmp_path / "out.checkpoint", {"facts": np.frombuffer(facts, np.uint8)})
+    with pytest.raises(CallError, match="leave --resume out to begin anew"):
+        PassCheckpoint(tmp_path / "out", resume=True).read({"seed": 1})
+
+
+# Tables and lexicons
+
+
+def test_a_field_larger_than_csv_takes_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", f'ice,"{"a" * 200_000}",1\n')
+    with pytest.raises(LexiconError, match="field larger than"):
+        [*read_evaluated(path)]
+    with pytest.raises(DatasetError, match="field larger than"):
+        TASKS["similarity"]().read(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"0101 |", b"01 |"), (b"n 02 ice", b"n 7fffffff ice"), (b"002 @", b"999999999 @")]
+)
+def test_a_line_of_wordnet_with_absurd_numbers_is_refused(tmp_path: Path, old: bytes, new: bytes) -> None:
+    place(WORDNET | {"data.noun": WORDNET["data.noun"].replace(old, new)}, tmp_path)
+    with pytest.raises(LexiconError, match="A line of WordNet's data was wanted"):
+        [*read_lexicon(tmp_path)]
+
+
+def test_a_parquet_file_with_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    texts = pyarrow.array([b"\xff ice"]).cast(pyarrow.string(), safe=False)
+    parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "a.parquet")
+    with pytest.raises(CorpusError, match="is damaged"):
+        [*Corpus(tmp_path / "a.parquet").paragraphs()]
+
+
+# What has no end
+
+
+def once(work: Callable[[], object]) -> Reader:
+    """Work as a reader, to be watched as one: it is done where a file is damaged, which is in the child."""
+    return Reader("work", lambda folder: (folder / "a").read_bytes() == b"a" or work(), ({"a": b"a"},))
+
+
+def test_texts_in_hdf5_without_an_end_are_refused(tmp_path: Path) -> None:
+    """The C library would look for the end for ever."""
+    save(VECTORS, tmp_path / "v.h5", format="hdf5")
+    raw = (tmp_path / "v.h5").read_bytes()
+    heap = raw.index(b"GCOL")
+    (tmp_path / "v.h5").write_bytes(raw[: heap + 16] + bytes(16) + raw[heap + 32 :])
+    with pytest.raises(FormatError, match="has no end"):
+        load(tmp_path / "v.h5")
+
+
+ENDLESS = {  # what one may find in a dump, and would be read for hours
+    "tags": "<ref>", "links outside": "[http://a ", "links": "[[a|", "signs": ",;:", "templates": "{{a|",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", ENDLESS.values(), ids=ENDLESS)
+def test_wikitext_that_nobody_closes_is_read_once(tmp_path: Path, piece: str) -> None:
+    """Twice as much takes twice as long, not four times; a watch ends what takes minutes."""
+    text = piece * (200_000 // len(piece))
+    assert not fuzz(once(lambda: [*plain_paragraphs(text, frozenset())]), 1, seed=0, kept=tmp_path).found
+
+
+def test_hidden_tags_go_with_what_they_hold_and_unclosed_ones_alone() -> None:
+    text = "One <ref>two <!-- </ref> --></ref>three <REF name=a/>four <ref>five</Ref > six <ref> seven and some words."
+    assert [*plain_paragraphs(text, frozenset())] == ["One -->three four six seven and some words."]
+
+
+ENDINGS: dict[str, Callable[[Path], object]] = {
+    "a.jsonl.gz": lambda path: [*Corpus(path).paragraphs()],
+    "a.conllu.gz": lambda path: [*Corpus(path).paragraphs()],
+    "a.xml.gz": lambda path: [*Corpus(path).paragraphs()],
+    "a.w2v.gz": lambda path: load(path, format="word2vec"),
+    "a.glove.gz": lambda path: load(path, format="glove"),
+    "a.bin.gz": lambda path: load(path, format="word2vec-binary"),
+    "a.tsv.gz": lambda path: [*read_lexicon(path)],
+}
+BEGINS = {"a.xml.gz": b"<mediawiki><page><text>", "a.w2v.gz": b"2 3\n", "a.bin.gz": b"2 3\n", "a.tsv.gz": b"a\tb\n"}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_small_archive_of_one_endless_line_takes_little_memory(tmp_path: Path, name: str, endless: bytes) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(BEGINS.get(name, b"")) + endless)
+    outcome = fuzz(once(lambda: ENDINGS[name](tmp_path / name)), 1, seed=0, kept=tmp_path / "kept")
+    assert not outcome.found
+    assert outcome.refused
+
+
+@pytest.fixture(scope="module")
+def endless() -> bytes:
+    """A hundred kilobytes that unpack to more than a reader may take."""
+    return gzip.compress(b"a" * (16 << 20)) * (2 * ROOM >> 24)

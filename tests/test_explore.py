@@ -227,6 +227,22 @@ def test_examples_are_the_first_sentences_with_the_whole_word() -> None:
     assert (whole.found, whole.read, whole.ended) == ([], len([*corpus.sentences()]), True)
 
 
+def test_examples_of_many_words_are_those_of_each() -> None:
+    corpus = Corpus.from_texts(
+        ["Ice and snow, ice! The ice.", "No firm snow.", "Snow again; ICE again.", f"{'x ' * 99}fir"]
+    )
+    words = ["ice", "snow", "firm", "fir", "the"]
+    reader = Reader(corpus, most=2, seconds=1e9)
+    *_, seen = reader.of_many(words, True, 2)
+    assert seen.found == {word: reader.examples(word, True).found for word in words}
+    assert (seen.read, seen.ended) == (len([*corpus.sentences()]), True)
+    ticks = itertools.count(step=100)
+    many = Corpus.from_texts([f"Number {n} is here." for n in range(9000)])
+    *_, cut = Reader(many, seconds=1.0, clock=lambda: float(next(ticks))).of_many(["ice"], True, 2)
+    assert (cut.found, cut.ended) == ({"ice": []}, False)
+    assert 0 < cut.read < 9000
+
+
 def test_the_search_for_examples_ends_when_time_is_up() -> None:
     ticks = itertools.count()
     corpus = Corpus.from_texts([f"Number {n} is here." for n in range(3000)])
@@ -271,21 +287,20 @@ def test_shares_and_the_whole_gradient_are_those_of_exact_tsne() -> None:
     assert slope == pytest.approx(divergence(places.astype(np.float64), exact)[1], abs=2e-4)
 
 
-def test_neighbours_are_exact_for_a_few_and_nearly_all_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = np.random.default_rng(4).normal(size=(1500, 4)).astype(np.float32)
-    slow = squared_distances(points.astype(np.float64)) + np.diag([np.inf] * 1500)
-    exact = [{*row} for row in np.argsort(slow, axis=1)[:, :8].tolist()]
-    for most, least in ((8000, 1.0), (100, 0.9)):
-        monkeypatch.setattr(plane, "_EXACT", most)
-        monkeypatch.setattr(plane, "_REGIONS", 12)
-        held: dict[int, float] = {}
-        for rows, near, far in plane.neighbours(points, 8):
-            assert far == pytest.approx(slow[rows[:, None], near], abs=1e-3)
-            held |= {
-                row: len({*found} & exact[row]) / 8 for row, found in zip(rows.tolist(), near.tolist(), strict=True)
-            }
-        assert len(held) == 1500
-        assert np.mean([*held.values()]) >= least
+def test_neighbours_are_exact_and_what_a_plane_keeps_of_them_is_counted() -> None:
+    points = np.random.default_rng(4).normal(size=(700, 4)).astype(np.float32)
+    places = points[:, :2]
+    slow, flat = (squared_distances(p.astype(np.float64)) + np.diag([np.inf] * 700) for p in (points, places))
+    near, far = np.zeros((700, 30), np.int64), np.zeros((700, 30), np.float32)
+    for rows, found, distances in plane.neighbours(points, 30):
+        near[rows], far[rows] = found, distances
+    assert [{*row} for row in near.tolist()] == [{*row} for row in np.argsort(slow, axis=1)[:, :30].tolist()]
+    assert far == pytest.approx(np.take_along_axis(slow, near, axis=1), abs=1e-4)
+    ten = [[{*row} for row in np.argsort(each, axis=1)[:, :10].tolist()] for each in (slow, flat)]
+    share = np.mean([len(whole & shown) / 10 for whole, shown in zip(*ten, strict=True)])
+    assert 0.1 < share < 0.6
+    assert plane.kept(near, far, places, sample=700) == pytest.approx(share)
+    assert plane.kept(near, far, places) == pytest.approx(share, abs=0.05)  # of a sample
 
 
 def grouped(n: int = 240, dim: int = 12) -> tuple[WordVectors, np.ndarray]:
@@ -308,6 +323,8 @@ def test_a_map_keeps_groups_together_is_kept_and_comes_back_the_same() -> None:
     (again,) = mapping(vectors, 200)
     assert isinstance(again, WordMap)
     assert (again.places == laid.places).all()
+    assert again.kept == laid.kept
+    assert 0.2 < laid.kept <= 1
 
 
 def test_a_kept_map_that_is_broken_is_laid_anew(tmp_path: Path) -> None:

@@ -151,6 +151,7 @@ class Explorer:
         places = np.round((laid.places.astype(np.float64) + 1) / 2 * 65535).astype("<u2")
         packed = {
             "words": words,
+            "kept": laid.kept,
             "places": _base64(places),
             "cluster": _base64(laid.cluster.astype(np.uint8)),
             "clusters": [[words[row] for row in rows if row >= 0] for rows in laid.central.tolist()],

@@ -33,11 +33,18 @@ class WordMap {
     this.told.moved();
   }
 
-  goTo(word, zoom = 12) {
-    const row = this.index?.get(word);
-    if (row === undefined) return false;
-    this.look(this.places[2 * row], this.places[2 * row + 1], Math.max(zoom, this.view.zoom));
-    return true;
+  // to the middle of what a panel leaves free: beside it, or over one that is as wide as a telephone
+  bring(row, panel, zoom = this.view.zoom) {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const over = panel.offsetWidth > width / 2;
+    const x = over ? width / 2 : panel.offsetLeft / 2, y = over ? panel.offsetTop / 2 : height / 2;
+    const scale = (this.scale() * zoom) / this.view.zoom;
+    this.look(this.places[2 * row] + (width / 2 - x) / scale, this.places[2 * row + 1] + (height / 2 - y) / scale, zoom);
+  }
+
+  covered(row, panel) {
+    const [x, y] = this.onScreen(row), room = 16;
+    return x > panel.offsetLeft - room && y > panel.offsetTop - room && y < panel.offsetTop + panel.offsetHeight + room;
   }
 
   scale() {
@@ -189,7 +196,8 @@ class WordMap {
 
   wheel(event) {
     event.preventDefault();
-    this.zoomAt(event.offsetX, event.offsetY, Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0018)));
+    const step = event.deltaMode ? 0.05 : event.ctrlKey ? 0.01 : 0.0018; // with ctrl: two fingers on a touchpad
+    this.zoomAt(event.offsetX, event.offsetY, Math.exp(-event.deltaY * step));
   }
 
   down(event) {

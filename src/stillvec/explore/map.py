@@ -18,11 +18,11 @@ from stillvec.files import atomic_file, cache_folder, digest
 from stillvec.vectors import WordVectors
 
 MOST_WORDS = 50_000
-_PERPLEXITY = 10.0
+_PERPLEXITY = 20.0
 _CLUSTERS = 20
 _NAMED_BY = 3  # words
 _FREQUENT = 50  # words of a cluster, or the first tenth of them, that may name it
-_VERSION = 1  # of what is below: another number, and old maps are not found
+_VERSION = 2  # of what is below: another number, and old maps are not found
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class WordMap:
     places: NDArray[np.float32]  # (n, 2) of the first n words
     cluster: NDArray[np.int32]  # (n,)
     central: NDArray[np.int32]  # (clusters, 3) rows of their most central frequent words, -1 where a cluster has fewer
+    kept: float  # of the ten nearest of a word, the share that is among its ten nearest here
 
 
 def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Step | WordMap]:
@@ -37,9 +38,9 @@ def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Step | Wor
     start = time.perf_counter()
     unit = _unit(vectors, most)
     place = cache_folder() / "maps" / f"{_name(unit)}.npz"
-    kept = _kept(place, len(unit))
-    if kept is not None:
-        yield kept
+    before = _laid_before(place, len(unit))
+    if before is not None:
+        yield before
         return
 
     def step(stage: str, done: int, total: int, unit_: str) -> Step:
@@ -49,10 +50,10 @@ def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Step | Wor
     cluster, central = clusters(unit, _CLUSTERS)
     points = plane.components(unit)
     places = np.zeros((len(unit), 2), np.float32)
-    k = min(int(3 * _PERPLEXITY), len(unit) - 1)
+    k, kept = min(int(3 * _PERPLEXITY), len(unit) - 1), 1.0
     if k > 3:
         near, far, done = np.zeros((len(unit), k), np.int64), np.zeros((len(unit), k), np.float32), 0
-        for rows, found, distances in plane.neighbours(points, k):
+        for rows, found, distances in plane.neighbours(unit, k):
             near[rows], far[rows], done = found, distances, done + len(rows)
             yield step("finding neighbours", done, len(unit), "words")
         joined = plane.shares(near, far, min(_PERPLEXITY, k / 3))
@@ -60,11 +61,12 @@ def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Step | Wor
         for done, now in enumerate(plane.laying(points, joined, plane.STEPS), 1):
             places = now
             yield step("laying the map", done, plane.STEPS, "steps")
+        kept = plane.kept(near, far, places)
     else:  # too few to have a neighbourhood
         places[:, : points.shape[1]] = points[:, :2]
-    laid = WordMap(_fitted(places), cluster, central)
+    laid = WordMap(_fitted(places), cluster, central, kept)
     with atomic_file(place) as part, open(part, "wb") as stream:
-        np.savez(stream, places=laid.places, cluster=laid.cluster, central=laid.central)
+        np.savez(stream, places=laid.places, cluster=laid.cluster, central=laid.central, kept=laid.kept)
     yield laid
 
 
@@ -113,11 +115,11 @@ def _name(unit: NDArray[np.float32]) -> str:
     return digest(iter([facts.encode(), np.ascontiguousarray(unit).tobytes()]))
 
 
-def _kept(place: Path, words: int) -> WordMap | None:
+def _laid_before(place: Path, words: int) -> WordMap | None:
     """What was laid before; a file that cannot be read is laid anew."""
     try:
         with np.load(place, allow_pickle=False) as arrays:
-            found = WordMap(arrays["places"], arrays["cluster"], arrays["central"])
+            found = WordMap(arrays["places"], arrays["cluster"], arrays["central"], float(arrays["kept"]))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
     return found if found.places.shape == (words, 2) else None

@@ -25,7 +25,7 @@ async function showMap(asked, current) {
   const whole = about.sets.find((set) => set.name === name);
   const all = whole.whole ?? whole.words;
   const which = told.words.length < all ? `the ${ROMAN.format(told.words.length)} most frequent of ${ROMAN.format(all)} words` : `all ${ROMAN.format(all)} words`;
-  $("about-map").textContent = `t-SNE of ${which}, from the 30 nearest neighbours of each. Near is alike; what lies far apart may be more or less so. Clusters are those of the whole vectors (k-means), named by the most central of their frequent words.`;
+  $("about-map").textContent = `t-SNE of ${which}, from the 60 nearest neighbours of each. Near is alike, but a plane has little room: of the ten nearest words of a word ${(10 * told.kept).toFixed(1)} are among its ten nearest here, and what lies far apart may be more or less alike. Clusters are those of the whole vectors (k-means), named by the most central of their frequent words.`;
   await chooseOnMap(word, name, fresh && at.length !== 3, current);
   map.draw();
 }
@@ -111,7 +111,9 @@ async function chooseOnMap(word, name, fly, current) {
     make("h2", {}, own.word), make("div", { class: "note" }, facts), ...missing, make("ol", {}, ...list),
     make("a", { href: address("word", { w: own.word }) }, "its card"));
   panel.hidden = false;
-  if (fly && map.chosen >= 0) map.goTo(own.word);
+  if (map.chosen < 0) return;
+  if (fly) map.bring(map.chosen, panel, Math.max(12, map.view.zoom));
+  else if (map.covered(map.chosen, panel)) map.bring(map.chosen, panel);
 }
 
 function keep(change, step = false) {

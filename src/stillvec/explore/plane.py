@@ -17,11 +17,10 @@ Floats = NDArray[np.float32]
 STEPS, EARLY = 400, 150
 _NODES = 3  # of the polynomial, a direction
 _CELLS = (24, 256)  # fewest and most of the grid, a direction: as wide as one, where the most allow it
-_EXACT = 8000  # points; more are only compared with those around them
-_REGIONS = 48  # around a point that are looked at, of about the root of n
+_BLOCK = 256  # points that are compared with all at once
 
 
-def components(rows: NDArray[Any], most: int = 50) -> Floats:
+def components(rows: NDArray[Any], most: int = 2) -> Floats:
     """The principal components (n, ≤ most) of rows (n, d); the largest entry of each axis is positive."""
     centred = np.asarray(rows, np.float32) - np.mean(rows, axis=0, dtype=np.float64).astype(np.float32)
     values, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
@@ -31,43 +30,26 @@ def components(rows: NDArray[Any], most: int = 50) -> Floats:
 
 
 def neighbours(points: Floats, k: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Floats]]:
-    """Some rows (b,), the k nearest of each (b, k), itself not among them, and their squared distances.
-
-    Of many points only those in the regions around are compared (an inverted file, Jégou et al. 2011).
-    """
+    """Some rows (b,), the k nearest of each (b, k), itself not among them, and their squared distances; all exact."""
     squares = (points**2).sum(axis=1)
-    for rows, others in _regions(points, k):
-        far = squares[others][None, :] - 2 * (points[rows] @ points[others].T) + squares[rows][:, None]  # (b, o)
-        far[rows[:, None] == others[None, :]] = np.inf
+    for first in range(0, len(points), _BLOCK):
+        rows = np.arange(first, min(first + _BLOCK, len(points)))
+        far = squares[None, :] - 2 * (points[rows] @ points.T) + squares[rows, None]  # (b, n)
+        far[np.arange(len(rows)), rows] = np.inf
         near = np.argpartition(far, k - 1, axis=1)[:, :k]
-        yield rows, others[near], np.maximum(np.take_along_axis(far, near, axis=1), 0)
+        yield rows, near, np.maximum(np.take_along_axis(far, near, axis=1), 0)
 
 
-def _regions(points: Floats, k: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows, and those among which their neighbours are looked for."""
-    n = len(points)
-    if n <= _EXACT:
-        yield from ((np.arange(at, min(at + 512, n)), np.arange(n)) for at in range(0, n, 512))
-        return
-    centres = points[np.random.default_rng(0).choice(n, int(n**0.5), replace=False)]  # (r, d)
-    for _ in range(4):
-        member = _nearest(points, centres)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, member, points)
-        held = np.bincount(member, minlength=len(centres))[:, None]
-        centres = np.where(held > 0, sums / np.maximum(held, 1), centres)
-    member = _nearest(points, centres)
-    inside = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member, minlength=len(centres)))[:-1])
-    far = (centres**2).sum(axis=1)[None, :] - 2 * centres @ centres.T
-    for region, order in enumerate(np.argsort(far, axis=1, kind="stable")):
-        enough = int(np.searchsorted(np.cumsum([len(inside[each]) for each in order]), 2 * k)) + 1
-        others = np.concatenate([inside[each] for each in order[: max(_REGIONS, enough)]])
-        rows = inside[region]
-        yield from ((rows[at : at + 512], others) for at in range(0, len(rows), 512))
-
-
-def _nearest(points: Floats, centres: Floats) -> NDArray[np.int64]:
-    return np.asarray((points @ centres.T - (centres**2).sum(axis=1) / 2).argmax(axis=1))
+def kept(near: NDArray[np.int64], distances: Floats, places: Floats, most: int = 10, sample: int = 200) -> float:
+    """The share of the `most` nearest of some points that are also among the `most` nearest in the plane."""
+    most, n = min(most, near.shape[1]), len(places)
+    rows = np.random.default_rng(0).permutation(n)[:sample]
+    order = np.argsort(distances[rows], axis=1, kind="stable")[:, :most]
+    wanted = np.take_along_axis(near[rows], order, axis=1)  # (s, most)
+    far = ((places[rows, None, :] - places[None, :, :]) ** 2).sum(axis=2)  # (s, n)
+    far[np.arange(len(rows)), rows] = np.inf
+    found = np.argpartition(far, most - 1, axis=1)[:, :most]
+    return float((wanted[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
 def shares(near: NDArray[np.int64], distances: Floats, perplexity: float) -> Any:

@@ -72,8 +72,9 @@ def browser() -> Iterator[Any]:
 class Visit:
     """A page that is looked at; what it complained of, what it asked for, which dialogs it opened."""
 
-    def __init__(self, browser: Any, place: str, width: int = 1280, scheme: str = "light") -> None:
-        self.context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    def __init__(self, browser: Any, place: str, width: int = 1280, scheme: str = "light", touch: bool = False) -> None:
+        size = {"width": width, "height": 844}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, has_touch=touch, is_mobile=touch)
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.place = place
@@ -186,19 +187,20 @@ def test_axes_lay_words_where_python_lays_them(visit: Visit) -> None:
     page.wait_for_selector("#head h1:text-is('ice')")
 
 
-def test_a_card_has_its_relations_and_served_its_sentences(browser: Any, places: dict[str, str]) -> None:
+def test_a_card_has_its_layers_relations_and_sentences_served_or_not(browser: Any, places: dict[str, str]) -> None:
     for kind, place in places.items():
         with Visit(browser, place) as visit:
             page = visit.open("#word?w=ice")
             page.wait_for_selector("#card dl")
-            assert page.locator("#card dt").all_text_contents()[-2:] == ["synonym", "antonym"]
-            assert page.locator("#card dd").all_text_contents()[-2:] == [EVIL, "fire"]
-            if kind == "served":
-                assert page.locator("#card dt").all_text_contents()[0] == EVIL  # the name of a layer
-                near = ", ".join(word for word, _ in vectors_of(2).nearest("ice", 5))
-                assert page.locator("#card dd").all_text_contents()[0] == near
-                page.wait_for_selector("#sentences mark")
-                assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
+            near = ", ".join(word for word, _ in vectors_of(2).nearest("ice", 5))
+            assert page.locator("#card dt").all_text_contents() == [EVIL, "synonym", "antonym"]  # first the layer
+            assert page.locator("#card dd").all_text_contents() == [near, EVIL, "fire"]
+            page.wait_for_selector("#sentences mark")
+            assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
+            told = page.locator("#agreement").inner_text()
+            assert ("rounded to bytes, and cosines are off by up to 0.00" in told) == (kind == "file")
+            page = visit.open("#word?w=fire")
+            page.wait_for_selector("#sentences >> text=Not in the 2 sentences of the corpus.")
 
 
 def test_the_map_is_moved_by_keys_and_a_click_opens_a_card(visit: Visit) -> None:
@@ -219,6 +221,79 @@ def test_the_map_is_moved_by_keys_and_a_click_opens_a_card(visit: Visit) -> None
     page.wait_for_selector("#panel h2:visible")
     page.locator("#colour").select_option("part")
     page.wait_for_selector("#legend >> text=adverb")
+
+
+UNDER = """([x, y]) => {
+    const { view, canvas } = map, scale = map.scale();
+    return [view.x + (x - canvas.clientWidth / 2) / scale, view.y + (y - canvas.clientHeight / 2) / scale, view.zoom];
+}"""  # the place of the map that lies under a point of the screen
+
+
+def test_a_wheel_zooms_where_the_pointer_is_and_the_page_stays(browser: Any, places: dict[str, str]) -> None:
+    with Visit(browser, places["file"]) as visit:
+        page = visit.open("#map")
+        page.set_viewport_size({"width": 1280, "height": 500})  # lower than the page
+        box = page.locator("#canvas").bounding_box()
+        page.mouse.move(box["x"] + 300, box["y"] + 90)
+        x, y, zoom = page.evaluate(UNDER, [300, 90])
+        page.mouse.wheel(0, -500)
+        page.wait_for_function("map.view.zoom > 1.5")
+        assert page.evaluate(UNDER, [300, 90])[:2] == pytest.approx([x, y], abs=1e-6)
+        nearer = page.evaluate(UNDER, [300, 90])[2]
+        page.mouse.wheel(0, 200)
+        page.wait_for_function(f"map.view.zoom < {nearer}")
+        assert zoom < page.evaluate(UNDER, [300, 90])[2] < nearer
+        assert page.evaluate("window.scrollY") == 0
+        row = page.evaluate("map.nearest(300, 90, 1e4)")
+        x, y = page.evaluate(f"map.onScreen({row})")
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        assert page.locator("#under").inner_text() == WORDS[row]
+
+
+def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_hides_not_its_word(
+    browser: Any, places: dict[str, str]
+) -> None:
+    with Visit(browser, places["file"], 390, touch=True) as visit:
+        page = visit.open("#map")
+        page.wait_for_selector("#legend button")
+        box = page.locator("#canvas").bounding_box()
+        hand = visit.context.new_cdp_session(page)
+
+        def touch(kind: str, *fingers: tuple[float, float]) -> None:
+            points = [{"x": box["x"] + x, "y": box["y"] + y, "id": n} for n, (x, y) in enumerate(fingers)]
+            hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        middle = [150, 160]
+        x, y, _ = page.evaluate(UNDER, middle)
+        touch("touchStart", (130, 160))
+        touch("touchStart", (130, 160), (170, 160))
+        for apart in range(24, 81, 8):
+            touch("touchMove", (150 - apart, 160), (150 + apart, 160))
+        touch("touchEnd", (230, 160))
+        touch("touchEnd")
+        page.wait_for_url(re.compile(r"at=.*%2C4\.00$"))
+        assert page.evaluate(UNDER, middle) == pytest.approx([x, y, 4], abs=1e-3)
+        assert page.evaluate("visualViewport.scale") == 1  # the map was zoomed, not the page
+        x, y, _ = page.evaluate(UNDER, [100, 100])
+        touch("touchStart", (100, 100))
+        for way in range(10, 51, 10):
+            touch("touchMove", (100 + way, 100 + way))
+        touch("touchEnd")
+        assert page.evaluate(UNDER, [150, 150]) == pytest.approx([x, y, 4], abs=1e-3)
+        assert page.locator("#panel").is_hidden()  # neither was a tap
+
+        page.evaluate("map.look(0, 0, 1)")
+        low = "[...map.words.keys()].reduce((p, q) => (map.onScreen(q)[1] > map.onScreen(p)[1] ? q : p))"
+        row = page.evaluate(low)  # the lowest, where the panel will be
+        at = page.evaluate(f"map.onScreen({row})")
+        page.touchscreen.tap(box["x"] + at[0], box["y"] + at[1])
+        page.wait_for_selector("#panel h2:visible")
+        assert page.locator("#panel h2").inner_text() == WORDS[row]
+        page.wait_for_function(f"map.onScreen({row})[1] < {at[1]} - 20")
+        page_y = box["y"] + page.evaluate(f"map.onScreen({row})")[1]
+        assert box["y"] < page_y < page.locator("#panel").bounding_box()["y"]
+        page.locator("#panel .close").tap()
+        page.wait_for_selector("#panel", state="hidden")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])

@@ -209,6 +209,11 @@ def test_colours_and_type_are_those_of_the_report() -> None:
     assert colours in written()[0]
 
 
+def _cosines(rows: Any) -> Any:
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return units @ units.T
+
+
 def test_a_written_page_holds_the_vectors_as_bytes_and_no_word_ends_its_data() -> None:
     page, data = written()
     script, code = Reader(page).scripts
@@ -225,12 +230,15 @@ def test_a_written_page_holds_the_vectors_as_bytes_and_no_word_ends_its_data() -
     assert norms == pytest.approx(np.linalg.norm(vectors.matrix, axis=1), rel=1e-5)
     assert data["relations"]["word1"] == {"synonym": [EVIL]}
     assert data["parts"]["word1"] == "noun"
+    off = np.abs(_cosines(rows) - _cosines(np.asarray(vectors.matrix, np.float64))).max()
+    assert data["sets"][0]["off"] == pytest.approx(off, abs=1e-6)
     assert [*data["maps"]] == [EVIL]
 
 
 def test_a_written_page_has_the_most_frequent_words_only() -> None:
     _, data = written(most=12, map_too=False)
     assert data["data"][0]["words"] == WORDS[:12]
+    assert 0 < data["sets"][0].pop("off") < 0.02
     assert data["sets"][0] == {"name": EVIL, "words": 12, "whole": len(WORDS), "dim": 6}
     assert data["maps"] == {}
     with pytest.raises(stillvec.StillvecError, match="At least 10 words"):

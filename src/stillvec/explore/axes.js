@@ -43,12 +43,19 @@ function drawnWord(word, ...shapes) {
   return node;
 }
 
-function spread(values, least = 1) {
+function spread(values, least = 0.2) {
   const low = Math.min(-least, ...values), high = Math.max(least, ...values), room = (high - low) * 0.08;
   return [low - room, high + room];
 }
 
 const sides = (list) => [0, 1].map((half) => list.filter((_, i) => i % 2 === half).join(", "));
+
+// round numbers, three to eight of them
+function ticks(low, high) {
+  const step = [0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 100].find((each) => (high - low) / each <= 7) ?? high - low;
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => Number(((first + i) * step).toFixed(2)) || 0);
+}
 
 // one axis: words over and under a line, each in the first row that has room
 function strip(answer, question) {
@@ -63,10 +70,13 @@ function strip(answer, question) {
     rows[row] = x + half;
     placed.push({ word, value, x, row });
   }
-  const above = Math.ceil(rows.length / 2), middle = 30 + above * 24, height = middle + (rows.length - above) * 24 + 62;
+  const above = Math.ceil(rows.length / 2), middle = 30 + above * 24, height = middle + (rows.length - above) * 24 + 74;
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "drawn s0", role: "img", "aria-label": `Words from ${sides(question.x).join(" to ")}` });
   drawn.append(svg("line", { x1: 10, x2: width - 10, y1: middle, y2: middle, class: "rule" }));
-  for (const tick of [-1, 0, 1]) drawn.append(svg("line", { x1: at(tick), x2: at(tick), y1: middle - 7, y2: middle + 7, class: "rule" }));
+  for (const tick of ticks(low, high)) {
+    drawn.append(svg("line", { x1: at(tick), x2: at(tick), y1: middle - 7, y2: middle + 7, class: "rule" }));
+    drawn.append(svg("text", { x: at(tick), y: height - 36, class: "tick", "text-anchor": "middle" }, String(tick).replace("-", "−")));
+  }
   for (const { word, value, x, row } of placed) {
     const y = row % 2 ? middle + 22 + Math.floor(row / 2) * 24 : middle - 20 - Math.floor(row / 2) * 24;
     drawn.append(drawnWord(word,
@@ -76,14 +86,13 @@ function strip(answer, question) {
       svg("text", { x, y: y + (row % 2 ? 2 : 0), "text-anchor": "middle" }, word)));
   }
   const [left, right] = sides(question.x);
-  drawn.append(svg("text", { x: at(-1), y: height - 14, class: "end", "text-anchor": at(-1) < width * 0.25 ? "start" : "middle" }, `← ${left}`));
-  drawn.append(svg("text", { x: at(1), y: height - 14, class: "end", "text-anchor": at(1) > width * 0.75 ? "end" : "middle" }, `${right} →`));
+  drawn.append(svg("text", { x: 12, y: height - 12, class: "end" }, `← ${left}`), svg("text", { x: width - 12, y: height - 12, class: "end", "text-anchor": "end" }, `${right} →`));
   return drawn;
 }
 
 function plane(answer, question) {
   const width = clamp($("laid").clientWidth || 900, 340, 1200), height = clamp(width * 0.62, 420, 640);
-  const [x0, x1] = spread(answer.x, 0.3), [y0, y1] = spread(answer.y, 0.3);
+  const [x0, x1] = spread(answer.x), [y0, y1] = spread(answer.y);
   const across = (value) => 16 + ((value - x0) / (x1 - x0)) * (width - 32);
   const up = (value) => height - 30 - ((value - y0) / (y1 - y0)) * (height - 60);
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "drawn s0", role: "img", "aria-label": "Words on two axes" });

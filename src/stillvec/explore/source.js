@@ -107,7 +107,13 @@ class LocalSource {
     }
     if (!sets.length) throw this.unknown(word, "is in no set of this page", this.sets);
     const own = (table) => (Object.hasOwn(table, sets[0].word) ? table[sets[0].word] : undefined);
-    return { word: sets[0].word, sets, relations: own(this.data.relations) ?? {}, part: own(this.data.parts) ?? "" };
+    const layers = Object.entries(this.data.layers).map(([name, near]) => [name, own(near)]).filter(([, near]) => near).map(([name, near]) => [name, near.map((each) => [each])]);
+    return { word: sets[0].word, sets, layers, relations: own(this.data.relations) ?? {}, part: own(this.data.parts) ?? "" };
+  }
+
+  examples({ word }) {
+    const { sentences, read, ended } = this.data;
+    return { found: Object.hasOwn(sentences, word) ? sentences[word] : [], read, ended };
   }
 
   map({ set: name }) {

@@ -26,6 +26,11 @@ function joinedWords(words) {
   return words.flatMap((word, place) => (place ? [", ", wordButton(word)] : [wordButton(word)]));
 }
 
+// the name of a set, which may be long: it breaks behind its signs
+function named(name) {
+  return name.split(/(?<=[-_./])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+}
+
 function chip(text, todo) {
   return make("button", { type: "button", onclick: todo }, text);
 }
@@ -56,7 +61,7 @@ async function show() {
     if (link.dataset.view === known) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== known;
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${known}`;
   $("trouble").hidden = true;
   const turn = (asking += 1);
   const current = () => turn === asking;

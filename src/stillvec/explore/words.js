@@ -16,11 +16,11 @@ async function showWord(asked, current) {
   const first = card.sets[0];
   const facts = [`rank ${ROMAN.format(first.rank)}`, first.count ? `seen ${ROMAN.format(first.count)} times` : "", PART_NAMES[card.part] ?? ""];
   const onMap = make("a", { href: address("map", { w: card.word }) }, "on the map");
-  $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, facts.filter(Boolean).join(" · "), " · ", onMap));
+  $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, facts.filter(Boolean).join(" · "), " ", onMap));
   drawColumns($("neighbours"), answers);
   $("more").hidden = k > 12;
   $("more").onclick = () => go("word", { w: word, k: 40 });
-  $("agreement").textContent = agreement(answers, k);
+  $("agreement").textContent = `${agreement(answers, k)} ${rounding()}`.trim();
   drawCard(card);
   if (about.corpus) drawExamples(card.word, current);
 }
@@ -34,9 +34,16 @@ function agreement(answers, k) {
   return `${all} of ${k} neighbours stand in ${there.length === 2 ? "both" : "all three"} lists; dots say in which others a word stands.`;
 }
 
+// what a page without a server does not have
+function rounding() {
+  if (!data) return "";
+  const cut = about.sets.some((set) => set.whole > set.words), off = Math.max(...about.sets.map((set) => set.off));
+  return `Found among the words of this page${cut ? ", the most frequent ones" : ""}; its vectors are rounded to bytes, and cosines are off by up to ${off.toFixed(3)}.`;
+}
+
 function drawCard(card) {
   const rows = card.sets.map((set) => make("tr", {},
-    make("th", { scope: "row" }, dotOf(set.name), set.name),
+    make("th", { scope: "row" }, dotOf(set.name), ...named(set.name)),
     ...[ROMAN.format(set.rank), set.count ? ROMAN.format(set.count) : "–", set.norm.toPrecision(3)].map((text) => make("td", {}, text))));
   const head = make("tr", {}, make("th", {}, "vectors"), ...["rank", "count", "length"].map((text) => make("th", { class: "num" }, text)));
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
@@ -71,7 +78,7 @@ function drawColumns(place, answers, odd = false) {
   place.style.setProperty("--sets", answers.length);
   const there = answers.filter((each) => each.found).length;
   place.replaceChildren(...answers.map((answer, number) => {
-    const column = make("div", { class: `s${number}` }, make("h3", {}, dotOf(answer.name), answer.name));
+    const column = make("div", { class: `s${number}` }, make("h3", {}, dotOf(answer.name), make("span", {}, ...named(answer.name))));
     if (answer.error) {
       const alike = joinedWords(answer.alike);
       column.append(make("p", { class: "lacks" }, "lacks a word here", ...(alike.length ? ["; it has ", ...alike] : []), "."));

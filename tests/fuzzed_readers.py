@@ -265,6 +265,8 @@ def _folders() -> Iterator[Reader]:
         seeds = _written(partial(_write_packed, vectors, kind))
         yield Reader(f"vectors packed {kind}", partial(_load, "v", "stillvec"), (seeds,), still=_UNREAD)
     yield _format("stillvec")
+    plain = _written(lambda folder: save(_vectors(), folder / "v"))
+    yield Reader("vectors whose words are read late", _late, (plain,), still=_UNREAD)
     grams = _written(lambda folder: save(_vectors(subwords=True), folder / "v"))
     yield Reader("vectors with n-grams", partial(_load, "v", "stillvec"), (grams,), still=_UNREAD)
     sums = {"around/sum:states": MATRIX, "around/sum:contexts": np.arange(5), "around/total:x": np.array(3.0)}
@@ -290,6 +292,17 @@ def _beside(folder: Path) -> None:
     for array in (*read_statistics(folder / "v").values(), *read_model(folder / "v").values()):
         array.tobytes()
     Earlier(folder / "v").learner()
+
+
+def _late(folder: Path) -> None:
+    """Words that are read when the first is asked for, as those of a large folder."""
+    from stillvec.formats import stillvec
+
+    before, stillvec._AT_ONCE = stillvec._AT_ONCE, 0
+    try:
+        _used(load(folder / "v"))
+    finally:
+        stillvec._AT_ONCE = before
 
 
 # --- evaluation
@@ -418,6 +431,9 @@ def _runs() -> Iterator[Reader]:
     yield Reader("checkpoint of training", _training, (_written(_write_training),))
     from stillvec.encoding.store import Contexts
 
+    contexts = io.BytesIO()
+    np.save(contexts, MATRIX)
+    yield Reader("contexts of alpha", _alpha, ({"c.npy": contexts.getvalue()},))
     yield Reader("store of contexts", lambda folder: Contexts.open(folder / "s").words.sum(), (_written(_write_store),))
 
 
@@ -427,6 +443,12 @@ def _pass(facts: Any, folder: Path) -> object:
     arrays = PassCheckpoint(folder / "out", resume=True).read(facts)
     assert arrays is not None
     return half_stores(arrays)
+
+
+def _alpha(folder: Path) -> object:
+    from stillvec.refine.alpha import Alpha
+
+    return Alpha(contexts=str(folder / "c.npy"))._contexts(_vectors())
 
 
 class _Model:
@@ -462,6 +484,68 @@ def _write_store(folder: Path) -> None:
     writer.close()
 
 
+def _results() -> Iterator[Reader]:
+    """What a run leaves: results that merge, and a checkpoint of the pass that is gone on with."""
+    from tiny_corpus import sentences
+
+    from stillvec import distill
+    from stillvec.pipeline.merging import merge_results
+    from stillvec.teachers.fake import write_tiny_model
+
+    with tempfile.TemporaryDirectory() as name:
+        teacher = Path(name) / "bert"
+        write_tiny_model(teacher, "bert")
+        made = {
+            method: _written(
+                lambda folder, method=method: [
+                    distill(
+                        Corpus.from_texts(sentences(12, seed)),
+                        out=folder / place,
+                        teacher=str(teacher),
+                        method=method,
+                        min_count=1,
+                        max_words=6,
+                        device="cpu",
+                    )
+                    for seed, place in enumerate("ab")
+                ]
+            )
+            for method in ("first_component", "additive")
+        }
+        yield _gone_on(teacher)
+    unread = tuple(f"{place}/{file}" for place in "ab" for file in ("README.md", "vectors.safetensors"))
+    for method, files in made.items():
+        merged = Reader(f"merging {method}", lambda folder: merge_results([folder / "a", folder / "b"]), (files,))
+        yield Reader(merged.name, merged.read, merged.seeds, still=unread)
+
+
+def _gone_on(folder: Path) -> Reader:
+    from types import SimpleNamespace
+
+    from tiny_corpus import listened, sentences
+
+    from stillvec.learners import LEARNERS, Lesson
+    from stillvec.pipeline.distilling import Run
+    from stillvec.pipeline.resuming import PassCheckpoint
+    from stillvec.teachers import load_teacher
+
+    teacher = load_teacher(str(folder), device="cpu")
+    words = Vocabulary(["the", "bread", "river", "old"], [9, 3, 2, 1])
+    lesson = partial(Lesson, {name: LEARNERS[name]() for name in ("aggregate", "first_component", "additive")}, teacher)
+    heard = listened(lesson(words), sentences(24))
+
+    def read(folder: Path) -> None:
+        checkpoint = PassCheckpoint(folder / "out", resume=True)
+        run: Any = SimpleNamespace(resume=True, checkpoint=checkpoint)
+        Run._recall(run, lesson(words), checkpoint.read({"seed": 1}))
+
+    return Reader(
+        "checkpoint gone on with",
+        read,
+        (_written(lambda folder: PassCheckpoint(folder / "out").write({"seed": 1}, heard.remember)),),
+    )
+
+
 # --- all of them
 
 _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
@@ -473,6 +557,7 @@ _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
     "datasets": _datasets,
     "reports": _reports,
     "runs": _runs,
+    "results": _results,
 } | {
     name: partial(_one, name)
     for name in ("parquet", "hdf5", "onnx", "spacy", "gensim", "model2vec", "sentence-transformers")

@@ -17,7 +17,7 @@ from fuzzed_readers import GROUPS, readers_of
 from fuzzing import ROOM, Reader, damaged, fuzz, place, whole
 
 FEW = 200
-MANY = int(os.environ.get("STILLVEC_FUZZ", 12_500))  # there are 81 readers
+MANY = int(os.environ.get("STILLVEC_FUZZ", 12_500))  # there are over eighty readers
 SEED = int(os.environ.get("STILLVEC_FUZZ_SEED", 0))
 
 every_group = pytest.mark.parametrize("group", GROUPS)

@@ -25,8 +25,10 @@ from stillvec.formats.card import card
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.lexicons import read_evaluated, read_lexicon
 from stillvec.pipeline.adding import Earlier
+from stillvec.pipeline.merging import merge_results
 from stillvec.pipeline.recipe import read_recipe
 from stillvec.pipeline.resuming import PassCheckpoint
+from stillvec.refine.alpha import Alpha
 
 DEEP = "[" * 100_000
 DIGITS = "9" * 5000  # Python reads no number of more than 4,300
@@ -261,6 +263,41 @@ def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, 
     told(folder, **facts)
     with pytest.raises((FormatError, CallError), match="has no"):
         Earlier(folder).learner()
+
+
+@pytest.mark.parametrize("facts", [{"read": {"words": "many"}}, {"corpus": {}}, {"teacher": {"name": "x"}}])
+def test_results_with_odd_facts_do_not_merge(tmp_path: Path, facts: dict[str, Any]) -> None:
+    for name in "ab":
+        write_folder(VECTORS, tmp_path / name, MADE, {"states/sum:read": np.ones(2)})
+    told(tmp_path / "a", **facts)
+    with pytest.raises(FormatError, match=r"The manifest or the statistics of .* are damaged"):
+        merge_results([tmp_path / "a", tmp_path / "b"])
+
+
+def test_a_checkpoint_that_lacks_what_listeners_hold_is_refused(tmp_path: Path) -> None:
+    (reader,) = (each for each in readers_of("results") if each.name == "checkpoint gone on with")
+    place(reader.seeds[0], tmp_path)
+    reader.read(tmp_path)
+    arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "out.checkpoint").items()}
+    for lacking in ("contexts", next(name for name in arrays if name.startswith("part/"))):
+        write_tensors(tmp_path / "out.checkpoint", {name: each for name, each in arrays.items() if name != lacking})
+        with pytest.raises(CallError, match="leave --resume out to begin anew"):
+            reader.read(tmp_path)
+
+
+def test_a_store_whose_sentences_are_of_other_lengths_is_refused(tmp_path: Path) -> None:
+    from stillvec.encoding.store import Contexts
+
+    (reader,) = (each for each in readers_of("runs") if each.name == "store of contexts")
+    place(dict(reader.seeds[0]) | {"s/lengths.i32": np.array([5, -2], "<i4").tobytes()}, tmp_path)
+    with pytest.raises(FormatError, match="is not a store of contexts"):
+        Contexts.open(tmp_path / "s")
+
+
+@pytest.mark.parametrize("content", [b"\x93NUMPY\x01\x00\x10\x00{'descr': (", b"", b"PK\x05\x06" + bytes(18)])
+def test_contexts_of_alpha_that_are_no_table_are_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(FormatError, match="was wanted in"):
+        Alpha(contexts=str(written(tmp_path, "c.npy", content)))(VECTORS)
 
 
 @pytest.mark.parametrize("text", [DEEP, "3", '{"vectors": "v", "scores": 1.5}', '{"vectors": "v", "scores": [3]}'])

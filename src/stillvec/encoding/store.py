@@ -288,6 +288,11 @@ def _held(path: Path) -> dict[str, Any]:
     """The arrays of a store and their scale; all kinds of errors where it is none."""
     facts = json.loads((path / "store.json").read_bytes())
     arrays = {name: _mapped(path, name, tuple(map(int, shape))) for name, shape in facts["shapes"].items()}
+    sizes = {name: len(array) for name, array in arrays.items()}
+    if sizes["contexts"] != sizes["lengths"] or not sizes["words"] == sizes.get("states", sizes["words"]):
+        raise ValueError("not as many contexts as sentences, or states as words")
+    if int(arrays["lengths"].sum(dtype=np.int64)) != sizes["words"] or (arrays["lengths"] < 0).any():
+        raise ValueError("other sentences than words")
     return {**arrays, "scale": float(facts["scale"])}
 
 

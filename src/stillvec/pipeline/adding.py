@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from stillvec.errors import CallError, FormatError
 from stillvec.formats import load, read_manifest, read_statistics
@@ -67,4 +70,18 @@ class Earlier:
 
     def merged(self, name: str, heard: Mapping[str, Statistics]) -> dict[str, Statistics]:
         """Old and new on the new vocabulary, which holds the old."""
-        return {label: merge(self.parts[label], new, new.vocabulary) for label, new in heard.items()}
+        with of_whole_results(self.path):
+            return {label: merge(self.parts[label], new, new.vocabulary) for label, new in heard.items()}
+
+
+@contextmanager
+def of_whole_results(*paths: Path) -> Iterator[None]:
+    """Sums and facts that do not fit each other, as a damaged folder has them, are told as such."""
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is refused when it is written
+            yield
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+        names = " or ".join(map(str, paths))
+        raise FormatError(
+            f"The manifest or the statistics of {names} are damaged ({error!r}); make it anew."
+        ) from error

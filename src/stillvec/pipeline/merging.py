@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stillvec.errors import CallError
-from stillvec.pipeline.adding import Earlier
+from stillvec.pipeline.adding import Earlier, of_whole_results
 from stillvec.pipeline.results import Distilled, described
 from stillvec.pipeline.settings import Distillation
 from stillvec.registry import settings_from
@@ -18,7 +18,13 @@ def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
     """One result from several of the same method, settings and teacher."""
     if len(folders) < 2:
         raise CallError(f"Two results or more are merged, and {len(folders)} came.")
-    first, *others = (Earlier(Path(folder)) for folder in folders)
+    every = [Earlier(Path(folder)) for folder in folders]
+    with of_whole_results(*(each.path for each in every)):
+        return _merged(every)
+
+
+def _merged(every: Sequence[Earlier]) -> Distilled:
+    first, *others = every
     parts = first.parts
     for other in others:
         for key in ("method", "settings"):
@@ -29,7 +35,6 @@ def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
         parts = {label: merge(kept, other.parts[label]) for label, kept in parts.items()}
     made = first.manifest["distillation"] | {"keep": ()}
     settings = settings_from(Distillation, made, str(first.path))
-    every = [first, *others]
     facts = {
         "merged": [each.path.name for each in every],
         "corpus": {

@@ -11,8 +11,10 @@ all contexts: the time grows with the square of the vocabulary. Where numbers wo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import Literal
 
 import numpy as np
@@ -27,6 +29,7 @@ _AT_ONCE = 1 << 22  # probabilities held at once
 _LARGEST = 30.0  # logarithm of the largest weight that is not scaled down
 
 Array = NDArray[np.float64]
+_BROKEN = (OSError, ValueError, TypeError, SyntaxError, EOFError, MemoryError, OverflowError, TokenError)  # a header
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,13 @@ class Alpha:
         if self.contexts is None:
             return np.asarray(vectors.matrix, np.float64)
         try:
-            table = np.load(self.contexts, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a header is Python 2's
+                table = np.load(self.contexts, allow_pickle=False)
+        except _BROKEN as error:
             raise FormatError(f"A table of contexts in .npy was wanted in {self.contexts}: {error}.") from None
+        if not isinstance(table, np.ndarray) or table.dtype.kind not in "fiu" or not np.isfinite(table).all():
+            raise FormatError(f"A table of finite numbers in .npy was wanted in {self.contexts}, and it holds others.")
         if table.shape != vectors.matrix.shape:
             raise FormatError(f"{self.contexts} is of shape {table.shape}, and the words of {vectors.matrix.shape}.")
         return np.asarray(table, np.float64)

@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-ch
 # Which tests the built wheel is examined with; narrow it if the suite grows long.
 WHEEL_TESTS ?= not slow and not gpu
 
-.PHONY: setup demo docs test test-wheel test-slow test-gpu lint build bench clean
+.PHONY: setup demo docs test test-wheel test-slow fuzz test-gpu lint build bench clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,10 @@ test-wheel: build
 
 test-slow: setup
 	$(BIN)/python -m pytest -m "slow and not gpu"
+
+# A million damaged files for all readers together; STILLVEC_FUZZ=N gives each N, GROUP=corpus only some readers.
+fuzz: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s $(if $(GROUP),-k $(GROUP))
 
 test-gpu: setup
 	$(BIN)/python -m pytest -m gpu

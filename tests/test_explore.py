@@ -22,6 +22,7 @@ from stillvec.explore.relations import Relations
 from stillvec.explore.spelling import Speller
 from stillvec.lexicons import Edge
 from stillvec.report.tsne import affinities, divergence, squared_distances
+from stillvec.subwords import Ngrams, SubwordTable
 
 EVIL = "<script>alert(1)</script>"
 WORDS = ["the", "ice", "icy", "iceberg", "fire", "fir", "firm", "new york", EVIL, "été", "snow", "heat"]
@@ -211,6 +212,24 @@ def test_a_card_tells_count_rank_length_and_relations_the_nearest_first() -> Non
     assert explorer.card("firm")["relations"] == {"related": ["fir"]}
     with pytest.raises(UnknownWord, match="in no set"):
         explorer.card("qqqq")
+
+
+def test_a_word_never_seen_has_neighbours_and_a_card_where_there_are_ngrams() -> None:
+    plain = vectors_of(0)
+    table = SubwordTable(Ngrams(50, 2, 3), np.random.default_rng(0).normal(size=(50, plain.dim)).astype(np.float32))
+    made = WordVectors(plain.vocabulary, plain.matrix, subwords=table)
+    explorer = Explorer({"plain": plain, "made": made})
+    lacks, found = explorer.neighbours("icex", 3)
+    assert "is not in plain" in lacks["error"]
+    assert [word for word, _, _ in found["found"]] == [word for word, _ in made.nearest("icex", 3)]
+    card = explorer.card("icex")
+    norm = pytest.approx(float(np.linalg.norm(made["icex"])))
+    assert card["sets"] == [{"name": "made", "word": "icex", "rank": None, "count": 0, "norm": norm}]
+    assert "ice" in card["alike"]
+    assert explorer.card("ice")["alike"] == []
+    assert explorer.axes("made", ["ice", "firex"], [], ["icex"])["words"] == ["icex"]
+    with pytest.raises(UnknownWord):
+        explorer.neighbours(" ")
 
 
 def test_examples_are_the_first_sentences_with_the_whole_word() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from stillvec.errors import CallError
 from stillvec.serve import Limits
+from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 
 pytest.importorskip("fastapi")
@@ -166,6 +167,20 @@ def test_an_unknown_word_is_404_and_names_the_nearest_spelling(client: TestClien
     assert (error["param"], error["code"]) == ("word", "word_not_found")
     assert len(_refused(client.get("/nearest", params={"word": "k" * 5000}), 404)["message"]) < 200
     assert _refused(client.post("/nearest", json={"text": "zzz yyy"}), 404)["param"] == "text"
+
+
+def test_a_word_never_seen_is_answered_by_its_ngrams() -> None:
+    table = SubwordTable(Ngrams(50, 2, 3), np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32))
+    vectors = WordVectors(WORDS, MATRIX, subwords=table)
+    made = table.vectors(["kings"])[0]
+    with TestClient(application(Sets({"small": vectors}), LIMITS)) as client:
+        assert client.get("/vectors?word=Kings").json()["data"][0]["vector"] == pytest.approx(made.tolist())
+        embedded = client.get("/embed?text=kings").json()
+        assert embedded["data"][0] == pytest.approx(made.tolist())
+        assert embedded["unknown"] == []
+        found = [each["word"] for each in client.get("/nearest?word=kings&k=7").json()["data"]]
+        found.remove("nothing")
+        assert found == sorted(WORDS[:-1], key=lambda word: -_cosine(MATRIX[WORDS.index(word)], made))
 
 
 def test_a_word_that_looks_like_markup_is_a_word(client: TestClient) -> None:

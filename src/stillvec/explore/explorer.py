@@ -91,14 +91,14 @@ class Explorer:
         if len(words) > MOST_LISTED:
             raise CallError(f"At most {MOST_LISTED} words are laid along axes, and {len(words)} came.")
         asked = [*dict.fromkeys(words)] or self.about()["frequent"]
-        known = [word for word in asked if word in vectors]
+        known = [word for word in asked if has(vectors, word)]
         pairs = {side: paired(ends, side) for side, ends in (("x", x), ("y", y)) if ends or side == "x"}
         self._check_known(name, vectors, [word for each in pairs.values() for pair in each for word in pair])
         places = {side: along(vectors, each, known).tolist() if known else [] for side, each in pairs.items()}
-        return {"words": known, "unknown": [word for word in asked if word not in vectors], **places}
+        return {"words": known, "unknown": [word for word in asked if not has(vectors, word)], **places}
 
     def card(self, word: str) -> Json:
-        """A word: its count and rank, its length in each set, what the lexicon says."""
+        """A word: its count and rank, its length in each set, what the lexicon says; one of n-grams has no rank."""
         facts: list[Json] = []
         for name, vectors in self.sets.items():
             row = vectors.vocabulary.row(word)
@@ -106,11 +106,16 @@ class Explorer:
                 count = int(vectors.vocabulary.counts[row])
                 norm = float(np.linalg.norm(np.asarray(vectors.matrix[row], np.float64)))
                 facts.append({"name": name, "word": vectors.words[row], "rank": row + 1, "count": count, "norm": norm})
+            elif has(vectors, word):
+                norm = float(np.linalg.norm(vectors[word]))
+                facts.append({"name": name, "word": word, "rank": None, "count": 0, "norm": norm})
         if not facts:
             raise UnknownWord(word, "any set", self._alike(word))
+        facts.sort(key=lambda fact: fact["rank"] is None)  # whoever knows the word says how it is written
         told = {"relations": self.related(word), "part": self.relations.part(word)} if self.relations else {}
         layers = [(name, each.nearest(word, PER_LAYER)) for name, each in self.layers.items() if word in each]
-        return {"word": facts[0]["word"], "sets": facts, "layers": layers, **told}
+        alike = self._alike(word) if facts[0]["rank"] is None else []
+        return {"word": facts[0]["word"], "sets": facts, "layers": layers, "alike": alike, **told}
 
     def related(self, word: str) -> dict[str, list[str]]:
         """What the lexicon says of a word, of the words that the first set with it has: the nearest ones first."""
@@ -165,21 +170,21 @@ class Explorer:
         """The answer of every set, or in its place which word it lacks; none at all: an error."""
         answers: list[Json] = []
         for name, vectors in self.sets.items():
-            lacking = [word for word in words if word not in vectors]
+            lacking = [word for word in words if not has(vectors, word)]
             if lacking:
                 missing = UnknownWord(lacking[0], name, self._spellers[name].alike(lacking[0]))
                 answers.append({"name": name, "error": str(missing), "alike": missing.alike})
             else:
                 answers.append({"name": name, **answer(vectors)})
         if all("error" in each for each in answers):
-            lacking = [word for word in words if all(word not in each for each in self.sets.values())]
+            lacking = [word for word in words if not any(has(each, word) for each in self.sets.values())]
             if lacking:
                 raise UnknownWord(lacking[0], "any set", self._alike(lacking[0]))
         return answers
 
     def _check_known(self, name: str, vectors: WordVectors, words: Iterable[str]) -> None:
         for word in words:
-            if word not in vectors:
+            if not has(vectors, word):
                 raise UnknownWord(word, name, self._spellers[name].alike(word))
 
     def _named(self, name: str) -> WordVectors:
@@ -198,6 +203,11 @@ class Explorer:
     @cached_property
     def _spellers(self) -> dict[str, Speller]:
         return {name: Speller(vectors.vocabulary) for name, vectors in self.sets.items()}
+
+
+def has(vectors: WordVectors, word: str) -> bool:
+    """Whether there is a vector for it: its own, or one of its n-grams."""
+    return word in vectors or (vectors.subwords is not None and bool(word.strip()))
 
 
 class UnknownWord(VocabularyError):  # noqa: N818 - it is not an error in the program

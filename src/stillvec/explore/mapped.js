@@ -103,12 +103,11 @@ async function chooseOnMap(word, name, fly, current) {
   if (!own) throw new Trouble(`The word '${word}' is not in ${name}.`);
   map.chosen = map.index.get(own.word) ?? -1;
   map.marked = found.map(([each]) => map.index.get(each) ?? -1).filter((row) => row >= 0);
-  const facts = [`rank ${ROMAN.format(own.rank)}`, own.count ? `seen ${ROMAN.format(own.count)} times` : "", PART_NAMES[card.part] ?? ""].filter(Boolean).join(" · ");
   const list = found.map(([each, score]) => make("li", {}, make("button", { type: "button", class: "word", onclick: () => keep({ w: each, at: undefined }, true) }, each), make("span", {}, score.toFixed(3))));
   const missing = map.chosen < 0 ? [make("p", { class: "note" }, "It is not among the words of the map.")] : [];
   panel.replaceChildren(
     make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => keep({ w: undefined }, true) }, "×"),
-    make("h2", {}, own.word), make("div", { class: "note" }, facts), ...missing, make("ol", {}, ...list),
+    make("h2", {}, own.word), make("div", { class: "note" }, factsOf(own, card.part)), ...missing, make("ol", {}, ...list),
     make("a", { href: address("word", { w: own.word }) }, "its card"));
   panel.hidden = false;
   if (map.chosen < 0) return;

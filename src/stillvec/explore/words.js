@@ -14,9 +14,9 @@ async function showWord(asked, current) {
   if (!current()) return;
   $("found").hidden = false;
   const first = card.sets[0];
-  const facts = [`rank ${ROMAN.format(first.rank)}`, first.count ? `seen ${ROMAN.format(first.count)} times` : "", PART_NAMES[card.part] ?? ""];
   const onMap = make("a", { href: address("map", { w: card.word }) }, "on the map");
-  $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, facts.filter(Boolean).join(" · "), " ", onMap));
+  const meant = card.alike?.length ? make("p", { class: "chips" }, ...card.alike.map((each) => chip(each, () => go("word", { w: each })))) : "";
+  $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, factsOf(first, card.part), ...(first.rank ? [onMap] : [])), meant);
   drawColumns($("neighbours"), answers);
   $("more").hidden = k > 12;
   $("more").onclick = () => go("word", { w: word, k: 40 });
@@ -26,6 +26,11 @@ async function showWord(asked, current) {
 }
 
 const PART_NAMES = { noun: "noun", verb: "verb", adj: "adjective", adv: "adverb" };
+
+function factsOf({ rank, count }, part) {
+  if (!rank) return "not among the words: its vector is made of its n-grams";
+  return [`rank ${ROMAN.format(rank)}`, count ? `seen ${ROMAN.format(count)} times` : "", PART_NAMES[part] ?? ""].filter(Boolean).join(" · ");
+}
 
 function agreement(answers, k) {
   const there = answers.filter((each) => each.found);
@@ -44,7 +49,7 @@ function rounding() {
 function drawCard(card) {
   const rows = card.sets.map((set) => make("tr", {},
     make("th", { scope: "row" }, dotOf(set.name), ...named(set.name)),
-    ...[ROMAN.format(set.rank), set.count ? ROMAN.format(set.count) : "–", set.norm.toPrecision(3)].map((text) => make("td", {}, text))));
+    ...[set.rank ? ROMAN.format(set.rank) : "–", set.count ? ROMAN.format(set.count) : "–", set.norm.toPrecision(3)].map((text) => make("td", {}, text))));
   const head = make("tr", {}, make("th", {}, "vectors"), ...["rank", "count", "length"].map((text) => make("th", { class: "num" }, text)));
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   const layers = make("dl");

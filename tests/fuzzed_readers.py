@@ -346,6 +346,14 @@ def _datasets() -> Iterator[Reader]:
             yield Reader(f"dataset {name} {file}", partial(_task, name, file), _texts(file, *texts))
 
 
+def _map() -> Files:
+    out = io.BytesIO()
+    np.savez(
+        out, places=np.ones((3, 2), np.float32), cluster=np.zeros(3, int), central=np.zeros(1, int), kept=np.array(1.0)
+    )
+    return {"m.npz": out.getvalue()}
+
+
 def _zipped(content: bytes) -> bytes:
     import zipfile
 
@@ -371,6 +379,9 @@ def _reports() -> Iterator[Reader]:
     array = io.BytesIO()
     np.save(array, np.array([0.5, 0.0]))
     yield Reader("kept answers inside", lambda folder: Cache(folder).get(facts), ({name: array.getvalue()},), _zipped)
+    from stillvec.explore.map import _laid_before
+
+    yield Reader("kept map", lambda folder: _laid_before(folder / "m.npz", 3), (_map(),))
     scores = json.dumps(report.to_json()).encode()
     yield Reader("scores of a card", _scores, ({"v": b"", "s.json": scores},), still=("v",))
 

@@ -87,7 +87,8 @@ def known() -> list[Verb]:
     kept = cache_folder() / "completion" / f"{_state()}.json"
     try:
         found = json.loads(kept.read_bytes())
-    except (OSError, ValueError):
+        return [Verb(**one | {"options": tuple(Option(**each) for each in one["options"])}) for one in found]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         verbs = [described(verb) for verb in VERBS]
         try:
             with atomic_file(kept) as part:
@@ -95,7 +96,6 @@ def known() -> list[Verb]:
         except OSError:  # a cache that cannot be written only costs time
             pass
         return verbs
-    return [Verb(**one | {"options": tuple(Option(**each) for each in one["options"])}) for one in found]
 
 
 def described(verb: str) -> Verb:

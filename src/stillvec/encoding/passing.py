@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ from torch import Tensor
 from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.prepared import Batch
 from stillvec.teachers import Teacher
+
+_TURNS = 8  # batches that are on their way to a GPU
 
 
 class Listener(Protocol):
@@ -110,12 +113,36 @@ def moved(arrays: Sequence[NDArray[Any]], device: torch.device) -> list[Tensor]:
     if device.type != "cuda":
         return [torch.from_numpy(array).long() for array in arrays]
     sizes = [array.size for array in arrays]
-    held = torch.empty(sum(sizes), dtype=torch.int32, pin_memory=True)  # from torch's own store of such memory
-    np.concatenate([array.ravel() for array in arrays], out=held.numpy(), casting="same_kind")
-    parts = torch.split(held.to(device, non_blocking=True).long(), sizes)
+    parts = torch.split(_gangway(device).cross(arrays, sum(sizes)).long(), sizes)
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
 def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
     """One of them."""
     return moved([array], device)[0]
+
+
+@cache
+def _gangway(device: torch.device) -> _Gangway:
+    return _Gangway(device)
+
+
+class _Gangway:
+    """Memory that a GPU reads by itself, used in turn: asking for it anew stops the GPU, and each use ends in time."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._rooms = [torch.empty(0, dtype=torch.int32) for _ in range(_TURNS)]
+        self._left: list[Any] = [torch.cuda.Event() for _ in range(_TURNS)]  # type: ignore[no-untyped-call]
+        self._turn = 0
+
+    def cross(self, arrays: Sequence[NDArray[Any]], size: int) -> Tensor:
+        turn = self._turn = (self._turn + 1) % _TURNS
+        self._left[turn].synchronize()
+        if self._rooms[turn].numel() < size:
+            self._rooms[turn] = torch.empty(2 * size, dtype=torch.int32, pin_memory=True)
+        room = self._rooms[turn][:size]
+        np.concatenate([array.ravel() for array in arrays], out=room.numpy(), casting="same_kind")
+        there = room.to(self._device, non_blocking=True)
+        self._left[turn].record()
+        return there

@@ -68,8 +68,9 @@ def address(start: Start, folder: Path) -> str:
     return start(f"text-embedding-3-small={folder}")[1]  # beside the one that has the folder's name
 
 
-def _asked(url: str, body: object = None, token: str | None = None) -> tuple[int, Any]:
+def _asked(url: str, body: object = None, token: str | None = None, host: str | None = None) -> tuple[int, Any]:
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    headers |= {} if host is None else {"Host": host}
     data = None if body is None else json.dumps(body).encode()
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
@@ -111,9 +112,22 @@ def test_a_word_that_looks_like_markup_goes_over_the_wire(address: str) -> None:
     assert said["data"][0]["word"] in {"king", "queen", "man", "woman"}
 
 
+@pytest.mark.parametrize(("flags", "token", "status"), [((), None, 403), (("--open",), None, 200), ((), "t", 200)])
+def test_another_name_is_refused_where_nothing_else_guards(
+    start: Start, flags: tuple[str, ...], token: str | None, status: int
+) -> None:
+    _, address = start(*flags, token=token)
+    port = address.rpartition(":")[2]
+    for name in (f"localhost:{port}", f"[::1]:{port}", "127.0.0.1"):
+        assert _asked(f"{address}/v1/models", token=token, host=name)[0] == 200, name
+    got, told = _asked(f"{address}/v1/models", token=token, host="x.example")
+    assert got == status
+    assert ("'Host' has another name" in str(told)) == (status == 403)
+
+
 def test_the_sentence_about_a_large_body_reaches_who_sent_it(address: str) -> None:
     with _connected(address) as connection:
-        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n")
         said = _rest(connection)
     assert said.startswith("HTTP/1.1 413")
     assert "send it in parts" in said
@@ -121,7 +135,7 @@ def test_the_sentence_about_a_large_body_reaches_who_sent_it(address: str) -> No
 
 def test_a_body_in_chunks_is_refused_before_its_end(address: str) -> None:
     with _connected(address) as connection:
-        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(65):  # 64 KiB each, and the limit is 4 MiB; the end never comes
             connection.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
         assert connection.recv(12) == b"HTTP/1.1 413"
@@ -130,7 +144,7 @@ def test_a_body_in_chunks_is_refused_before_its_end(address: str) -> None:
 def test_a_request_that_never_comes_whole_is_ended(start: Start) -> None:
     _, address = start("--limit", "seconds=0.3")
     with _connected(address) as connection:
-        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
         said = _rest(connection)
     assert said.startswith("HTTP/1.1 408")
     assert "0.3 seconds" in said
@@ -139,7 +153,7 @@ def test_a_request_that_never_comes_whole_is_ended(start: Start) -> None:
 def test_more_requests_than_are_taken_at_once_are_503_and_health_is_not(start: Start) -> None:
     _, address = start("--limit", "requests=1")
     with _connected(address) as connection:
-        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
         until = time.monotonic() + 30
         while (answer := _asked(f"{address}/vectors?word=king"))[0] == 200:  # until the other is being read
             assert time.monotonic() < until
@@ -153,7 +167,9 @@ def test_a_stop_lets_the_request_that_was_begun_end(start: Start, number: int) -
     process, address = start("--log")
     body = b'{"texts": ["king"]}'
     with _connected(address) as connection:
-        head = b"POST /embed HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        head = (
+            b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        )
         connection.sendall(head % len(body) + body[:5])
         while "stillvec_requests_in_flight 2" not in _text(f"{address}/metrics"):
             time.sleep(0.05)

@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
         for name, served in sets.items():
             served.prepare()
             note(f"{name}: {len(served.vectors):,} words, {served.vectors.dim} dimensions, {served.usual} search")
-        app = application(sets, limits, token=token, tell=note if options.log else None)
+        # a page elsewhere whose name was pointed at this machine (DNS rebinding) comes with that name, and gets nothing
+        names = () if options.open or token is not None else (options.host, "localhost", "127.0.0.1", "::1")
+        app = application(sets, limits, token=token, tell=note if options.log else None, names=names)
         told = "with the token" if token is not None else "without a token"
         serve(app, place, limits, lambda: note(f"serving at {address(place)}, {told}; /docs tells how; Ctrl+C stops"))
     note("stopped")

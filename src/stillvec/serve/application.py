@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -29,8 +29,9 @@ def application(
     *,
     token: str | None = None,
     tell: Callable[[str], None] | None = None,
+    names: Collection[str] = (),
 ) -> FastAPI:
-    """An ASGI application; `tell` gets a line a request."""
+    """An ASGI application; `tell` gets a line a request. With `names` it is called by one of them or refuses."""
     desk = Desk(sets, limits or Limits())
     app = FastAPI(
         title="stillvec",
@@ -46,7 +47,7 @@ def application(
         app.include_router(router)
     app.add_api_route(MANUAL, manual, include_in_schema=False)
     refusing.install(app)
-    app.add_middleware(Guard, limits=desk.limits, token=token, meter=desk.meter, tell=tell)
+    app.add_middleware(Guard, limits=desk.limits, token=token, meter=desk.meter, tell=tell, names=names)
     told = described(app, desk.limits, sets.dims(), token=token is not None)
     app.openapi = lambda: told  # type: ignore[method-assign]  # FastAPI's own way to another description
     return app

@@ -13,6 +13,7 @@ from stillvec.serve.refusing import Problem
 _MANY = (("VectorsQuestion", "words"), ("SimilarityQuestion", "pairs"), ("EmbedQuestion", "texts"))
 REFUSALS = {  # what each status means; every address may refuse in these ways
     400: "What was asked makes no sense, or is more than is answered at once.",
+    403: "The header `Host` has a name that is not this machine's.",
     404: "A word or a set of vectors that is not there.",
     408: "The request did not come in time.",
     413: "The body is too large.",

@@ -1,11 +1,12 @@
-"""Before the application: the token, the size of the body while it is read, the time, and how many at once."""
+"""Before the application: name and token, the size of the body while it is read, the time, and how many at once."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,13 +24,20 @@ class Guard:
     """ASGI middleware. `tell` gets a line a request, if it is given."""
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, token: str | None, meter: Meter, tell: Callable[[str], None] | None
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        token: str | None,
+        meter: Meter,
+        tell: Callable[[str], None] | None,
+        names: Collection[str] = (),
     ) -> None:
         self.app = app
         self.limits = limits
         self.token = None if token is None else token.encode()
         self.meter = meter
         self.tell = tell
+        self.names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,6 +70,9 @@ class Guard:
         """What can be refused before a byte of the body is read."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         path = scope["path"]
+        if self.names and _name(headers.get(b"host", b"").decode("latin-1")) not in self.names:
+            told = "This server is for its own machine, and the header 'Host' has another name; --open lets others in."
+            raise Refusal(403, told)
         if self.token is not None and path not in _OPEN:
             scheme, _, came = headers.get(b"authorization", b"").partition(b" ")
             if scheme.lower() != b"bearer" or not hmac.compare_digest(came.strip(), self.token):
@@ -79,6 +90,11 @@ class Guard:
         if not read:
             return Refusal(408, f"The request had not come whole within {most}.", headers={"Connection": "close"})
         return Refusal(504, f"The answer was not there within {most}; ask for less at once.")
+
+
+def _name(host: str) -> str:
+    """localhost:8000 → localhost; [::1]:8000 → ::1."""
+    return re.sub(r":\d*$", "", host).strip("[]").lower()
 
 
 class _Exchange:

@@ -16,6 +16,7 @@ from stillvec.errors import StillvecError
 CODES = {  # status: (type, code), as OpenAI's clients know them
     400: ("invalid_request_error", "invalid_value"),
     401: ("invalid_request_error", "invalid_api_key"),
+    403: ("invalid_request_error", "host_not_allowed"),
     404: ("invalid_request_error", "not_found"),
     405: ("invalid_request_error", "method_not_allowed"),
     408: ("invalid_request_error", "request_timeout"),

@@ -25,10 +25,10 @@ def drained(steps: Generator[Any, None, T]) -> T:
             return end.value
 
 
-def written(folder: Path) -> Text:
-    """96 sentences, with all their words."""
+def written(folder: Path, made: list[str] | None = None) -> Text:
+    """The texts, or 96 sentences, with all their words."""
     folder.mkdir()
-    made = sentences(96)
+    made = made or sentences(96)
     return drained(write_text(Corpus.from_texts(made), counted(made), folder))
 
 

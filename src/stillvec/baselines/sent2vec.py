@@ -26,6 +26,7 @@ from stillvec.baselines.text import Text
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.registry import require
 
+_LONGEST = 100  # words of a sentence: one step on many repetitions of a word is too far a step
 _WORDS = 400_000  # of a block, in which sentences are mixed
 _JOB = 400  # sentences that a thread takes at a time
 
@@ -123,8 +124,8 @@ class Model:
         self, rows: NDArray[np.int32], ends: NDArray[np.int64], done: float, seed: tuple[int, ...]
     ) -> Iterator[Job]:
         """Whole sentences in a random order, some at a time; `done` is the share of all words that went before."""
-        starts, lengths = np.concatenate([[0], ends[:-1]]), np.diff(ends, prepend=0)
-        order = np.random.default_rng(seed).permutation(len(ends))
+        starts, lengths = _parted(np.diff(ends, prepend=0))
+        order = np.random.default_rng(seed).permutation(len(starts))
         rate = self.settings.rate * max(0.01, 1 - done)
         for first in range(0, len(order), _JOB):
             some = order[first : first + _JOB]
@@ -142,6 +143,15 @@ class Model:
             self.sources, self.targets, job.rows, job.ends, told, drawn, dropping, self.settings.ngrams, job.rate
         )
         return targets, loss, len(job.rows)
+
+
+def _parted(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where sentences begin, and their lengths, those that are too long in even parts."""
+    parts = -(-lengths // _LONGEST)
+    place = ranges(np.zeros_like(parts), parts)
+    whole, of = np.repeat(lengths, parts), np.repeat(parts, parts)
+    begin, end = place * whole // of, (place + 1) * whole // of
+    return np.repeat(np.cumsum(lengths) - lengths, parts) + begin, end - begin
 
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

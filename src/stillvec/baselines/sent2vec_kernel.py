@@ -119,6 +119,7 @@ def _tell(word: int, drawn: Rows, context: Vector, targets: Table, rate: np.floa
         product = np.float32(0)
         for d in range(len(context)):
             product += context[d] * targets[other, d]
+        product = min(max(product, np.float32(-30)), np.float32(30))  # beyond, the loss has no number
         right = 1 / (1 + math.exp(-product if number < 0 else product))
         likely *= right
         pull = np.float32(right - 1 if number < 0 else 1 - right)

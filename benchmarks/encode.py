@@ -5,8 +5,8 @@
 
 Pipeline: text is read from file, cut into sentences, words are found, pieces cut and aligned, the teacher reads, the
 learner adds up its layers. Bare: the same batches, lying on the device beforehand, through the same model; nothing
-else. Where sentences are packed into rows, the pass over padded ones stands beside it; 150,000 sentences at most, evenly
-chosen. Each is run twice, in turn; both are told, and the better one counts.
+else. Where sentences are packed into rows, the pass over padded ones stands beside it; 150,000 sentences at most,
+evenly chosen. Each is run twice, in turn; both are told, and the better one counts.
 """
 
 from __future__ import annotations

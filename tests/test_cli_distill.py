@@ -537,7 +537,7 @@ def test_after_an_error_nothing_half_written_is_left(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", "disk")
 
-    for place in ("stillvec.learners.aggregate.word_means", "stillvec.formats.stillvec.write_tensors"):
+    for place in ("stillvec.learners.aggregate.WordMeans", "stillvec.formats.stillvec.write_tensors"):
         with monkeypatch.context() as patch:
             patch.setattr(place, fail)
             assert distil(corpus, "--layer", "1") == 1
@@ -552,7 +552,7 @@ def test_after_an_error_nothing_half_written_is_left(
     [
         "stillvec.pipeline.reading.WordCounter.add",
         "stillvec.teachers.teacher.Teacher.states",
-        "stillvec.learners.aggregate.word_means",
+        "stillvec.learners.aggregate.WordMeans",
         "stillvec.formats.stillvec.write_tensors",
     ],
 )

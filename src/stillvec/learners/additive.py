@@ -19,6 +19,7 @@ from torch import Tensor
 
 from stillvec.encoding import Encoded, Marked
 from stillvec.learners.listening import Finished, Part, PartListener, layers_of, to_numpy
+from stillvec.learners.tables import word_table
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -53,7 +54,7 @@ class _Bags:
         self.weights = sif_weights(vocabulary, part.smoothing)
         device = teacher.device
         self.device_weights = torch.from_numpy(self.weights.astype(np.float32)).to(device)
-        self.products = torch.zeros(len(vocabulary), teacher.dim, device=device)  # AᵀC, C not yet centred
+        self.products = word_table(len(vocabulary), teacher.dim, device)  # AᵀC, C not yet centred
         self.words: list[Array] = []
         self.shares: list[Array] = []
         self.lengths: list[Array] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stillvec.learners.listening import Finished, Part, WordStates, mean_of, word_means
+from stillvec.learners.listening import Finished, Part, WordMeans, WordStates, mean_of
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -24,6 +24,6 @@ class Aggregate:
         return {"states": WordStates(self.layer, self.pieces, self.contexts)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        means = word_means(heard["states"])
+        means = WordMeans(heard["states"])
         matrix = mean_of(means.values())
         return Finished(WordVectors(heard["states"].vocabulary, matrix), {"layers": sorted(means)})

@@ -21,7 +21,7 @@ import numpy as np
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
-from stillvec.learners.listening import Finished, Part, WordStates, mean_of, unit, word_means
+from stillvec.learners.listening import Finished, Part, WordMeans, WordStates, mean_of, unit
 from stillvec.refine.all_but_the_top import AllButTheTop
 from stillvec.refine.pca import principal_directions
 from stillvec.statistics import Statistics
@@ -67,7 +67,7 @@ class Auto:
         notes: dict[str, object] = {}
         if self.corpus:
             layers, agreement = _agreeing(heard["states"], isolated, vocabulary)
-            means = word_means(heard["states"])
+            means = WordMeans(heard["states"])
             shared = {layer: _shared(means[layer]) for layer in layers}
             rows = [
                 _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit(means[layer]) for layer in layers
@@ -100,7 +100,7 @@ class Auto:
     def _templates(self, heard: Mapping[str, Statistics]) -> Iterable[Array]:
         for label, kept in heard.items():
             if label.startswith("template-"):
-                (states,) = word_means(kept).values()
+                (states,) = WordMeans(kept).values()
                 yield states
 
 
@@ -131,7 +131,7 @@ def _average(spaces: Iterable[Array]) -> Array:
 def _agreeing(heard: Statistics, isolated: Array, vocabulary: Vocabulary) -> tuple[list[int], dict[str, float]]:
     """The layers whose similarities rank the nearest pairs of frequent words as the isolated words do."""
     rows = np.argsort(-vocabulary.counts, kind="stable")[:_LOOKED_AT]
-    means = word_means(heard)
+    means = WordMeans(heard)
     if len(rows) < 50:
         return [max(means)], {}
     wanted = _pair_similarities(isolated[rows])

@@ -10,6 +10,7 @@ import torch
 
 from stillvec.encoding import Encoded, Marked
 from stillvec.learners.listening import PartListener, layers_of, to_numpy
+from stillvec.learners.tables import word_table
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -33,7 +34,7 @@ class _ContextTables:
     def __init__(self, layers: tuple[int, ...], teacher: Teacher, words: int) -> None:
         self.layers = layers
         device = teacher.device
-        self.sums = torch.zeros(words, teacher.dim, device=device)
+        self.sums = word_table(words, teacher.dim, device)
         self.heard = torch.zeros(words, dtype=torch.int64, device=device)
         self.count = torch.zeros(1, dtype=torch.float64, device=device)
         self.total = torch.zeros(teacher.dim, dtype=torch.float64, device=device)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stillvec.encoding import Marked
 from stillvec.errors import CallError
-from stillvec.learners.listening import Finished, Part, PartListener, WordStates, in_chunks, mean_of, unit, word_means
+from stillvec.learners.listening import Finished, Part, PartListener, WordMeans, WordStates, in_chunks, mean_of, unit
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -60,6 +60,6 @@ def template_mean(heard: Iterable[Statistics]) -> Array:
     """Mean over templates of unit(centred mean output)."""
     rows = []
     for each in heard:
-        matrix = mean_of(word_means(each).values())
+        matrix = mean_of(WordMeans(each).values())
         rows.append(unit(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
     return mean_of(rows)

@@ -13,6 +13,7 @@ from torch import Tensor
 from stillvec.encoding import Encoded, Listener, Marked
 from stillvec.errors import CallError
 from stillvec.learners.sharing import ALONE_AT_ONCE
+from stillvec.learners.tables import word_table
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -107,8 +108,7 @@ class _WordTables:
         self.layers = layers_of(part.layer, teacher.depth)
         self.kind = "sum" if part.contexts == "mean" else part.contexts
         empty = {"sum": 0.0, "max": -torch.inf, "min": torch.inf}[self.kind]
-        shape = (words, teacher.dim)
-        self.tables = {layer: torch.full(shape, empty, device=teacher.device) for layer in self.layers}
+        self.tables = {layer: word_table(words, teacher.dim, teacher.device, empty) for layer in self.layers}
         self.heard = torch.zeros(words, dtype=torch.int64, device=teacher.device)
 
     def update(self, encoded: Encoded) -> None:
@@ -133,15 +133,29 @@ def to_numpy(tensor: Tensor) -> Array:
     return np.asarray(tensor.cpu().numpy())
 
 
-def word_means(heard: Statistics, layers: Iterable[int] | None = None) -> dict[int, Array]:
-    """Layer → (V, D): the pooled states that `WordStates` heard."""
-    found: dict[int, Array] = {}
-    contexts = np.maximum(heard["sum:contexts"], 1)[:, None].astype(np.float32)
-    for name, table in heard.arrays.items():
+class WordMeans(Mapping[int, Array]):
+    """Layer → (V, D): the pooled states that `WordStates` heard, each made when it is asked for."""
+
+    def __init__(self, heard: Statistics, layers: Iterable[int] | None = None) -> None:
+        self._contexts = np.maximum(heard["sum:contexts"], 1)[:, None].astype(np.float32)
+        found = {int(label[6:]): (kind, heard[name]) for name, kind, label in _named(heard) if label[:6] == "layer-"}
+        self._tables = found if layers is None else {layer: found[layer] for layer in layers}
+
+    def __getitem__(self, layer: int) -> Array:
+        kind, table = self._tables[layer]
+        return np.asarray(table / self._contexts if kind == "sum" else np.where(np.isfinite(table), table, 0))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def _named(heard: Statistics) -> Iterator[tuple[str, str, str]]:
+    for name in heard.arrays:
         kind, _, label = name.partition(":")
-        if label.startswith("layer-"):
-            found[int(label[6:])] = table / contexts if kind == "sum" else np.where(np.isfinite(table), table, 0)
-    return found if layers is None else {layer: found[layer] for layer in layers}
+        yield name, kind, label
 
 
 def marked_whole(texts: Sequence[str], rows: Sequence[int] | Array) -> Marked:
@@ -172,4 +186,11 @@ def unit(matrix: Array) -> Array:
 
 
 def mean_of(matrices: Iterable[Array]) -> Array:
-    return np.asarray(np.mean([*matrices], axis=0, dtype=np.float32))
+    """Of several at once only the sum and one of them are in memory."""
+    several = iter(matrices)
+    total, number = np.array(next(several), np.float32), 1
+    for matrix in several:
+        total += matrix
+        number += 1
+    total /= np.float32(number)
+    return total

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from stillvec.encoding import Encoded, Marked, to_device
 from stillvec.learners.listening import Finished, Part, PartListener, in_chunks, to_numpy
+from stillvec.learners.tables import word_table
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -37,8 +38,8 @@ class _Table:
     def __init__(self, teacher: Teacher, words: int) -> None:
         model: Any = teacher.model
         self.embeddings = model.get_input_embeddings().weight
-        shape = (words, self.embeddings.shape[1])
-        self.table = torch.full(shape, -torch.inf, device=teacher.device)  # of a word that was not read
+        width = int(self.embeddings.shape[1])
+        self.table = word_table(words, width, teacher.device, -torch.inf)  # of a word that was not read
 
     def update(self, encoded: Encoded) -> None:
         ids = to_device(encoded.batch.ids, self.table.device).flatten()[encoded.link_place]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from stillvec.baselines.negatives import Noise, kept_share
 from stillvec.baselines.text import Text
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.encoding.cutting import ranges
 from stillvec.registry import require
 
 _LONGEST = 100  # words of a sentence: one step on many repetitions of a word is too far a step
@@ -152,9 +153,3 @@ def _parted(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
     whole, of = np.repeat(lengths, parts), np.repeat(parts, parts)
     begin, end = place * whole // of, (place + 1) * whole // of
     return np.repeat(np.cumsum(lengths) - lengths, parts) + begin, end - begin
-
-
-def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """starts[0], starts[0] + 1, ..., for all of them one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths))

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.baselines.negatives import Noise, Table, kept_share, random_rows, told_apart
-from stillvec.baselines.sent2vec import ranges
 from stillvec.baselines.text import Text
 from stillvec.baselines.threads import torch_threads
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.baselines.trees import Trees, read_trees
+from stillvec.encoding.cutting import ranges
 from stillvec.errors import CorpusError
 
 _SENTENCES = 8192  # whose batches are made ready for threads

@@ -60,6 +60,18 @@ def test_the_words_are_those_that_distill_takes(corpus: str, model: str) -> None
     assert read_manifest("a")["corpus"] == read_manifest("b")["corpus"]
 
 
+def test_words_never_seen_have_a_vector_where_that_is_asked(corpus: str, model: str) -> None:
+    words = ["--min-count", "1", "--unknown", "subword", "--quiet"]
+    assert main(["train", corpus, "--method", QUICK, "--dim", "6", "--out", "a", *words]) == 0
+    assert main(["distill", corpus, "--teacher", model, "--method", "aggregate", "--out", "b", *words]) == 0
+    for name in ("a", "b"):
+        assert main(["refine", name, "--unknown", "subword", "--out", f"{name}-later"]) == 0
+        at_once, later = load(name), load(f"{name}-later")
+        assert "houselings" not in at_once
+        np.testing.assert_allclose(at_once["houselings"], later["houselings"], rtol=1e-5, atol=1e-6)
+        assert [step["step"] for step in read_manifest(name)["refined"]] == ["subword"]
+
+
 def test_python_gives_what_the_command_line_gives(corpus: str) -> None:
     assert main(["train", corpus, "--method", QUICK, "--out", "out", *SMALL, "--seed", "3", "--quiet"]) == 0
     steps: list[str] = []
@@ -152,6 +164,12 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
     told = refused(capsys, main(["train", "--out", "out", "--quiet", *words]))
     assert named in told
     assert {path.name for path in Path().iterdir()} - {"cache"} == before - {"cache"}
+
+
+def test_only_ngrams_answer_for_words_never_seen(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, main(["train", corpus, "--unknown", "guess", "--out", "out"]))
+    assert "--unknown subword" in told
+    assert not Path("out").exists()
 
 
 def test_without_a_corpus_there_is_nothing_to_train() -> None:

@@ -60,6 +60,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda")
     parser.add_argument("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--unknown",
+        metavar="subword[:key=value,...]",
+        help="fit character n-grams, for words never seen",
+    )
     parser.add_argument("--add-to", metavar="DIR", help="add this corpus to an earlier result")
     parser.add_argument(
         "--store", metavar="DIR",
@@ -104,6 +109,7 @@ def distilled(options: argparse.Namespace, team: Team | None = None) -> int:
         lowercase=not options.cased,
         contexts=_contexts(options.contexts),
         seed=options.seed,
+        unknown=options.unknown,
         device=options.device,
         precision=options.precision,
         unsafe_weights=options.unsafe_weights,

@@ -12,7 +12,7 @@ from stillvec.cli.progress import warnings_told
 from stillvec.errors import CallError
 from stillvec.files import check_replaceable
 from stillvec.formats import load, read_manifest, write_folder
-from stillvec.refine import STEPS, Step, read_step, refine_steps
+from stillvec.refine import STEPS, Step, read_step, refine_steps, unknown_steps
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     check_replaceable(options.out, "manifest.json")
-    steps = [*_chain(options.like), *map(read_step, options.step), *_unknown(options.unknown)]
+    steps = [*_chain(options.like), *map(read_step, options.step), *unknown_steps(options.unknown)]
     if not steps:
         raise CallError("At least one step is wanted; say --step NAME, --unknown subword or --like DIR.")
     path = Path(options.vectors)
@@ -63,14 +63,6 @@ def run(options: argparse.Namespace) -> int:
     kept = read_manifest(options.out).get("stored", vectors.matrix.dtype.name)
     show.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}, {size / 1e6:,.1f} MB as {kept}")
     return 0
-
-
-def _unknown(text: str | None) -> list[Step]:
-    if text is None:
-        return []
-    if text.partition(":")[0] != "subword":
-        raise CallError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
-    return [read_step(text)]
 
 
 def _chain(folder: str | None) -> list[Step]:

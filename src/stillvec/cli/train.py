@@ -38,6 +38,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at bytes that are not UTF-8")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument(
+        "--unknown",
+        metavar="subword[:key=value,...]",
+        help="fit character n-grams, for words never seen",
+    )
+    parser.add_argument(
         "--threads", type=int, metavar="N",
         help="default: as many as there are; with one, the same call gives the same bytes",
     )  # fmt: skip
@@ -62,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
         keep=tuple(read_words(options.keep)) if options.keep else (),
         lowercase=not options.cased,
         seed=options.seed,
+        unknown=options.unknown,
         threads=options.threads,
         parser=options.parse,
     )

@@ -17,6 +17,7 @@ from stillvec.formats import write_folder
 from stillvec.learners import Finished, Learner
 from stillvec.pipeline.manifest import describe_learner, describe_program
 from stillvec.pipeline.settings import Distillation
+from stillvec.refine import refine_steps, unknown_steps
 from stillvec.refine.pca import Pca
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import KEPT
@@ -76,8 +77,17 @@ def described(
         for label, array in kept.arrays.items()
         if not label.startswith(KEPT)
     }
-    vectors = WordVectors(vectors.vocabulary, vectors.matrix, origin=manifest)
+    vectors, manifest = completed(vectors, manifest, settings.unknown)
     return Distilled(vectors, manifest, arrays, finished.model)
+
+
+def completed(
+    vectors: WordVectors, manifest: dict[str, Any], unknown: str | None
+) -> tuple[WordVectors, dict[str, Any]]:
+    """Vectors that know where they come from and, if asked, what to give for words never seen."""
+    for did, after in refine_steps(vectors, unknown_steps(unknown)):
+        vectors, manifest = after, manifest | {"refined": [did]}
+    return WordVectors(vectors.vocabulary, vectors.matrix, subwords=vectors.subwords, origin=manifest), manifest
 
 
 def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from stillvec.errors import CallError
 from stillvec.learners import LEARNERS, Learner
+from stillvec.refine import unknown_steps
 from stillvec.registry import Registry, settings_from
 
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
@@ -30,6 +31,7 @@ class Distillation:
     lowercase: bool = True
     contexts: int | None = CONTEXTS  # of each word; None: read everything
     seed: int = 0
+    unknown: str | None = None  # "subword": n-grams that give words never seen a vector
     device: str = "auto"
     precision: str = "auto"
     unsafe_weights: bool = False
@@ -42,6 +44,7 @@ class Distillation:
                 raise CallError(f"The setting {name} is at least {least}, and {value} came.")
         if self.purpose not in ("words", "sentences"):
             raise CallError(f"Vectors are for words or for sentences, and {self.purpose!r} came.")
+        unknown_steps(self.unknown)  # a wrong one is told before the work
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
         """The learners by the name of their result; `layer="all"` gives one for each layer of `aggregate`.

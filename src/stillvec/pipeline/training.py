@@ -19,8 +19,9 @@ from stillvec.errors import CallError, StillvecWarning, TrainingError
 from stillvec.pipeline.counting import counted
 from stillvec.pipeline.distilling import corpus_of, default_store
 from stillvec.pipeline.manifest import describe_program
-from stillvec.pipeline.results import Distilled, Step, check_folders, saved_steps
+from stillvec.pipeline.results import Distilled, Step, check_folders, completed, saved_steps
 from stillvec.pipeline.settings import parse_methods
+from stillvec.refine import unknown_steps
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -37,6 +38,7 @@ class Training:
     keep: tuple[str, ...] = ()  # words that must be in
     lowercase: bool = True
     seed: int = 0
+    unknown: str | None = None  # "subword": n-grams that give words never seen a vector
     threads: int | None = None  # None: as many as there are
     parser: str | None = (
         None  # a spaCy pipeline that makes the parses; None: the corpus is CoNLL-U, where one needs them
@@ -47,6 +49,7 @@ class Training:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"The setting {name} is at least {least}, and {value} came.")
+        unknown_steps(self.unknown)  # a wrong one is told before the work
 
     def baselines(self) -> dict[str, Baseline]:
         """The methods by the name of their result; the general settings come first, the method's own last."""
@@ -172,7 +175,7 @@ class TrainingRun:
             "seed": self.settings.seed,
             **describe_program(),
         }
-        vectors = WordVectors(learnt.vectors.vocabulary, learnt.vectors.matrix, origin=manifest)
+        vectors, manifest = completed(learnt.vectors, manifest, self.settings.unknown)
         return Distilled(vectors, manifest, {})
 
 

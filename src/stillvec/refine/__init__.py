@@ -6,11 +6,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from stillvec.refine.refining import read_step, refine, refine_steps
+from stillvec.refine.refining import read_step, refine, refine_steps, unknown_steps
 from stillvec.refine.steps import STEPS, Step
 from stillvec.vectors import WordVectors
 
-__all__ = ["STEPS", "Step", "read_step", "refine", "refine_steps"]
+__all__ = ["STEPS", "Step", "read_step", "refine", "refine_steps", "unknown_steps"]
 
 
 class _Callable(ModuleType):

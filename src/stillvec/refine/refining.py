@@ -73,3 +73,12 @@ def _described(step: Step) -> dict[str, Any]:
     files = [path for each in lists if isinstance(each, str) for path in (Path(each), Path(each.partition(":")[2]))]
     digests = {str(path): file_digest(path) for path in files if path.is_file()}
     return {"step": name, "settings": settings} | ({"files": digests} if digests else {})
+
+
+def unknown_steps(text: str | None) -> list[Step]:
+    """What gives words never seen a vector: `subword`, perhaps with settings; nothing without a text."""
+    if text is None:
+        return []
+    if text.partition(":")[0] != "subword":
+        raise CallError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
+    return [read_step(text)]

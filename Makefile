@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # Twice quiet: only errors. Torch goes first, so that its pin is settled before anything asks for it.
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
-# Which tests the built wheel is examined with; narrow it if the suite grows long.
-WHEEL_TESTS ?= not slow and not gpu
+# Which tests the built wheel is examined with: all that goes through its commands, pages and files.
+WHEEL_TESTS ?= cli explore serve report formats public
 
 .PHONY: setup demo docs test test-wheel test-slow fuzz test-gpu lint build bench clean
 
@@ -33,14 +33,15 @@ docs: setup
 test: setup
 	$(BIN)/python -m pytest -m "not slow and not gpu"
 
-# The suite once more, on what a user would install: the tests stop if stillvec comes from anywhere else.
+# Some of the suite once more, on what a user would install: the tests stop if stillvec comes from anywhere else.
 test-wheel: build
 	@set -eu; room=$$(mktemp -d); trap 'rm -rf "$$room"' EXIT; \
 	$(INSTALL) --no-deps --target "$$room/site" dist/*.whl; \
 	cp -R tests pyproject.toml "$$room"; \
 	export STILLVEC_DATA="$${STILLVEC_DATA:-$(CURDIR)/../shared/data}"; \
 	export PYTHONPATH="$$room/site" STILLVEC_EXPECT_PACKAGE="$$room/site"; \
-	cd "$$room" && "$(CURDIR)/$(BIN)/python" -m pytest -p no:cacheprovider -m "$(WHEEL_TESTS)"
+	cd "$$room" && "$(CURDIR)/$(BIN)/python" -m pytest -p no:cacheprovider -m "not slow and not gpu" \
+		$(foreach room,$(WHEEL_TESTS),tests/test_$(room)*.py)
 
 test-slow: setup
 	$(BIN)/python -m pytest -m "slow and not gpu"

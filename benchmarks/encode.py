@@ -64,7 +64,7 @@ def _speed(options: argparse.Namespace) -> None:
     teacher = load_teacher(options.teacher, device=options.device, precision=options.precision)
     sentences = _sentences(options.corpus or _packaged(), options.sentences, options.lines)
     vocabulary = _vocabulary(sentences)
-    load = Load.for_device(teacher.device)
+    load = Load.for_teacher(teacher)
     some = sentences[:: -(-len(sentences) // _BARE)]
     learners = {label: settings_from(LEARNERS[name], given) for label, name, given in parse_methods(options.methods)}
     with tempfile.TemporaryDirectory() as folder:

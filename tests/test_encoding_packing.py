@@ -112,3 +112,17 @@ def test_one_step_of_attention_gives_what_seven_give() -> None:
         torch.testing.assert_close(after[layer], before[layer], rtol=1e-5, atol=1e-5)
     attentions = teacher.model(input_ids=ids, attention_mask=mask, output_attentions=True).attentions
     assert all(torch.allclose(each.sum(-1), torch.ones(1)) for each in attentions)
+
+
+@pytest.mark.parametrize(("gigabytes", "depth", "dim", "pieces"), [(139, 12, 768, 131_072), (16, 12, 768, 43_018)])
+def test_a_gpu_gets_what_it_has_room_for(
+    gigabytes: int, depth: int, dim: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = type("Properties", (), {"total_memory": gigabytes << 30})
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    large = dataclasses.replace(_teacher("bert"), device=torch.device("cuda"), depth=depth, dim=dim)
+    load = Load.for_teacher(large)
+    assert load.pieces == pieces
+    assert 6 * (depth + 1) * dim * load.pieces < 0.16 * properties.total_memory
+    wider = Load.for_teacher(dataclasses.replace(large, depth=8 * depth, dim=8 * dim))
+    assert 4096 <= wider.pieces < load.pieces

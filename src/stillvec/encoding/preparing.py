@@ -40,12 +40,14 @@ class Load:
     workers: int = 0  # processes that prepare; 0: one thread
 
     @classmethod
-    def for_device(cls, device: torch.device) -> Load:
-        if device.type != "cuda":
+    def for_teacher(cls, teacher: Teacher) -> Load:
+        """On a GPU as much as it reads well, and has room for where every layer is listened to."""
+        if teacher.device.type != "cuda":
             return cls(4_096, 2_048)
         forks = "fork" in get_all_start_methods()
-        gigabytes = torch.cuda.get_device_properties(device).total_memory / 2**30
-        pieces = 131_072 if gigabytes > 60 else 32_768 if gigabytes > 12 else 8_192
+        memory = torch.cuda.get_device_properties(teacher.device).total_memory
+        states = (2 + 4) * (teacher.depth + 1) * teacher.dim  # bytes a piece: as they come, and in fp32
+        pieces = int(min(131_072, max(4_096, _ROOM * memory / states)))
         return cls(pieces, 8_192, max(0, min(16, os.cpu_count() or 1) - 1) if forks else 0)
 
 
@@ -157,6 +159,7 @@ class Preparer:
         return made
 
 
+_ROOM = 0.15  # of a GPU's memory, for the states of a batch
 _SWITCH = 5e-5  # seconds: with Python's 5 ms, the thread that feeds a GPU waits that long for the one that reads text
 _SHELF = 64 << 20  # bytes of shared memory for the texts of a task, then for its batches
 _Shapes = list[list[tuple[int, ...]]]

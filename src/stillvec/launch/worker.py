@@ -60,7 +60,7 @@ class Worker:
             remote_code=chosen.remote_code,
         )
         self.learners = chosen.learners(self.teacher.depth, corpus=orders.corpus is not None)
-        load = Load.for_device(self.teacher.device)
+        load = Load.for_teacher(self.teacher)
         self.load = dataclasses.replace(load, workers=min(load.workers, max(0, orders.threads - 1)))
         self._begun = True
 

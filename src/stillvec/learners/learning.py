@@ -178,7 +178,7 @@ class Lesson:
     def _through(
         self, reading: Callable[[Preparer], Iterator[tuple[str, Progress]]], load: Load | None
     ) -> Iterator[tuple[str, Progress]]:
-        load = load or Load.for_device(self.teacher.device)
+        load = load or Load.for_teacher(self.teacher)
         preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
         try:
             last = None

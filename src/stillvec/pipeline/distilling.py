@@ -190,7 +190,7 @@ class Run:
 
     def load(self, teacher: Teacher) -> Load:
         """How much the teacher gets at once."""
-        return Load.for_device(teacher.device)
+        return Load.for_teacher(teacher)
 
     def reading(self, vocabulary: Vocabulary, load: Load) -> Reading | None:
         """The corpus as the pass wants it, if there is one."""

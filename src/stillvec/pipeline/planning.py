@@ -89,7 +89,7 @@ class Planning:
         """All that the teacher will read, by what it is called."""
         found: dict[str, Iterable[Marked]] = {}
         if self.run.corpus is not None:
-            chosen, load = self.run.settings, Load.for_device(teacher.device)
+            chosen, load = self.run.settings, Load.for_teacher(teacher)
             reading = Reading(self.run.corpus, vocabulary, chosen.contexts, load.sentences, chosen.seed)
             found |= {CORPUS: reading.chunks()} if lesson.needs_corpus else {}
             found |= {PARAGRAPHS: reading.paragraphs()} if lesson.needs_paragraphs else {}
@@ -132,7 +132,7 @@ def _tried(
     teacher: Teacher, vocabulary: Vocabulary, lesson: Lesson, chunks: Iterable[Marked], trial: _Trial
 ) -> Iterator[None]:
     """Chunks 1, 2, 4, 8, … are cut into pieces, and some of their batches read, the longest among them."""
-    preparation = Preparation.of(teacher, WordFinder(vocabulary), Load.for_device(teacher.device))
+    preparation = Preparation.of(teacher, WordFinder(vocabulary), Load.for_teacher(teacher))
     layers = sorted({layer for listener in lesson.listeners for layer in listener.layers})
     following = 1
     for number, chunk in enumerate(chunks, 1):

@@ -30,7 +30,7 @@ from stillvec.baselines.text import Text
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.registry import require
 
-_SHARE = 1 << 18  # pairs, about
+_SHARE = 1 << 22  # pairs, about
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from stillvec.baselines.compiling import compiled
 
 Table = NDArray[np.float32]
+Vector = NDArray[np.float32]
+
+_TILE = 256  # contexts: 600 KB at 300 dimensions
 
 
 @compiled
@@ -29,30 +32,47 @@ def learn(
     parts: int,
 ) -> float:
     """Steps on the pairs of some words; gives their loss, each before its step."""
-    dim = words.shape[1] - 1
+    words.shape[1] - 1
     step = np.float32(rate)
     loss = 0.0
-    for i in order:
-        for place in range(starts[i], starts[i + 1]):
-            j = columns[place]
-            if j % parts != part:
-                continue
-            count = counts[place]
-            product = np.float32(0)
-            for d in range(dim):
-                product += words[i, d] * contexts[j, d]
-            distance = product + words[i, dim] + contexts[j, dim] - np.float32(math.log(count))
-            weight = np.float32(1) if count >= x_max else np.float32((count / x_max) ** alpha)
-            loss += weight * distance * distance
-            slope = weight * distance * step
-            for d in range(dim):
-                by_word, by_context = slope * contexts[j, d], slope * words[i, d]
-                words[i, d] -= by_word / math.sqrt(word_squares[i, d])
-                contexts[j, d] -= by_context / math.sqrt(context_squares[j, d])
-                word_squares[i, d] += by_word * by_word
-                context_squares[j, d] += by_context * by_context
-            words[i, dim] -= slope / math.sqrt(word_squares[i, dim])
-            contexts[j, dim] -= slope / math.sqrt(context_squares[j, dim])
-            word_squares[i, dim] += slope * slope
-            context_squares[j, dim] += slope * slope
+    places = starts[order]
+    for edge in range(_TILE * parts, len(words) + _TILE * parts, _TILE * parts):  # rows that a core holds near it
+        for number in range(len(order)):
+            i, place = order[number], places[number]
+            while place < starts[i + 1] and columns[place] < edge:
+                j, count = columns[place], counts[place]
+                place += 1
+                if j % parts == part:
+                    slope = _slope(words[i], contexts[j], count, x_max, alpha)
+                    loss += slope[0]
+                    _step(words[i], contexts[j], word_squares[i], context_squares[j], slope[1] * step)
+            places[number] = place
     return loss
+
+
+@compiled
+def _slope(word: Vector, context: Vector, count: np.float32, x_max: float, alpha: float) -> tuple[float, np.float32]:
+    """The pair's loss, and half its derivative by the product."""
+    dim = len(word) - 1
+    product = np.float32(0)
+    for d in range(dim):
+        product += word[d] * context[d]
+    distance = product + word[dim] + context[dim] - np.float32(math.log(count))
+    weight = np.float32(1) if count >= x_max else np.float32((count / x_max) ** alpha)
+    return weight * distance * distance, weight * distance
+
+
+@compiled
+def _step(word: Vector, context: Vector, word_squares: Vector, context_squares: Vector, slope: np.float32) -> None:
+    """AdaGrad's, on both rows and their biases."""
+    dim = len(word) - 1
+    for d in range(dim):
+        by_word, by_context = slope * context[d], slope * word[d]
+        word[d] -= by_word / np.float32(math.sqrt(word_squares[d]))
+        context[d] -= by_context / np.float32(math.sqrt(context_squares[d]))
+        word_squares[d] += by_word * by_word
+        context_squares[d] += by_context * by_context
+    word[dim] -= slope / np.float32(math.sqrt(word_squares[dim]))
+    context[dim] -= slope / np.float32(math.sqrt(context_squares[dim]))
+    word_squares[dim] += slope * slope
+    context_squares[dim] += slope * slope

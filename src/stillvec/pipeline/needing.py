@@ -31,10 +31,10 @@ class Stage(NamedTuple):
 
 FINISHING = {
     "additive": [Stage(0, 9, 60)],
-    "aggregate": [Stage(2, 1)],
+    "aggregate": [Stage(0, 2)],
     "auto": [Stage(0.7, 0, 0, 17), Stage(1.5, 1, 30)],
-    "decontextualized": [Stage(2, 2)],
-    "dictionary": [Stage(2, 2)],
+    "decontextualized": [Stage(1, 3)],
+    "dictionary": [Stage(1, 3)],
     "token_table": [Stage(0, 1.25)],
     "whitened_context": [Stage(0, 4.6)],
 }

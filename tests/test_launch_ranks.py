@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_corpus import likeness, sentences
+from tiny_text import drained
 
 from stillvec.cli import main
 from stillvec.cli.distill import arguments as distill_arguments
@@ -181,13 +182,7 @@ def test_shares_of_the_count_add_up(tmp_path: Path, files: int) -> None:
 
 
 def counted(corpus: Corpus, share: Share) -> Counted:
-    steps = tallied(corpus, Distillation(), share)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Counted = end.value
-            return found
+    return drained(tallied(corpus, Distillation(), share))
 
 
 def test_words_read_alone_and_texts_beside_the_corpus_are_dealt_once() -> None:

@@ -231,6 +231,12 @@ class ContextWriter:
 
 def join_stores(place: Path, shards: Sequence[Path]) -> Contexts:
     """Shards, laid end to end, as one store, in the numbers of the first that has any; they are removed."""
+    lacking = next((shard for shard in shards if not shard.exists()), None)
+    if lacking is not None:
+        raise StillvecError(
+            f"Not all processes kept their contexts in {place.parent}: {lacking.name} is not there; give a folder that "
+            "all machines share with --store."
+        )
     parts = [Contexts.open(shard) for shard in shards]
     filled = [part for part in parts if len(part.lengths)]
     states = parts[0].states is not None

@@ -31,7 +31,7 @@ def exported_page(data: dict[str, Any]) -> str:
 def _page(data: str, connect: str) -> tuple[str, str]:
     folder = files(__package__)
     style = asset("colours.css") + folder.joinpath("style.css").read_text("utf-8")
-    script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
+    script = "\n".join([asset("elements.js"), *(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)])
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; {connect}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,4 +1,3 @@
-"use strict";
 // Where answers come from: a server, or the data of this file. Both answer the same questions in the same words.
 
 class Trouble extends Error {

@@ -1,22 +1,9 @@
 // The state: what is asked stands behind the # of the address, so that links and the back button hold it.
-// Words enter as text, never as markup.
 
-const $ = (id) => document.getElementById(id);
 const data = $("data");
 const source = data ? new LocalSource(JSON.parse(data.textContent)) : new ServerSource();
 const ROMAN = new Intl.NumberFormat("en");
 let about, map, asking = 0;
-
-function make(name, settings = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(settings)) {
-    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (key === "class") node.className = value;
-    else node.setAttribute(key, value);
-  }
-  node.append(...children);
-  return node;
-}
 
 function wordButton(word) {
   return make("button", { type: "button", class: "word", onclick: () => go("word", { w: word }) }, word);

@@ -105,6 +105,19 @@ class Rows:
         return twice
 
 
+def keepable(path: Path, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which words a format of lines could keep; that others are left out is told."""
+    good = np.array([bool(word) and not {*"\n\t"} & {*word} for word in words], bool)
+    if not good.all():
+        warnings.warn(
+            f"{path}: {len(good) - good.sum():,} words that are empty or hold a line break or a tab are left out; no "
+            "format keeps them.",
+            StillvecWarning,
+            stacklevel=4,
+        )
+    return good
+
+
 def whole(
     path: Path,
     words: Sequence[str],

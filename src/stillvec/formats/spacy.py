@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import struct
-import warnings
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stillvec.errors import FormatError, StillvecWarning
+from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.npy import map_table
-from stillvec.formats.rows import check_numbers, encoded_words, whole
+from stillvec.formats.rows import check_numbers, encoded_words, keepable, whole
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -47,15 +47,8 @@ def read(path: Path) -> WordVectors:
             f"{path / _KEYS} tells of rows {rows[0]} to {rows[-1]}, and {_TABLE} is of shape {table.shape}."
         )
     words = _words(path / _STRINGS, strings.StringStore(), [key for key, _ in pairs])
-    good = np.array([bool(word) and not {*"\n\t"} & {*word} for word in words], bool)
-    if not good.all():
-        warnings.warn(
-            f"{path}: {len(good) - good.sum():,} words that are empty or hold a line break or a tab are left out; no "
-            "format keeps them.",
-            StillvecWarning,
-            stacklevel=3,
-        )
-        words, rows = [word for word, here in zip(words, good, strict=True) if here], rows[good]
+    good = keepable(path, words)
+    words, rows = [*compress(words, good)], rows[good]
     matrix = table if np.array_equal(rows, np.arange(len(table))) else table[rows]  # rows may be shared
     return whole(path, words, matrix, lowercase=settings.get("attr") == attrs.LOWER or None)
 

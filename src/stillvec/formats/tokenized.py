@@ -6,16 +6,15 @@ The tokenizer finds words as we do (`vocabulary.finding`): the same pattern, cas
 from __future__ import annotations
 
 import json
-import warnings
-from itertools import chain, count
+from itertools import chain, compress, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError, StillvecWarning
-from stillvec.formats.rows import whole
+from stillvec.errors import FormatError
+from stillvec.formats.rows import keepable, whole
 from stillvec.formats.tensors import map_tensors
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary.finding import parted, word_tokenizer
@@ -75,15 +74,9 @@ def read_static(path: Path) -> WordVectors:
         )
     rows, tokens, lowercase = _tokens(place / TOKENIZER)
     matrix = _weighted(place / WEIGHTS, table, arrays, rows)
-    good = np.array([bool(token) and not {*"\n\t"} & {*token} for token in tokens], bool)
-    if not good.all():
-        warnings.warn(
-            f"{place / TOKENIZER}: {len(good) - good.sum():,} tokens that are empty or hold a line break or a tab are "
-            "left out; no format keeps them.",
-            StillvecWarning,
-            stacklevel=4,
-        )
-        tokens, matrix = [token for token, here in zip(tokens, good, strict=True) if here], matrix[good]
+    good = keepable(place / TOKENIZER, tokens)
+    if not good.all():  # else the table stays where it is mapped
+        tokens, matrix = [*compress(tokens, good)], matrix[good]
     return whole(path, tokens, matrix, lowercase=lowercase)
 
 

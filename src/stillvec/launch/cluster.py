@@ -204,12 +204,6 @@ class RayRun(Run):
         if not place.exists():
             unit = PARAGRAPHS if keeper.part.reads == "paragraph" else SENTENCES
             shards = [shard_of(place, f"job-{name}") for name in (*names[unit], "rest-0-of-1")]
-            lacking = next((shard for shard in shards if not shard.exists()), None)
-            if lacking is not None:
-                raise CallError(
-                    f"Not all workers kept their contexts in {self.store}: {lacking.name} is not there; give a folder "
-                    "that all machines share with --store."
-                )
             keeper.kept = join_stores(place, shards)
         for left in place.parent.glob(f"{place.name}-job-*"):
             shutil.rmtree(left, ignore_errors=True)

@@ -1,20 +1,7 @@
-"use strict";
 // The description of the server as a page to read and to try it. What comes enters as text, never as markup.
 
-const $ = (id) => document.getElementById(id);
 const SHOWN = 20000; // characters of an answer
 let told, models, token = "";
-
-function make(name, settings = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(settings)) {
-    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (key === "class") node.className = value;
-    else node.setAttribute(key, value);
-  }
-  node.append(...children);
-  return node;
-}
 
 function ask(path, settings = {}) {
   const headers = { ...settings.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };

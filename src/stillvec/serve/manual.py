@@ -28,7 +28,7 @@ def _page() -> tuple[str, str]:
     """The page, and what its browser may do."""
     folder = files(__package__)
     style = asset("colours.css") + folder.joinpath("manual.css").read_text("utf-8")
-    script = folder.joinpath("manual.js").read_text("utf-8")
+    script = asset("elements.js") + folder.joinpath("manual.js").read_text("utf-8")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; connect-src 'self'; img-src data:; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -89,3 +89,11 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         texts = [f"the w{number} school" for number in range(start, start + 10)]
         _same(runs.cut(texts), _whole(texts, cutter, finder))
         assert len(runs._numbers) <= 32
+
+
+def test_long_runs_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "_LONGEST", 1000)
+    runs = RunCutter(_cutter("bert"), _finder(False))
+    for number in range(30):
+        runs.cut([f"{number}" + "x" * 300])
+        assert runs._numbers.characters < 1400

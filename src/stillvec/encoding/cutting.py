@@ -21,7 +21,8 @@ from stillvec.vocabulary.runs import RunNumbers, odd_texts
 
 Ints = NDArray[np.int64]
 _JOINED = 256  # new runs that are cut together
-_MOST = 200_000  # runs that are kept
+_MOST = 200_000  # runs that are kept,
+_LONGEST = 10_000_000  # characters of them
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class RunCutter:
     def cut(self, texts: Sequence[str]) -> Cut:
         if not self._parts:
             return self._whole(texts)
-        if len(self._numbers) > _MOST:
+        if len(self._numbers) > _MOST or self._numbers.characters > _LONGEST:
             self._forget()
         numbers, held = self._numbers.of(texts)
         self._learn()

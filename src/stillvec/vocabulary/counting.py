@@ -13,7 +13,8 @@ from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.plain import PlainFinder
 from stillvec.vocabulary.runs import RunNumbers, odd_texts
 
-_RUNS = 500_000  # known at once
+_RUNS = 500_000  # known at once,
+_CHARACTERS = 20_000_000  # of them
 
 
 class WordCounter:
@@ -107,7 +108,7 @@ class _RunCounter:
         numbers = numbers[~np.repeat(odd, held)]
         self._counts += np.bincount(numbers, minlength=len(self._counts))
         total = int(self._held[numbers].sum())
-        if len(self._numbers) > min(_RUNS, self._max_types):
+        if len(self._numbers) > min(_RUNS, self._max_types) or self._numbers.characters > _CHARACTERS:
             self._flush()
         return total, [texts[each] for each in np.flatnonzero(odd).tolist()]
 

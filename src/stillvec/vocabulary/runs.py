@@ -15,10 +15,12 @@ class RunNumbers(dict[str, int]):
     """A number for each run, as they come."""
 
     def __init__(self) -> None:
+        self.characters = 0  # of all runs: a corpus may have few and long ones
         self._new: list[str] = []
 
     def __missing__(self, run: str) -> int:
         number = self[run] = len(self)
+        self.characters += len(run)
         self._new.append(run)
         return number
 

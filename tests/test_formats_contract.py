@@ -336,3 +336,16 @@ def test_without_its_package_a_format_names_the_extra(
     with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*stillvec\[{extra}\]"):
         save(WordVectors(["a"], [[1.0]]), tmp_path / "v", format=name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_told_by_hdf5_as_by_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    h5py = pytest.importorskip("h5py")
+
+    def full(*_: object) -> None:
+        raise OSError("Can't close file (file write failed: time = now\n, errno = 28, error message = 'No space')")
+
+    monkeypatch.setattr(h5py, "File", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        FORMATS["hdf5"].write(WordVectors(["a"], np.ones((1, 2), np.float32)), tmp_path / "x.h5")
+    assert caught.value.errno == 28
+    assert [*tmp_path.iterdir()] == []

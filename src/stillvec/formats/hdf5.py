@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import mmap
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +53,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     bad = next((word for word in words if b"\0" in word), None)
     if bad is not None:
         raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a text in HDF5.")
-    with writing_file(path) as place, h5py.File(place, "w") as file:
+    with writing_file(path) as place, _plainly(), h5py.File(place, "w") as file:
         file.attrs["lowercase"] = vectors.vocabulary.lowercase
         file.create_dataset("words", data=words, shape=(len(words),), dtype=h5py.string_dtype("utf-8"))
         file.create_dataset("counts", data=vectors.vocabulary.counts)
@@ -57,6 +61,16 @@ def write(vectors: WordVectors, path: Path) -> None:
         step = max(1, _BLOCK // vectors.dim)
         for first in range(0, len(words), step):
             table[first : first + step] = vectors.matrix[first : first + step]
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """A full disk as the system calls it; h5py tells it in lines about its buffers."""
+    try:
+        yield
+    except OSError as error:
+        told = re.search(r"errno = (\d+)", str(error))
+        raise OSError(int(told[1]), os.strerror(int(told[1]))) if told else error from None
 
 
 def _check_heaps(path: Path, place: Path) -> None:

@@ -110,8 +110,8 @@ def keepable(path: Path, words: Sequence[str]) -> NDArray[np.bool_]:
     good = np.array([bool(word) and not {*"\n\t"} & {*word} for word in words], bool)
     if not good.all():
         warnings.warn(
-            f"{path}: {len(good) - good.sum():,} words that are empty or hold a line break or a tab are left out; no "
-            "format keeps them.",
+            f"{path}: words left out: {len(good) - good.sum():,}, which are empty or hold a line break or a tab; no "
+            "format keeps such.",
             StillvecWarning,
             stacklevel=4,
         )

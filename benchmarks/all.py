@@ -2,8 +2,9 @@
 
     python benchmarks/all.py [--only NAME...] [--out bench/results.md]
 
-Each is a child that prints its own figures and ratios; full sizes are the defaults of the scripts themselves. What
-needs data (STILLVEC_DATA, or shared/data beside the repository) is left out where there is none, and said so.
+Each is a child that prints its own figures and tells its ratios, which make the table at the head of the page: more
+than one is better than what stands beside. Full sizes are the defaults of the scripts themselves. What needs data
+(STILLVEC_DATA, or shared/data beside the repository) is left out where there is none, and said so.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import ratios
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("STILLVEC_DATA", HERE.parents[1] / "shared" / "data"))
 RUNS: dict[str, tuple[str, ...]] = {
-    "encode": ("--sentences", "600"),
+    "encode": ("--sentences", "600", "--int8"),
+    "encode, memory": ("--memory", "--sentences", "3000"),
     "train": ("--sentences", "4000", "--words", "20000", "--seconds", "4", "--times", "1"),
     "retrofit": ("--lexicon", "{data}/lexicons/ppdb-xl.txt", "--words", "100000"),
     "combine": ("--words", "20000"),
@@ -36,10 +41,15 @@ def main() -> int:
     options = parser.parse_args()
     told = [f"# Benchmarks\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} cores, small sizes.\n"]
     failed = []
-    for name in options.only:
-        good, text = run(name)
-        failed += [] if good else [name]
-        told.append(text)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "ratios"
+        os.environ[ratios.PLACE] = str(place)
+        for name in options.only:
+            good, text = run(name)
+            failed += [] if good else [name]
+            told.append(text)
+        told.insert(1, ratios.table(place) + "\n")
+    print(told[1])
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text("\n".join(told), encoding="utf-8")
     print(f"{options.out}: {len(options.only)} benchmarks" + (f"; failed: {', '.join(failed)}" if failed else ""))
@@ -50,13 +60,14 @@ def run(name: str) -> tuple[bool, str]:
     """Whether it did not fail, and its part of the page."""
     given = [flag.format(data=DATA) for flag in RUNS[name]]
     missing = [flag for flag in given if flag.startswith(str(DATA)) and not Path(flag).exists()]
-    call = f"benchmarks/{name}.py {' '.join(RUNS[name])}"
+    script = f"{name.partition(',')[0]}.py"
+    call = f"benchmarks/{script} {' '.join(RUNS[name])}"
     if missing:
         print(f"{name}: left out, there is no {missing[0]}", flush=True)
         return True, f"## {name}\n\nLeft out: there is no `{Path(missing[0]).name}`.\n"
     print(call, flush=True)
     begun = time.perf_counter()
-    done = subprocess.run([sys.executable, HERE / f"{name}.py", *given], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, HERE / script, *given], capture_output=True, text=True)
     seconds = time.perf_counter() - begun
     text = (done.stdout if done.returncode == 0 else done.stdout + done.stderr).strip()
     print("\n".join(f"  {line}" for line in text.splitlines()), flush=True)

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import ratios
 
 from stillvec.evaluate.analogy import Analogy
 from stillvec.evaluate.lookup import Lookup
@@ -50,6 +51,9 @@ def main() -> None:
             product = bare_product(table, len(items))
             print(f"the bare product: {product:.1f} s")
         print(f"  ratio {product / ours:.2f}")
+        ratios.tell(
+            f"analogies by {', '.join(forms)}", product / ours, f"{ours:.1f} s", f"bare product {product:.1f} s"
+        )
 
 
 def bare_product(table: np.ndarray, questions: int) -> float:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import ratios
 
 from stillvec.combine import COMBINERS
 from stillvec.vectors import WordVectors
@@ -42,12 +43,14 @@ def main() -> None:
             found.append(here.recv())
             child.join()
         (seconds, memory), (numpy_seconds, numpy_memory) = found
-        ratios = seconds / numpy_seconds, memory / max(numpy_memory, 1e-9)
+        times = seconds / numpy_seconds, memory / max(numpy_memory, 1e-9)
         print(
-            f"{name:<10} {seconds:7.1f} {numpy_seconds:8.1f} {ratios[0]:6.2f} {memory:6.2f} {numpy_memory:10.2f} "
-            f"{ratios[1]:6.2f}",
+            f"{name:<10} {seconds:7.1f} {numpy_seconds:8.1f} {times[0]:6.2f} {memory:6.2f} {numpy_memory:10.2f} "
+            f"{times[1]:6.2f}",
             flush=True,
         )
+        numpy = f"plain numpy {numpy_seconds:.2f} s"
+        ratios.tell(f"combining by {name}", numpy_seconds / seconds, f"{seconds:.2f} s", numpy)
 
 
 def _measure(name: str, plain: bool, words: int, dims: tuple[int, int], answer: Any) -> None:

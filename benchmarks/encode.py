@@ -1,12 +1,13 @@
 """The whole pipeline's pieces a second over the bare teacher's, on the same batches, in one run; and peak memory.
 
     python benchmarks/encode.py [--teacher minilm] [--corpus FILE...] [--sentences N] [--device auto] [--memory]
-                                [--methods A,B:key=value] [--lines] [--times N]
+                                [--methods A,B:key=value] [--lines] [--times N] [--int8]
 
 Pipeline: text is read from file, cut into sentences, words are found, pieces cut and aligned, the teacher reads, the
 learner adds up its layers. Bare: the same batches, lying on the device beforehand, through the same model; nothing
 else. Where sentences are packed into rows, the pass over padded ones stands beside it; 150,000 sentences at most,
-evenly chosen. Each is run twice, in turn; both are told, and the better one counts.
+evenly chosen. Each is run twice, in turn; both are told, and the better one counts. With --int8 the first method's
+pipeline runs in eight bits too, and is held against itself.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import ratios
 import torch
 
 from stillvec.corpus import Corpus
@@ -49,6 +51,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--methods", default="aggregate,aggregate:layer=all,auto")
+    parser.add_argument("--int8", action="store_true", help="the first method in eight bits too, on a CPU")
     parser.add_argument("--memory", action="store_true", help="peak memory for 1x and 10x the corpus instead")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -82,16 +85,23 @@ def _speed(options: argparse.Namespace) -> None:
         for model, ready in bare.values():
             _bare(model, ready[: max(2, len(ready) // 20)])  # warm
         rates: dict[str, list[float]] = {}
+        runs = {f"whole pipeline, {name}": (teacher, learner) for name, learner in learners.items()}
+        first = next(iter(runs))
+        if options.int8:
+            runs[f"{first}, int8"] = load_teacher(options.teacher, device="cpu", precision="int8"), runs[first][1]
         for _ in range(2):
             for name, (model, ready) in bare.items():
                 rates.setdefault(name, []).append(pieces / _bare(model, ready))
-            for name, learner in learners.items():
-                read, seconds = _whole(teacher, text, vocabulary, learner, load)
-                rates.setdefault(f"whole pipeline, {name}", []).append(read / seconds)
+            for name, (model, learner) in runs.items():
+                read, seconds = _whole(model, text, vocabulary, learner, load)
+                rates.setdefault(name, []).append(read / seconds)
     best = max(rate for name in bare for rate in rates[name])
     for name, values in rates.items():
         both = ", ".join(f"{value:,.0f}" for value in values)
         print(f"  {name:38s} {both} pieces a second   {max(values) / best:5.2f} of the bare pass")
+        other, beside = (max(rates[first]), "fp32") if name.endswith(", int8") else (best, "bare pass")
+        if name not in bare:
+            ratios.tell(name, max(values) / other, f"{max(values):,.0f} pieces/s", f"{beside} {other:,.0f}")
 
 
 def _bare(teacher: Teacher, ready: list[Batch]) -> float:
@@ -188,6 +198,8 @@ def _memory(options: argparse.Namespace) -> None:
             peaks.append(told["megabytes"])
             print(f"  {times:2d}x: {told['words']:11,} words, peak memory {told['megabytes']:,.0f} MB")
         print(f"  10x over 1x: {peaks[1] / peaks[0]:.3f}")
+        told = [f"{peak:,.0f} MB" for peak in peaks]
+        ratios.tell("peak memory of ten times the text", peaks[0] / peaks[1], told[1], f"once {told[0]}")
 
 
 def _child(text: str) -> dict:

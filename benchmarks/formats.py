@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import ratios
 from gensim.models import KeyedVectors
 
 from stillvec.formats import load, save
@@ -130,6 +131,7 @@ def compare(runs: dict[str, Callable[[], Any]], times: int) -> dict[str, Timed]:
 
 
 def tell(what: str, own: Timed, name: str, other: Timed) -> None:
+    ratios.tell(what, other.clock / own.clock, f"{own.clock:.2f} s", f"{name} {other.clock:.2f} s")
     print(
         f"  {what:16s} {own.clock:8.2f} s (processor {own.processor:7.2f})   "
         f"{name} {other.clock:8.2f} s ({other.processor:7.2f})   "

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import ratios
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -108,6 +109,9 @@ def _compare(options: argparse.Namespace, device: torch.device, folder: Path) ->
         learner = chosen.get(name)
         ratio = f"{paces[name] / paces[_beside(learner)]:8.1f} times" if isinstance(learner, X2Static) else ""
         unit = "targets" if learner is None or ratio else "centres"
+        if isinstance(learner, X2Static):
+            other = paces[_beside(learner)]
+            ratios.tell(f"training {name}", paces[name] / other, f"{paces[name]:,.0f} targets/s", f"loop {other:,.0f}")
         print(
             f"  {name:40s} {paces[name]:12,.0f} {unit} a second {best.words / best.seconds:12,.0f} words a second "
             f"{best.start:8.2f} s to start {ratio}"

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ratios
 
 from stillvec.corpus import Corpus
 from stillvec.vectors import WordVectors
@@ -86,6 +87,8 @@ def _table(name: str, texts: Sequence[str], seconds: dict[str, float]) -> None:
     for kind in ("mean", "weighted", "one at a time"):
         number = min(len(texts), 2000) if kind == "one at a time" else len(texts)
         own, other = seconds[kind], seconds[f"{kind}, model2vec"]
+        pace = f"{number / own:,.0f} texts/s", f"model2vec {number / other:,.0f}"
+        ratios.tell(f"encoding {name}, {kind}", other / own, *pace)
         print(
             f"  {kind:16s} {number / own:10,.0f} texts/s   model2vec {number / other:10,.0f} texts/s   "
             f"ratio {other / own:5.2f}"

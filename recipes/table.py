@@ -1,11 +1,13 @@
 """The big table of docs/results.md: every static baseline and every distilled method on one corpus, side by side.
 
-    STILLVEC_DATA=... python recipes/table.py [--corpus FILE...] [--teacher DIR] [--out DIR] [--only A,B] [--contexts N]
+    STILLVEC_DATA=... python recipes/table.py [--corpus FILE...] [--parsed FILE...] [--teacher DIR] [--out DIR]
+        [--only A B] [--contexts N] [--precision P]
     STILLVEC_DATA=... python recipes/table.py --show DIR
 
 Each row is a process of its own, so that its seconds and its largest memory are its own too: `stillvec train` or
 `distill`, then `stillvec evaluate` with all intrinsic sets. What is there already is not made again. Both corpora by
-default; for a million words, `--corpus out/sizes/every-16.txt` (recipes/sizes.py --texts writes it).
+default; for a million words, `--corpus out/sizes/every-16.txt` (recipes/sizes.py --texts writes it). Methods that need
+parses read the text in CoNLL-U and are left out where there is none (recipes/parses.py makes it).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-BASELINES = ("skipgram", "cbow", "fasttext", "glove", "sent2vec")
+PARSED = ("deps", "syngcn")
+BASELINES = ("skipgram", "cbow", "fasttext", "glove", "sent2vec", *PARSED, "context_lstm")
 LEARNERS = (
     "auto", "aggregate", "decontextualized", "first_component", "token_table", "whitened_context", "additive",
     "x2static", "attentive_skipgram", "context_to_vec",
@@ -41,10 +44,12 @@ COLUMNS = {  # heading: task, dataset, metric
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", nargs="+")
+    parser.add_argument("--parsed", nargs="+", help="the same text in CoNLL-U")
     parser.add_argument("--teacher", default=os.environ.get("STILLVEC_MINILM", "minilm"))
     parser.add_argument("--out", type=Path, default=Path("out/table"))
     parser.add_argument("--only", nargs="+", default=BASELINES + LEARNERS, help="with settings: cbow:epochs=15")
     parser.add_argument("--contexts", default="all")
+    parser.add_argument("--precision", default="auto")
     parser.add_argument("--threads", default=str(os.cpu_count()))
     parser.add_argument("--show", type=Path)
     options = parser.parse_args()
@@ -53,17 +58,21 @@ def main() -> None:
         options.corpus = options.corpus or sorted(map(str, Path(data, "corpora").glob("*.txt.xz")))
         options.out.mkdir(parents=True, exist_ok=True)
         for method in options.only:
-            _make(method, options)
+            if method.partition(":")[0] not in PARSED or options.parsed:
+                _make(method, options)
+            else:
+                print(f"{method}: left out, it needs --parsed", flush=True)
     show(options.show or options.out)
 
 
 def _make(method: str, options: argparse.Namespace) -> None:
     name = re.sub("[^A-Za-z0-9._]+", "-", method)
     place, cost, scores = options.out / name, options.out / f"{name}.cost.json", options.out / f"{name}.json"
-    call = ["train", *options.corpus, "--threads", options.threads]
-    if method.partition(":")[0] in LEARNERS:
-        teacher = ["--teacher", options.teacher, "--contexts", options.contexts, "--no-statistics"]
-        call = ["distill", *options.corpus, *teacher]
+    kind = method.partition(":")[0]
+    call = ["train", *(options.parsed if kind in PARSED else options.corpus), "--threads", options.threads]
+    if kind in LEARNERS:
+        teacher = ["--teacher", options.teacher, "--contexts", options.contexts, "--precision", options.precision]
+        call = ["distill", *options.corpus, *teacher, "--no-statistics"]
     if not cost.exists():
         found = _run([*call, "--method", method, "--min-count", "2", "--quiet", "--out", str(place)])
         cost.write_text(json.dumps(found))
@@ -72,20 +81,21 @@ def _make(method: str, options: argparse.Namespace) -> None:
 
 
 def _run(call: list[str]) -> dict[str, float]:
-    """Seconds, and gigabytes of the largest of its processes."""
+    """Seconds, those of the processors, and gigabytes of the largest of its processes."""
     begun = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "stillvec", *call], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"stillvec {' '.join(call)} failed.")
     print(f"stillvec {' '.join(call)}: {time.perf_counter() - begun:.0f} s", flush=True)
-    return {"seconds": time.perf_counter() - begun, "gigabytes": used.ru_maxrss / 2**20}
+    seconds = {"seconds": time.perf_counter() - begun, "processor": used.ru_utime + used.ru_stime}
+    return {**seconds, "gigabytes": used.ru_maxrss / 2**20}
 
 
 def show(folder: Path) -> None:
     """Markdown, the best first; a mean of eight has its 95% interval."""
     rows = [_row(path) for path in folder.glob("*.json") if not path.name.endswith(".cost.json")]
-    heads = ("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "GB")
+    heads = ("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "processor", "GB")
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
     for _, cells in sorted(rows, key=lambda row: -row[0]):
         print("| " + " | ".join(cells) + " |")
@@ -108,6 +118,7 @@ def _row(path: Path) -> tuple[float, list[str]]:
         *(f"{sum(part) / max(len(part), 1):.1f}" for part in parts),
         *("–" if score is None or score["value"] is None else f"{100 * score['value']:.1f}" for score in others),
         f"{cost['seconds']:.0f}",
+        f"{cost['processor']:.0f}" if "processor" in cost else "–",
         f"{cost['gigabytes']:.1f}",
     ]
 

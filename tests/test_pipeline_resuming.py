@@ -265,15 +265,16 @@ def test_a_run_that_was_never_stopped_takes_resume_as_well(call: Call, tmp_path:
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("took", "wait"), [(0.1, 30.0), (2.0, 40.0), (3.0, 54.0), (10.0, 40.0), (40.0, 30.0)])
+def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long_but_a_minute_is_all_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float, wait: float
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(resuming.time, "perf_counter", lambda: now[0])
     checkpoint = PassCheckpoint(tmp_path / "out")
 
     def slow() -> dict[str, np.ndarray]:
-        now[0] += 3.0
+        now[0] += took
         return {"numbers": np.arange(3)}
 
     now[0] += 14
@@ -284,7 +285,7 @@ def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long(
     now[0] += 14
     assert checkpoint.due()
     checkpoint.write({}, slow)
-    now[0] += 59
+    now[0] += wait - 1
     assert not checkpoint.due()
     now[0] += 2
     assert checkpoint.due()

@@ -30,7 +30,8 @@ from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
 EVERY = 30.0  # seconds between checkpoints, at least,
-_TIMES = 20  # and so many times what the last one took: 5% of the time at most
+_TIMES = 20  # and so many times what the last one took, for 5% of the time at most,
+_LOST = 60.0  # but so that no more seconds of work can be lost, if one takes 15 or less
 _FACTS = "facts"
 _FREE = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # known better once the teacher is there
 
@@ -107,7 +108,8 @@ class PassCheckpoint:
                 warnings.warn(told, StillvecWarning, stacklevel=2)
             self.warned = True
         self._last = time.perf_counter()
-        self._wait = max(EVERY, _TIMES * (self._last - begun))
+        took = self._last - begun  # what was done since it began is lost until the next is there
+        self._wait = max(EVERY, min(_TIMES * took, _LOST - 2 * took))
 
     def remove(self) -> None:
         """The result is there."""

@@ -113,23 +113,68 @@ class FakePipeline:
 
     pipe_names = ("parser",)
 
+    def __init__(self, relation: str = "dep") -> None:
+        self.relation, self.read = relation, 0
+        self.meta = {"lang": "xx", "name": "fake", "version": "1.0"}
+
+    def to_bytes(self, exclude: Any) -> bytes:
+        return self.relation.encode()
+
     def pipe(self, texts: Any) -> Iterator[Any]:
         for text in texts:
+            self.read += 1
             tokens: list[Token] = []
             for number, word in enumerate(text.rstrip(".").split()):
                 head = tokens[-1] if tokens else None
-                tokens.append(Token(i=number, text=word, is_space=False, dep_="dep" if head else "root"))
+                tokens.append(Token(i=number, text=word, is_space=False, dep_=self.relation if head else "root"))
                 tokens[-1].head = head or tokens[-1]
             yield SimpleNamespace(sents=[tokens])
 
 
-def test_a_spacy_pipeline_makes_the_parses(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = SimpleNamespace(load=lambda name: FakePipeline(), __spec__=SimpleNamespace(name="spacy"))
-    monkeypatch.setitem(sys.modules, "spacy", fake)
+@pytest.fixture
+def spacy(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakePipeline]:
+    """Pipelines by name, in the place of spaCy."""
+    pipelines = {"tiny": FakePipeline(), "other": FakePipeline("obj")}
+
+    def load(name: str, exclude: Any) -> FakePipeline:
+        if name not in pipelines:
+            raise OSError(f"[E053] Could not read {name}.\nMore.")
+        return pipelines[name]
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load, __spec__=SimpleNamespace(name="spacy")))
+    return pipelines
+
+
+def test_a_spacy_pipeline_makes_the_parses(
+    corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
+) -> None:
     method = ["--method", "deps:least=1"]
-    assert main(["train", corpus, *method, "--parse", "tiny", "--out", "a", *SMALL, "--quiet"]) == 0
+    assert main(["train", corpus, *method, "--parse", "tiny", "--out", "a", *SMALL]) == 0
+    assert "training deps" in capsys.readouterr().err
     assert main(["train", "parsed.conllu", *method, "--out", "b", *SMALL, "--quiet"]) == 0
     assert np.array_equal(load("a").matrix, load("b").matrix)
+    assert read_manifest("a")["parser"]["name"] == "xx_fake"
+
+
+def test_a_text_is_parsed_once_by_each_pipeline(corpus: str, spacy: dict[str, FakePipeline]) -> None:
+    both = ["--method", "deps:least=1,syngcn:epochs=1", "--store", "kept", "--quiet", *SMALL]
+    assert main(["train", corpus, *both, "--parse", "tiny", "--out", "a"]) == 0
+    assert main(["train", corpus, *both, "--parse", "tiny", "--out", "b"]) == 0
+    assert spacy["tiny"].read == 96
+    assert np.array_equal(load("a/syngcn").matrix, load("b/syngcn").matrix)
+    assert main(["train", corpus, *both, "--parse", "other", "--out", "c"]) == 0
+    assert spacy["other"].read == 96
+    assert len([*Path("kept").glob("parses-*.conllu")]) == 2
+
+
+@pytest.mark.parametrize(("name", "told"), [("nowhere", "spacy download nowhere"), ("text.txt", "[E053] Could")])
+def test_a_pipeline_that_cannot_be_loaded_is_told(
+    name: str, told: str, corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", corpus, "--method", "deps", "--parse", name, "--out", "out"]) == 1
+    said = capsys.readouterr().err
+    assert told in said
+    assert "\nMore" not in said
 
 
 REFUSED = {

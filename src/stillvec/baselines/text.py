@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.baselines.parsing import made_parses
 from stillvec.corpus import Corpus
 from stillvec.corpus.parses import Parse
 from stillvec.errors import CorpusError
@@ -32,11 +31,11 @@ class Text:
     folder: Path
     words: int  # of all sentences
     sentences: int
-    parser: str | None = None  # a spaCy pipeline, where the corpus holds no parses
+    parsed: Corpus | None = None  # CoNLL-U of its sentences, where the corpus itself is none
 
     def parses(self) -> Iterator[Parse]:
-        """The dependency parses of the corpus: from CoNLL-U, or made by the parser."""
-        return self.corpus.parses() if self.parser is None else made_parses(self.corpus.sentences(), self.parser)
+        """The dependency parses of the corpus."""
+        return (self.parsed or self.corpus).parses()
 
     def rows_of(self, parse: Parse) -> list[int]:
         """The row of each word of a parse, -1 where there is none; `Mr.`, one word to parsers, is our `mr`."""
@@ -101,9 +100,7 @@ def as_token(word: str) -> str:
     return word.replace(" ", _BLANK)
 
 
-def write_text(
-    corpus: Corpus, vocabulary: Vocabulary, folder: Path, parser: str | None = None
-) -> Generator[int, None, Text]:
+def write_text(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Generator[int, None, Text]:
     """Read the corpus into a folder; yields the number of words that have gone by."""
     finder = WordFinder(vocabulary)
     source = corpus.sentences()
@@ -125,4 +122,4 @@ def write_text(
             f"Training takes sentences with two known words or more, and the corpus has none "
             f"({len(vocabulary):,} words are known); give more text, or lower --min-count."
         )
-    return Text(vocabulary, corpus, folder, words, sentences, parser)
+    return Text(vocabulary, corpus, folder, words, sentences)

@@ -48,11 +48,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--parse", nargs="?", const="en_core_web_sm", metavar="PIPELINE",
-        help="parse the text with an installed spaCy pipeline (%(const)s), for those that need parses (deps, syngcn); "
-        "without it they read CoNLL-U",
+        help="parse the text with a spaCy pipeline, installed (%(const)s) or in a folder, for those that need parses "
+        "(deps, syngcn), and keep the parses; without it they read CoNLL-U",
     )  # fmt: skip
     parser.add_argument(
-        "--store", metavar="DIR", help="where checkpoints are kept (default: $STILLVEC_CACHE, or a cache folder)"
+        "--store",
+        metavar="DIR",
+        help="where parses and checkpoints are (default: $STILLVEC_CACHE, or a cache folder)",
     )
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint; gensim's begin anew")
     parser.add_argument("--quiet", action="store_true", help="no progress")

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.baselines import BASELINES, Baseline, Learnt, Means, Text, write_text
-from stillvec.baselines.parsing import check_parser
+from stillvec.baselines.parsing import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, StillvecWarning, TrainingError
+from stillvec.files import digest
 from stillvec.pipeline.counting import counted
 from stillvec.pipeline.distilling import corpus_of, default_store
 from stillvec.pipeline.manifest import describe_program
@@ -40,9 +41,7 @@ class Training:
     seed: int = 0
     unknown: str | None = None  # "subword": n-grams that give words never seen a vector
     threads: int | None = None  # None: as many as there are
-    parser: str | None = (
-        None  # a spaCy pipeline that makes the parses; None: the corpus is CoNLL-U, where one needs them
-    )
+    parser: str | None = None  # a spaCy pipeline, by name or folder; None: whoever needs parses reads CoNLL-U
 
     def __post_init__(self) -> None:
         for name, least in (("min_count", 1), ("max_words", 1), ("dim", 1), ("seed", 0), ("threads", 1)):
@@ -77,20 +76,21 @@ class TrainingRun:
         self.store = Path(store) if store is not None else default_store()
         self.resume = resume
         self.baselines = settings.baselines()  # a wrong name or setting is told before the work
-        self._check_parses()
+        self.parser = self._checked_parser()
         self.results: dict[str, Distilled] = {}
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
 
-    def _check_parses(self) -> None:
+    def _checked_parser(self) -> Parser | None:
         needing = [name for name, each in self.baselines.items() if getattr(each, "parsed", False)]
         if self.settings.parser is not None:
             if not needing:
                 raise CallError(f"No method of {self.settings.method} looks at parses, so nothing is to be parsed.")
-            check_parser(self.settings.parser)
-        elif needing:
+            return load_parser(self.settings.parser)
+        if needing:
             self.corpus.parses()  # refuses what holds none
+        return None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,6 +102,8 @@ class TrainingRun:
         self.vocabulary = vocabulary
         with tempfile.TemporaryDirectory(prefix="stillvec-") as folder:
             text = yield from self._write(vocabulary, Path(folder))
+            if self.parser is not None:
+                text = yield from self._parse(text, self.parser)
             prepared = time.perf_counter() - begun
             for name, baseline in self.baselines.items():
                 started = time.perf_counter()
@@ -111,7 +113,7 @@ class TrainingRun:
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Step, None, Text]:
         begun = time.perf_counter()
-        steps = write_text(self.corpus, vocabulary, folder, self.settings.parser)
+        steps = write_text(self.corpus, vocabulary, folder)
         while True:
             try:
                 words = next(steps)
@@ -120,6 +122,18 @@ class TrainingRun:
                 return text
             seconds = time.perf_counter() - begun
             yield Step("writing sentences of known words", words, self.facts["corpus"]["words"], "words", seconds)
+
+    def _parse(self, text: Text, parser: Parser) -> Generator[Step, None, Text]:
+        """Parses are kept in the store, named by text and parser: another run does not make them again."""
+        begun, corpus = time.perf_counter(), self.facts["corpus"]
+        self.facts["parser"] = parser.described
+        name = digest(iter([corpus["digest"].encode(), parser.described["digest"].encode()]))
+        path = self.store / f"parses-{name}.conllu"
+        if not path.exists():
+            for read in write_parses(self.corpus.sentences(), parser, path):
+                words = round(corpus["words"] * min(1.0, read / corpus["characters"]))
+                yield Step(f"parsing with {parser.name}", words, corpus["words"], "words", time.perf_counter() - begun)
+        return dataclasses.replace(text, parsed=Corpus(path))
 
     def _train(self, name: str, baseline: Baseline, text: Text) -> Generator[Step, None, Learnt]:
         begun = time.perf_counter()
@@ -154,6 +168,8 @@ class TrainingRun:
 
         given = {**dataclasses.asdict(baseline), "method": type(baseline).__name__}  # type: ignore[call-overload]
         given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
+        if self.parser is not None and getattr(baseline, "parsed", False):
+            given["parser"] = self.parser.described["digest"]
         self.store.mkdir(parents=True, exist_ok=True)
         return checkpoint_for(self.store, given, resume=self.resume)
 

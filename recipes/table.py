@@ -1,13 +1,15 @@
 """The big table of docs/results.md: every static baseline and every distilled method on one corpus, side by side.
 
     STILLVEC_DATA=... python recipes/table.py [--corpus FILE...] [--parsed FILE...] [--teacher DIR] [--out DIR]
-        [--only A B] [--contexts N] [--precision P]
+        [--only A B] [--contexts N] [--precision P] [--together]
     STILLVEC_DATA=... python recipes/table.py --show DIR
 
 Each row is a process of its own, so that its seconds and its largest memory are its own too: `stillvec train` or
-`distill`, then `stillvec evaluate` with all intrinsic sets. What is there already is not made again. Both corpora by
-default; for a million words, `--corpus out/sizes/every-16.txt` (recipes/sizes.py --texts writes it). Methods that need
-parses read the text in CoNLL-U and are left out where there is none (recipes/parses.py makes it).
+`distill`, then `stillvec evaluate` with all intrinsic sets. With --together the distilled methods that are lacking
+listen to one reading, where no GPU is there to read for each: they tell what all of them took, in brackets. What is
+there already is not made again. Both corpora by default; for a million words, `--corpus out/sizes/every-16.txt`
+(recipes/sizes.py --texts writes it). Methods that need parses read the text in CoNLL-U and are left out where there is
+none (recipes/parses.py makes it).
 """
 
 from __future__ import annotations
@@ -51,12 +53,15 @@ def main() -> None:
     parser.add_argument("--contexts", default="all")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--threads", default=str(os.cpu_count()))
+    parser.add_argument("--together", action="store_true", help="distilled methods share one reading")
     parser.add_argument("--show", type=Path)
     options = parser.parse_args()
     if options.show is None:
         data = os.environ["STILLVEC_DATA"]
         options.corpus = options.corpus or sorted(map(str, Path(data, "corpora").glob("*.txt.xz")))
         options.out.mkdir(parents=True, exist_ok=True)
+        if options.together:
+            _make_together(options)
         for method in options.only:
             if method.partition(":")[0] not in PARSED or options.parsed:
                 _make(method, options)
@@ -66,18 +71,40 @@ def main() -> None:
 
 
 def _make(method: str, options: argparse.Namespace) -> None:
-    name = re.sub("[^A-Za-z0-9._]+", "-", method)
+    name = _name(method)
     place, cost, scores = options.out / name, options.out / f"{name}.cost.json", options.out / f"{name}.json"
     kind = method.partition(":")[0]
     call = ["train", *(options.parsed if kind in PARSED else options.corpus), "--threads", options.threads]
-    if kind in LEARNERS:
-        teacher = ["--teacher", options.teacher, "--contexts", options.contexts, "--precision", options.precision]
-        call = ["distill", *options.corpus, *teacher, "--no-statistics"]
     if not cost.exists():
-        found = _run([*call, "--method", method, "--min-count", "2", "--quiet", "--out", str(place)])
+        found = _run([*(_distill(options) if kind in LEARNERS else call), *_rest(method, place)])
         cost.write_text(json.dumps(found))
     if not scores.exists():
         _run(["evaluate", str(place), "--tasks", TASKS, "--quiet", "--json", str(scores)])
+
+
+def _make_together(options: argparse.Namespace) -> None:
+    lacking = [method for method in options.only if method.partition(":")[0] in LEARNERS]
+    lacking = [method for method in lacking if not (options.out / f"{_name(method)}.cost.json").exists()]
+    if len(lacking) < 2:
+        return
+    place = options.out / "together"
+    found = _run([*_distill(options), *_rest(",".join(lacking), place)]) | {"together": len(lacking)}
+    for method in lacking:
+        (place / _name(method)).rename(options.out / _name(method))
+        (options.out / f"{_name(method)}.cost.json").write_text(json.dumps(found))
+
+
+def _distill(options: argparse.Namespace) -> list[str]:
+    teacher = ["--teacher", options.teacher, "--contexts", options.contexts, "--precision", options.precision]
+    return ["distill", *options.corpus, *teacher, "--no-statistics"]
+
+
+def _rest(method: str, place: Path) -> list[str]:
+    return ["--method", method, "--min-count", "2", "--quiet", "--out", str(place)]
+
+
+def _name(method: str) -> str:
+    return re.sub("[^A-Za-z0-9._]+", "-", method)
 
 
 def _run(call: list[str]) -> dict[str, float]:
@@ -117,10 +144,13 @@ def _row(path: Path) -> tuple[float, list[str]]:
         f"{value:.1f} [{low:.1f}, {high:.1f}]",
         *(f"{sum(part) / max(len(part), 1):.1f}" for part in parts),
         *("–" if score is None or score["value"] is None else f"{100 * score['value']:.1f}" for score in others),
-        f"{cost['seconds']:.0f}",
-        f"{cost['processor']:.0f}" if "processor" in cost else "–",
-        f"{cost['gigabytes']:.1f}",
+        *(_cost(cost, key, digits) for key, digits in (("seconds", 0), ("processor", 0), ("gigabytes", 1))),
     ]
+
+
+def _cost(cost: Mapping[str, float], key: str, digits: int) -> str:
+    told = f"{cost[key]:.{digits}f}" if key in cost else "–"
+    return f"({told})" if "together" in cost else told
 
 
 def _is(score: Mapping[str, Any], wanted: tuple[str, str, str]) -> bool:

@@ -85,7 +85,7 @@ def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, caps
     before = sorted(tmp_path.rglob("*"))
     methods = "auto,first_component,x2static"
     call = ["distill", str(corpus), "--teacher", model, "--method", methods, "--min-count", "1", "--dry-run"]
-    assert main([*call, "--out", str(tmp_path / "out"), "--store", str(tmp_path / "store"), "--quiet"]) == 0
+    assert main([*call, "--store", str(tmp_path / "store"), "--quiet"]) == 0
     assert sorted(tmp_path.rglob("*")) == before
     told = capsys.readouterr().out
     lines = ("words of the vocabulary", "the teacher reads", "time", "memory", "disk", "disk for contexts", "device")
@@ -97,6 +97,10 @@ def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, caps
 def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
     call = ["distill", str(corpus), "--teacher", model, "--dim", "999", "--method", "aggregate", "--dry-run", "--quiet"]
     assert "999 were asked for" in refused(capsys, main([*call, "--out", str(tmp_path / "out")]))
+
+
+def test_only_a_dry_run_needs_no_output(corpus: Path, capsys: Any) -> None:
+    assert "give --out DIR" in refused(capsys, main(["distill", str(corpus)]))
 
 
 PEAK = """

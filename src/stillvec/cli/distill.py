@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="files, folders, globs or - (standard input): text, .gz .bz2 .xz .zst, JSON lines, Parquet, CoNLL-U, "
         "a Wikipedia dump; none: isolated words (--keep, or the teacher's own)",
     )
-    parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
+    parser.add_argument("--out", metavar="DIR", help="the folder to write; only --dry-run needs none")
     parser.add_argument("--teacher", default=defaults.teacher, metavar="DIR_OR_NAME", help="default: %(default)s")
     parser.add_argument(
         "--method",
@@ -96,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def distilled(options: argparse.Namespace, team: Team | None = None) -> int:
+    if options.out is None and not options.dry_run:
+        raise CallError("The folder to write is wanted: give --out DIR, or --dry-run, which writes nothing.")
     settings = Distillation(
         teacher=options.teacher,
         method=options.method,

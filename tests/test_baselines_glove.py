@@ -14,7 +14,7 @@ from tiny_text import ONE, drained, written
 
 from stillvec.baselines import Text
 from stillvec.baselines.cooccurrence import Run, added, count_pairs, dealt
-from stillvec.baselines.glove import Factors, Glove, cut
+from stillvec.baselines.glove import Factors, Glove, turns
 
 
 @pytest.fixture
@@ -60,11 +60,23 @@ def factors(text: Text, tmp_path: Path) -> tuple[Factors, Run]:
     (share,) = dealt(runs, 1, tmp_path, 0)
     model = Factors(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=0.3), len(text.vocabulary))
     choose = np.random.default_rng(1)
-    for table in (model.words, model.contexts):
-        table[:] = choose.normal(size=table.shape) / 2
-    for table in model.squares:
-        table[:] = 1 + choose.random(table.shape)
+    for numbers, squares in zip(*halves(model), strict=True):
+        numbers[:] = choose.normal(size=numbers.shape) / 2
+        squares[:] = 1 + choose.random(squares.shape)
     return model, share.held()
+
+
+def halves(model: Factors) -> list[list[np.ndarray]]:
+    """Vectors of words and contexts and their biases, apart, and squares of each: views (V, 6) and (V,)."""
+    sides = ((model.words, 6), (model.contexts, 7))
+    return [[part for table, bias in sides for part in (table[:, at, :6], table[:, at, bias])] for at in (0, 1)]
+
+
+def rows_of(model: Factors) -> list[torch.Tensor]:
+    """Tables of words and contexts, the bias last, and of squares of each (V, 7)."""
+    parts = [each for half in halves(model) for each in half]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return [torch.from_numpy(np.column_stack(pair)).double() for pair in pairs]
 
 
 def pair_loss(word: torch.Tensor, context: torch.Tensor, count: float) -> torch.Tensor:
@@ -76,7 +88,7 @@ def pair_loss(word: torch.Tensor, context: torch.Tensor, count: float) -> torch.
 def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Factors, Run]) -> None:
     model, share = factors
     order = np.random.default_rng(2).permutation(len(model.words))[:12]
-    tables = [torch.from_numpy(each).double() for each in (model.words, model.contexts, *model.squares)]
+    tables = rows_of(model)
     wanted = 0.0
     for i in order.tolist():
         for place in range(share.starts[i], share.starts[i + 1]):
@@ -89,35 +101,55 @@ def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Fac
                 slope = 0.3 * pair[at].grad / 2  # type: ignore[operator]
                 tables[at][row] -= slope / tables[at + 2][row].sqrt()
                 tables[at + 2][row] += slope**2
-    assert model.learn(share, 1, order, 0) == pytest.approx(wanted, rel=1e-4)
-    for got, each in zip((model.words, model.contexts, *model.squares), tables, strict=True):
-        assert np.allclose(got, each, atol=1e-4)
+    assert model.learn(share, order, [(0, len(model.words))]) == pytest.approx(wanted, rel=1e-5)
+    for got, each in zip(rows_of(model), tables, strict=True):
+        assert np.allclose(got, each, rtol=1e-5, atol=1e-6)
 
 
 def test_the_loss_of_glove_is_the_papers_sum_and_falls(text: Text, factors: tuple[Factors, Run]) -> None:
     model, share = factors
-    rows = {word: torch.from_numpy(model.words[row].copy()) for word, row in text.vocabulary.index.items()}
-    others = {word: torch.from_numpy(model.contexts[row].copy()) for word, row in text.vocabulary.index.items()}
+    words, contexts, *_ = rows_of(model)
+    rows = {word: words[row] for word, row in text.vocabulary.index.items()}
+    others = {word: contexts[row] for word, row in text.vocabulary.index.items()}
     wanted = sum(float(pair_loss(rows[one], others[other], x)) for (one, other), x in slow_pairs(5).items())
     still = Factors(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=1e-12), len(text.vocabulary))
     still.words, still.contexts = model.words.copy(), model.contexts.copy()
-    order = np.arange(len(model.words))
-    assert still.learn(share, 1, order, 0) == pytest.approx(wanted, rel=1e-4)
-    losses = [model.learn(share, 1, order, 0) for _ in range(30)]
+    given = (share, np.arange(len(words)), [(0, 5), (5, len(words))])
+    assert still.learn(*given) == pytest.approx(wanted, rel=1e-5)
+    losses = [model.learn(*given) for _ in range(30)]
     assert losses[-1] < 0.3 * losses[0]
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 7, 500])
-def test_every_word_of_a_share_is_in_one_piece_and_pieces_have_about_as_many_pairs(
-    pieces: int, factors: tuple[Factors, Run]
-) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 7, 500])
+def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(threads: int, factors: tuple[Factors, Run]) -> None:
     model, share = factors
-    order = np.random.default_rng(0).permutation(len(model.words))
-    made = [*cut(share, order, pieces)]
-    assert len(made) == pieces
-    assert np.concatenate(made).tolist() == order.tolist()
-    held = np.diff(share.starts)
-    assert max(held[piece].sum() for piece in made) <= len(share.counts) / pieces + held.max()
+    size = len(model.words)
+    order = np.random.default_rng(0).permutation(size)
+    met = np.zeros((size, size), int)
+    for words, contexts in turns(share, order, threads):
+        assert len(words) == len(contexts) == threads
+        columns = [np.concatenate([np.arange(*stretch) for stretch in each]) for each in contexts]
+        for mine in (words, columns):
+            assert sorted(np.concatenate(mine).tolist()) == [*range(size)]
+        for some, others in zip(words, columns, strict=True):
+            met[np.ix_(some, others)] += 1
+        for mine, held in ((words, np.diff(share.starts)), (columns, np.bincount(share.columns))):
+            assert max(held[each].sum() for each in mine) <= len(share.counts) / threads + 2 * held.max()
+    assert (met == 1).all()
+
+
+def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[Factors, Run]) -> None:
+    for table in (factors[0].words, factors[0].contexts):
+        assert table.flags["C_CONTIGUOUS"]
+        assert table.ctypes.data % 64 == table.strides[0] % 64 == table.strides[1] % 64 == 0
+
+
+def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[Factors, Run]) -> None:
+    model, share = factors
+    model.learn(share, np.arange(len(model.words)), [(0, len(model.words))])
+    for table, one in ((model.words, 7), (model.contexts, 6)):
+        assert (table[:, 0, one] == 1).all()
+        assert not table[:, 0, 8:].any()
 
 
 def test_glove_learns_each_word_that_has_neighbours(text: Text) -> None:
@@ -130,6 +162,6 @@ def test_glove_learns_each_word_that_has_neighbours(text: Text) -> None:
 
 def test_glove_gives_its_words_or_what_they_and_contexts_add_up_to(factors: tuple[Factors, Run]) -> None:
     model, _ = factors
-    assert np.allclose(model.result(), model.words[:, :6])
+    assert np.allclose(model.result(), model.words[:, 0, :6])
     model.settings = Glove(dim=6, add_contexts=True)
-    assert np.allclose(model.result(), (model.words + model.contexts)[:, :6])
+    assert np.allclose(model.result(), (model.words + model.contexts)[:, 0, :6])

@@ -5,15 +5,15 @@
 X counts pairs within the window, 1/distance each, in both orders. AdaGrad pair by pair, as the authors' program has it:
 half the gradient times the rate, over the root of one plus the squares of those before. Pairs are dealt at random into
 shares; in a share the words come in a random order, each with its pairs. Of several threads each has words and contexts
-of its own at a time (Gemulla et al. 2011), so that none waits for a row that another writes: the same number of threads
-gives the same bytes.
+of its own at a time (Gemulla et al. 2011), contexts that lie together, so that none waits for a row that another writes
+or for its neighbour: the same number of threads gives the same bytes.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,10 @@ from stillvec.baselines.training import Learnt, Means, TrainingStep, check_setti
 from stillvec.registry import require
 
 _SHARE = 1 << 22  # pairs, about
+_LINE = 16  # numbers that memory moves at once
+_STILL = 1e30  # squares of what no step moves
+
+Stretch = tuple[int, int]  # from, to before
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,8 @@ class Glove:
                 for number in choose.permutation(len(shares)).tolist():
                     share = shares[number].held()
                     order = choose.permutation(len(share.starts) - 1)
-                    pieces = [*cut(share, order, means.threads)]
-                    for turn in range(means.threads):
-                        parts = [(turn + each) % means.threads for each in range(means.threads)]
-                        sums += sum(apply(partial(model.learn, share, means.threads), pieces, parts))
+                    for words_of, contexts_of in turns(share, order, means.threads):
+                        sums += sum(apply(partial(model.learn, share), words_of, contexts_of))
                     seen += len(share.counts)
                     yield TrainingStep(int(words * (epoch + seen / pairs)), total, f"loss {sums / seen:.4f}")
                 if not math.isfinite(sums) or not model.finite():
@@ -102,7 +104,10 @@ class Glove:
 
 
 class Factors:
-    """The tables: a row a word, its bias last, and what it has in contexts; sums of squares of both."""
+    """The tables of words and contexts, (2, W) a word: numbers, and the sums of squares of their steps.
+
+    After its vector a word has its bias and a one, a context a one and its bias, so that a product of rows has both.
+    """
 
     def __init__(self, settings: Glove, size: int) -> None:
         require("numba", "train", "GloVe")
@@ -110,48 +115,55 @@ class Factors:
 
         self._kernel = glove_kernel
         self.settings = settings
+        dim = settings.dim
         choose = np.random.default_rng(settings.seed)
-        shape = (size, settings.dim + 1)
-        self.words, self.contexts = (
-            (choose.random(shape, np.float32) - np.float32(0.5)) / np.float32(settings.dim) for _ in range(2)
-        )  # (V, D + 1)
-        self.squares = [np.ones(shape, np.float32) for _ in range(2)]
+        self.words, self.contexts = (_lined(size, dim + 2) for _ in range(2))  # (V, 2, W)
+        for table, bias, one in ((self.words, dim, dim + 1), (self.contexts, dim + 1, dim)):
+            drawn = (choose.random((size, dim + 1), np.float32) - np.float32(0.5)) / np.float32(dim)
+            table[:, 0, :dim], table[:, 0, bias], table[:, 0, one] = drawn[:, :dim], drawn[:, dim], 1
+            table[:, 1], table[:, 1, one] = 1, _STILL
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        arrays = {"words": self.words, "contexts": self.contexts}
-        arrays |= {"word_squares": self.squares[0], "context_squares": self.squares[1]}
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {"words": torch.from_numpy(self.words), "contexts": torch.from_numpy(self.contexts)}
 
     def finite(self) -> bool:
         return bool(np.isfinite(self.words).all() and np.isfinite(self.contexts).all())
 
     def result(self) -> NDArray[np.float32]:
-        vectors = self.words + self.contexts if self.settings.add_contexts else self.words
-        return np.ascontiguousarray(vectors[:, :-1])
+        vectors = self.words[:, 0] + self.contexts[:, 0] if self.settings.add_contexts else self.words[:, 0]
+        return np.ascontiguousarray(vectors[:, : self.settings.dim])
 
-    def learn(self, share: Run, parts: int, order: NDArray[np.int64], part: int) -> float:
-        """Steps on the pairs of some words of a share with a part of the contexts; gives their loss, each before."""
-        asked = self.settings
-        return self._kernel.learn(
-            self.words,
-            self.contexts,
-            self.squares[0],
-            self.squares[1],
-            order,
-            share.starts,
-            share.columns,
-            share.counts,
-            asked.x_max,
-            asked.alpha,
-            asked.rate,
-            part,
-            parts,
-        )
+    def learn(self, share: Run, order: NDArray[np.int64], contexts: Sequence[Stretch]) -> float:
+        """Steps on the pairs of some words of a share with some contexts; gives their loss, each before its step."""
+        asked, pairs = self.settings, (share.starts, share.columns, share.counts)
+        loss = 0.0
+        for first, last in contexts:
+            given = (order, first, last, *pairs, asked.x_max, asked.alpha, asked.rate)
+            loss += self._kernel.learn(self.words, self.contexts, *given)
+        return loss
 
 
-def cut(share: Run, order: NDArray[np.int64], pieces: int) -> Iterator[NDArray[np.int64]]:
-    """Some words of the order at a time, with about as many pairs each."""
-    passed = np.cumsum(np.diff(share.starts)[order])
+def _lined(rows: int, wide: int) -> NDArray[np.float32]:
+    """Zeros (rows, 2, wide or a little more), each row from the start of a line: no two have one in common."""
+    wide = -(-wide // _LINE) * _LINE
+    raw = np.zeros(rows * 2 * wide + _LINE, np.float32)
+    start = -raw.ctypes.data % (_LINE * raw.itemsize) // raw.itemsize
+    return raw[start : start + rows * 2 * wide].reshape(rows, 2, wide)
+
+
+def turns(
+    share: Run, order: NDArray[np.int64], threads: int
+) -> Iterator[tuple[list[NDArray[np.int64]], list[tuple[Stretch, Stretch]]]]:
+    """Words and contexts of each thread, turn by turn: some frequent ones, and some rare ones, which take longer."""
+    words = [order[first:last] for first, last in cut(np.diff(share.starts)[order], threads)]
+    stretches = cut(np.bincount(share.columns, minlength=len(order)), 2 * threads)
+    parts = [*zip(stretches[:threads], stretches[: threads - 1 : -1], strict=True)]
+    for turn in range(threads):
+        yield words, parts[turn:] + parts[:turn]
+
+
+def cut(held: NDArray[np.int64], pieces: int) -> list[Stretch]:
+    """Stretches of about the same sum each."""
+    passed = np.cumsum(held)
     edges = np.searchsorted(passed, np.linspace(0, passed[-1], pieces + 1)[1:-1])
-    for first, last in pairwise([0, *edges.tolist(), len(order)]):
-        yield order[first:last]
+    return [*pairwise([0, *edges.tolist(), len(held)])]

@@ -10,69 +10,63 @@ from numpy.typing import NDArray
 from stillvec.baselines.compiling import compiled
 
 Table = NDArray[np.float32]
-Vector = NDArray[np.float32]
+Rows = NDArray[np.float32]  # (2, W) of a word: its numbers, and AdaGrad's squares of each
 
 _TILE = 256  # contexts: 600 KB at 300 dimensions
 
 
 @compiled
 def learn(
-    words: Table,  # (V, D + 1), the bias last
+    words: Table,  # (V, 2, W)
     contexts: Table,
-    word_squares: Table,
-    context_squares: Table,
-    order: NDArray[np.int64],  # rows of words, each with its pairs
+    order: NDArray[np.int64],  # words, each with its pairs
+    first: int,  # only contexts from here
+    last: int,  # to before here
     starts: NDArray[np.int64],  # (V + 1,)
     columns: NDArray[np.int32],  # (N,)
     counts: NDArray[np.float32],  # (N,)
     x_max: float,
     alpha: float,
     rate: float,
-    part: int,  # of `parts`: only columns that leave this as a remainder
-    parts: int,
 ) -> float:
-    """Steps on the pairs of some words; gives their loss, each before its step."""
-    words.shape[1] - 1
-    step = np.float32(rate)
+    """Steps on the pairs of some words with some contexts; gives their loss, each before its step."""
+    most, power, step = np.float32(x_max), np.float32(alpha), np.float32(rate)
     loss = 0.0
     places = starts[order]
-    for edge in range(_TILE * parts, len(words) + _TILE * parts, _TILE * parts):  # rows that a core holds near it
+    for number in range(len(order)):
+        i = order[number]
+        places[number] += np.searchsorted(columns[starts[i] : starts[i + 1]], first)
+    for tile in range(first, last, _TILE):  # rows that a core holds near it
+        edge = min(tile + _TILE, last)
         for number in range(len(order)):
             i, place = order[number], places[number]
             while place < starts[i + 1] and columns[place] < edge:
-                j, count = columns[place], counts[place]
+                slope = _slope(words[i], contexts[columns[place]], counts[place], most, power)
+                loss += float(slope[0])
+                _step(words[i], contexts[columns[place]], slope[1] * step)
                 place += 1
-                if j % parts == part:
-                    slope = _slope(words[i], contexts[j], count, x_max, alpha)
-                    loss += slope[0]
-                    _step(words[i], contexts[j], word_squares[i], context_squares[j], slope[1] * step)
             places[number] = place
     return loss
 
 
 @compiled
-def _slope(word: Vector, context: Vector, count: np.float32, x_max: float, alpha: float) -> tuple[float, np.float32]:
+def _slope(
+    word: Rows, context: Rows, count: np.float32, x_max: np.float32, alpha: np.float32
+) -> tuple[np.float32, np.float32]:
     """The pair's loss, and half its derivative by the product."""
-    dim = len(word) - 1
-    product = np.float32(0)
-    for d in range(dim):
-        product += word[d] * context[d]
-    distance = product + word[dim] + context[dim] - np.float32(math.log(count))
-    weight = np.float32(1) if count >= x_max else np.float32((count / x_max) ** alpha)
+    distance = -math.log(count)
+    for d in range(word.shape[1]):
+        distance += word[0, d] * context[0, d]
+    weight = np.float32(1) if count >= x_max else (count / x_max) ** alpha
     return weight * distance * distance, weight * distance
 
 
 @compiled
-def _step(word: Vector, context: Vector, word_squares: Vector, context_squares: Vector, slope: np.float32) -> None:
-    """AdaGrad's, on both rows and their biases."""
-    dim = len(word) - 1
-    for d in range(dim):
-        by_word, by_context = slope * context[d], slope * word[d]
-        word[d] -= by_word / np.float32(math.sqrt(word_squares[d]))
-        context[d] -= by_context / np.float32(math.sqrt(context_squares[d]))
-        word_squares[d] += by_word * by_word
-        context_squares[d] += by_context * by_context
-    word[dim] -= slope / np.float32(math.sqrt(word_squares[dim]))
-    context[dim] -= slope / np.float32(math.sqrt(context_squares[dim]))
-    word_squares[dim] += slope * slope
-    context_squares[dim] += slope * slope
+def _step(word: Rows, context: Rows, slope: np.float32) -> None:
+    """AdaGrad's, on the rows of both."""
+    for d in range(word.shape[1]):
+        by_word, by_context = slope * context[0, d], slope * word[0, d]
+        word[0, d] -= by_word / np.float32(math.sqrt(word[1, d]))
+        context[0, d] -= by_context / np.float32(math.sqrt(context[1, d]))
+        word[1, d] += by_word * by_word
+        context[1, d] += by_context * by_context

@@ -31,7 +31,10 @@ def near(rows: NDArray[np.int32], ends: NDArray[np.int64], window: int, words: i
         right.append(rows[together + distance])
         weight.append(np.full(len(together), 1 / distance, np.float32))
     places = (np.concatenate(left), np.concatenate(right))
-    half = sparse.coo_matrix((np.concatenate(weight), places), (words, words)).tocsr()
+    pairs = sparse.coo_matrix((np.concatenate(weight), places), (words, words))
+    pairs.has_canonical_format = True  # so that nothing is sorted: turned over they lie in order, to be added up then
+    half = pairs.tocsr().tocsc()
+    half.sum_duplicates()
     whole = (half + half.T).tocsr()
     whole.sort_indices()
     return whole
@@ -106,6 +109,8 @@ def added(runs: Sequence[Run], bound: int = BOUND) -> Iterator[tuple[int, sparse
 
 def dealt(runs: Sequence[Run], shares: int, folder: Path, seed: int, bound: int = BOUND) -> list[Run]:
     """The counts added up and dealt out at random."""
+    if len(runs) == shares == 1:
+        return [*runs]
     paths = [folder / f"share-{number}" for number in range(shares)]
     held: list[list[NDArray[np.int64]]] = [[] for _ in paths]  # entries a row, range by range
     choose = np.random.default_rng(seed)

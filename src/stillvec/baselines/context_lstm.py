@@ -51,7 +51,7 @@ class ContextLstm:
     read: int | None = None  # dimensions of words as they are read; None: dim
     hidden: int | None = None  # of each LSTM's states; None: dim
     negatives: int = 10  # a target
-    shared: int = 64  # drawn for a batch
+    shared: int = 1024  # drawn for a batch; of few, most words are hardly ever told from
     subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
     power: float = 0.75  # of the counts, for negatives
     batch: int = 500  # words, about

@@ -41,14 +41,14 @@ class Deps:
     }
     settings: str = "stillvec"
     dim: int = 300
-    epochs: int = 10
+    epochs: int = 5
     least: int = 2  # how often a context is met, at the least
     negatives: int = 10  # a pair
-    shared: int = 64  # drawn for a batch
+    shared: int = 512  # drawn for a batch
     subsample: float = 1e-4  # t: a pair is kept with probability sqrt(t/f) + t/f of its word
     power: float = 0.75  # of the counts of contexts, for negatives
     batch: int = 512  # pairs
-    rate: float = 0.2  # falls to a hundredth
+    rate: float = 0.05  # falls to a hundredth
     seed: int = 0
 
     def __post_init__(self) -> None:

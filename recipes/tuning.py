@@ -1,6 +1,6 @@
 """The settings of the static baselines, tried on one text and judged by the development sets only: out/tuning.json
 
-    STILLVEC_DATA=... python recipes/tuning.py --corpus FILE [--jobs N] [--methods skipgram ...]
+    STILLVEC_DATA=... python recipes/tuning.py --corpus FILE [--jobs N] [--methods skipgram ...] [--parse out/parser]
 
 RG-65, WordSim-353 and SimLex-999 choose; no other set is looked at. Each trial is one process on one thread.
 """
@@ -54,13 +54,18 @@ TRIALS = {
         "epochs=20,rate=0.4",
         "epochs=10",
     ],
+    "context_lstm": ["epochs=1,shared=64", "epochs=1", "epochs=2"],
+    "deps": ["shared=64,rate=0.2", "rate=0.2", ""],
+    "syngcn": [""],
 }
+PARSED = ("deps", "syngcn")  # with --parse (recipes/parses.py makes a parser)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--methods", nargs="+", default=[*TRIALS])
+    parser.add_argument("--methods", nargs="+", default=[name for name in TRIALS if name not in PARSED])
+    parser.add_argument("--parse", metavar="PIPELINE")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--json", type=Path, default=Path("out/tuning.json"))
     options = parser.parse_args()
@@ -70,7 +75,7 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
 
     def tell(trial: str) -> None:
-        found[trial] = tried(trial, options.corpus)
+        found[trial] = tried(trial, options.corpus, options.parse)
         print(f"{trial:44s} " + "  ".join(f"{key} {value:.1f}" for key, value in found[trial].items()), flush=True)
         options.json.write_text(json.dumps(found))
 
@@ -79,10 +84,11 @@ def main() -> None:
             pass
 
 
-def tried(trial: str, corpus: Path) -> dict[str, float]:
+def tried(trial: str, corpus: Path, parser: str | None = None) -> dict[str, float]:
     """Trained in a process of its own, on one thread, so that trials beside each other do not share them."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "stillvec", "train", str(corpus), "--method", trial, "--min-count", "2"]
+        command += ["--parse", parser] if parser and trial.partition(":")[0] in PARSED else []
         began = time.perf_counter()
         subprocess.run(
             [*command, "--threads", "1", "--quiet", "--out", f"{folder}/vectors"],

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError
+from stillvec.encoding import Marked
+from stillvec.errors import CallError, CorpusError
 from stillvec.formats import load, read_manifest
-from stillvec.launch.jobs import Tree, files_together, jobs_of
+from stillvec.launch.jobs import Tree
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.reading import Reading
 from stillvec.pipeline.results import saved_steps
-from stillvec.vocabulary import Vocabulary
 
-TEXTS = [*sentences(9000), "A lonely lighthouse keeper whistles."]  # five chunks, a job each
+TEXTS = [*sentences(9000), "A lonely lighthouse keeper whistles."]
 METHODS = "aggregate,additive,decontextualized,x2static"
 
 
@@ -57,6 +58,13 @@ def written(run: Run, out: Path) -> Path:
     return out
 
 
+def overwritten(run: Run, text: Path) -> None:
+    """Between counting and reading."""
+    for step in run.steps():
+        if step.stage == "starting the workers":
+            text.write_bytes(b"\x7fELF" + bytes(1000))
+
+
 def check_same(one: Path, other: Path, *, trained: str = "x2static") -> None:
     """Sums to fp32 rounding, what trains to the byte, and the same told of what was read."""
     for folder in sorted(one.iterdir()):
@@ -74,13 +82,31 @@ def check_same(one: Path, other: Path, *, trained: str = "x2static") -> None:
             assert said["read"][key] == told["read"][key], key
 
 
-def test_a_worker_killed_in_the_middle_changes_nothing(
-    cluster: Any, corpus: Corpus, model: str, tmp_path: Path
+def dying(reading: Reading | None, killed: Path) -> Reading:
+    """The reader's process is killed, once, when it has given a chunk."""
+
+    class Dying(Reading):  # here, so that Ray sends the class too
+        def chunks(self) -> Iterator[Marked]:
+            for chunk in super().chunks():
+                yield chunk
+                if not killed.exists():
+                    killed.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    return Dying(**{each.name: getattr(reading, each.name) for each in fields(Reading) if each.init})
+
+
+def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
+    cluster: Any, corpus: Corpus, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In shares that are stretches of a file, read by several; one process reads the same ones, one after the other."""
     from stillvec.launch.cluster import RayRun
 
+    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 100_000)  # the first file, and four stretches of the second
     one = written(Run(settings(model), corpus, store=tmp_path / "stores"), tmp_path / "one")
     run = RayRun(settings(model), corpus, store=tmp_path / "other-stores", workers=2)
+    died, reading = tmp_path / "died", run.reading
+    monkeypatch.setattr(run, "reading", lambda *given: dying(reading(*given), died))
     killed = 0
     for step in saved_steps(run, tmp_path / "two"):
         if step.stage == "reading the corpus" and not killed:
@@ -88,6 +114,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
             os.kill(killed, signal.SIGKILL)
     again = cluster.get(run.workers[0].described.remote(run._orders))["process"]
     run.end()
+    assert died.exists()
     assert killed
     assert again != killed
     check_same(one, tmp_path / "two")
@@ -114,7 +141,7 @@ def test_the_number_of_workers_decides_no_bit(cluster: Any, corpus: Corpus, mode
 
 
 @pytest.mark.slow
-def test_files_that_workers_open_and_a_result_that_is_added_to(
+def test_many_files_with_a_result_that_is_added_to_and_one_that_is_overwritten(
     cluster: Any, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from stillvec.launch.cluster import RayRun
@@ -124,7 +151,7 @@ def test_files_that_workers_open_and_a_result_that_is_added_to(
         (tmp_path / "texts" / f"{number:02}.txt").write_text(
             "\n".join(TEXTS[number * 100 : number * 100 + 100]), "utf-8"
         )
-    monkeypatch.setattr("stillvec.launch.jobs.files_together", lambda sizes: files_together(sizes, 9000))
+    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 9000)
     texts = Corpus(tmp_path / "texts")
     plain = settings(model, method="aggregate")
     first = written(Run(plain, Corpus.from_texts(TEXTS[5000:5200])), tmp_path / "first")
@@ -133,6 +160,10 @@ def test_files_that_workers_open_and_a_result_that_is_added_to(
     two = written(run, tmp_path / "two" / "it")
     run.end()
     check_same(one.parent, two.parent)
+    run = RayRun(plain, texts, workers=2)
+    with pytest.raises(CorpusError, match=r"39\.txt"):  # our sentence, from the task that reads it
+        overwritten(run, tmp_path / "texts" / "39.txt")
+    run.end()
 
 
 def test_a_failure_in_a_worker_is_one_sentence(
@@ -166,12 +197,15 @@ def test_a_failure_in_a_worker_is_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("package", ["ray", "pandas"])  # Ray Data stands on pandas
 def test_without_ray_the_extra_is_named(
-    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    package: str, corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setitem(sys.modules, package, None)
     call = ["distill", *corpus.sources, "--out", str(tmp_path / "out"), "--engine", "ray"]
-    assert "stillvec[ray]" in refused(capsys, main(call))
+    said = refused(capsys, main(call))
+    assert package in said
+    assert "stillvec[ray]" in said
 
 
 def test_an_address_where_nobody_is_is_refused_at_once() -> None:
@@ -191,18 +225,3 @@ def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:
     for letter in "abcdefg":
         tree.add(letter)
     assert tree.whole() == "(((ab)(cd))((ef)g))"
-
-
-def test_files_are_taken_together_until_they_are_a_block() -> None:
-    assert files_together([5, 5, 20, 1, 1], 10) == [(1, 2), (3, 3), (4, 5)]
-    assert files_together([10], 10) == [(1, 1)]
-    assert files_together([], 10) == []
-
-
-def test_every_chunk_is_in_one_job(corpus: Corpus) -> None:
-    reading = Reading(corpus, Vocabulary(["the"]), None, 16)
-    jobs = [*jobs_of(reading, "sentences", 256, lambda marked: [*marked.texts])]
-    whole = [[*marked.texts] for marked in reading.chunks()]
-    assert [chunk for job in jobs for chunk in job.chunks] == whole
-    assert {len(job.chunks) for job in jobs[:-1]} == {4}
-    assert len({job.name for job in jobs}) == len(jobs)

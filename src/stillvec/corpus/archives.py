@@ -6,6 +6,7 @@ import bz2
 import gzip
 import itertools
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -36,18 +37,19 @@ class Opened:
     name: str  # as the user knows it
     head: bytes
     chunks: Iterator[bytes]  # from the beginning, head included
+    packed: bool = False
 
 
-def open_file(path: Path, name: str) -> Opened:
-    """Open a file, unpacked by what it is, not by what it is called."""
+def open_file(path: Path, name: str, between: tuple[int, int] | None = None) -> Opened:
+    """Open a file, unpacked by what it is, not by what it is called; or some bytes of one that is not packed."""
     compression = _compression_of(path, name)
-    chunks = _named_errors(compression.unpack(path) if compression else _plain(path), name)
+    chunks = _named_errors(compression.unpack(path) if compression else _plain(path, between), name)
     first: list[bytes] = []
     for chunk in chunks:
         first.append(chunk)
         if sum(map(len, first)) >= HEAD:
             break
-    return Opened(path, name, b"".join(first)[:HEAD], itertools.chain(first, chunks))
+    return Opened(path, name, b"".join(first)[:HEAD], itertools.chain(first, chunks), compression is not None)
 
 
 def inner_suffix(path: Path) -> str:
@@ -112,9 +114,11 @@ def _damaged(name: str, done: int, error: Exception) -> CorpusError:
     )
 
 
-def _plain(path: Path) -> Iterator[bytes]:
+def _plain(path: Path, between: tuple[int, int] | None = None) -> Iterator[bytes]:
     with open(path, "rb", buffering=0) as stream:
-        while chunk := stream.read(CHUNK):
+        first, end = between or (0, sys.maxsize)
+        stream.seek(first)
+        while chunk := stream.read(min(CHUNK, end - stream.tell())):
             yield chunk
 
 

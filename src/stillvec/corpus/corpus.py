@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 
-from stillvec.corpus import forms
 from stillvec.corpus.archives import inner_suffix, open_file
 from stillvec.corpus.parses import Parse, read_parses
 from stillvec.corpus.plain import paragraphs_of
 from stillvec.corpus.reading import CorpusSettings, ParagraphMode, Tally
 from stillvec.corpus.sources import Pipe, Source, resolve
 from stillvec.corpus.splitting import split_sentences
+from stillvec.corpus.stretches import shares_of
 from stillvec.errors import CallError, CorpusError, StillvecWarning
 from stillvec.registry import nearest_known
 
@@ -81,17 +81,22 @@ class Corpus:
         """Whether all of it is files, which others can open too."""
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
-    def sizes(self) -> list[int]:
-        """Bytes of each file."""
-        return [source.path.stat().st_size for source in self._sources]
+    def shares(self) -> list[Corpus]:
+        """What can be read apart, and is the whole if it is read in order; texts in memory and pipes are one.
 
-    def only(self, first: int, last: int) -> Corpus:
-        """Some of its files, by number, from 1 on, wherever one stands; these may well be empty."""
+        These are some of the files, or a stretch of a large one, and may well be empty.
+        """
+        shares = shares_of(self._sources, self._settings) if self.is_files else []
+        return [self._of(share) for share in shares] if len(shares) > 1 else [self]
+
+    def absolute(self) -> Corpus:
+        """The same files, wherever one stands."""
+        return self._of([Source(source.path.absolute()) for source in self._sources])
+
+    def _of(self, sources: list[Source]) -> Corpus:
         corpus = Corpus.__new__(Corpus)
-        corpus._set_up(
-            self._settings, [Source(source.path.absolute()) for source in self._sources[first - 1 : last]], ()
-        )
-        corpus._whole = False
+        corpus._set_up(self._settings, sources, ())
+        corpus._whole, corpus._warned = False, self._warned
         return corpus
 
     @property
@@ -144,7 +149,7 @@ class Corpus:
         for source in self._sources:
             tally.files += 1
             if wanted is None or wanted(tally.files):
-                yield from forms.read(open_file(source.open_path(), source.name), self._settings, tally)
+                yield from source.read(self._settings, tally)
 
     def _finish(self, tally: Tally) -> None:
         if not tally.paragraphs and self._whole:

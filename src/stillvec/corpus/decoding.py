@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s|[。！？।॥۔؟።
 
 def decode(opened: Opened, tally: Tally) -> Iterator[str]:
     """The text in pieces, with \\n as the only line break, no byte order marks, and spaces for NULs."""
-    encoding = next((name for mark, name in _MARKS if opened.head.startswith(mark)), None)
+    encoding = encoding_of(opened)
     pieces = _decode_marked(opened, encoding, tally) if encoding else _decode_utf8(opened, tally)
     held = ""
     for piece in pieces:
@@ -34,6 +34,11 @@ def decode(opened: Opened, tally: Tally) -> Iterator[str]:
         yield normal(text[:-1] if held else text)
     if held:
         yield "\n"
+
+
+def encoding_of(opened: Opened) -> str | None:
+    """What its mark says it is; None for UTF-8."""
+    return next((name for mark, name in _MARKS if opened.head.startswith(mark)), None)
 
 
 def normal(text: str) -> str:
@@ -112,7 +117,10 @@ def lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:
             continue
         pieces = cut("".join(pending), longest)
         if found:
-            pieces += rest.split("\n")
+            more = rest.split("\n")
+            if longest is not None and max(map(len, more)) > longest:
+                more = [piece for line in more for piece in cut(line, longest)]
+            pieces += more
         last = pieces.pop()
         yield from pieces
         pending, length = [last], len(last)

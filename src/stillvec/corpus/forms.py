@@ -49,13 +49,14 @@ def is_known(path: Path) -> bool:
 
 def read(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
     """The paragraphs of a file of any form."""
-    reader = _reader(opened)
+    return reader_of(opened)(opened, settings, tally)
+
+
+def reader_of(opened: Opened) -> Reader:
+    """Who reads it; what is no text is refused."""
+    form = _BY_SUFFIX.get(inner_suffix(opened.path))
+    form = form or next((form for form in FORMS if form.begins(opened.head)), None)
+    reader = read_plain if form is None else form.read
     if reader is not read_parquet:
         refuse_binary(opened.head, opened.name)
-    return reader(opened, settings, tally)
-
-
-def _reader(opened: Opened) -> Reader:
-    if form := _BY_SUFFIX.get(inner_suffix(opened.path)):
-        return form.read
-    return next((form.read for form in FORMS if form.begins(opened.head)), read_plain)
+    return reader

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 
 from stillvec.corpus.archives import HEAD, Opened
 from stillvec.corpus.decoding import LONGEST, cut, decode, lines, normal
@@ -18,13 +19,14 @@ _STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
 
 def read_plain(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
     """The paragraphs of a text file."""
-    mode, texts = settings.paragraphs, decode(opened, tally)
-    sample = ""
-    first: list[str] = []
-    while mode == "auto" and len(sample) < HEAD and (text := next(texts, "")):
-        first.append(text)
-        sample += text
-    yield from _paragraphs(lines(_both(first, texts), LONGEST), mode, sample)
+    texts = decode(opened, tally)
+    sample = _sample(texts, settings.paragraphs)
+    yield from _paragraphs(lines(chain([sample], texts), LONGEST), settings.paragraphs, sample)
+
+
+def is_wrapped(opened: Opened, settings: CorpusSettings) -> bool:
+    """Whether the paragraphs of a file are blocks of lines."""
+    return _are_blocks(settings.paragraphs, _sample(decode(opened, Tally()), settings.paragraphs))
 
 
 def paragraphs_of(text: str, mode: ParagraphMode) -> Iterator[str]:
@@ -54,14 +56,20 @@ def _stripped(sample: str) -> str:
     return "\n".join(line.strip() for line in sample[:HEAD].split("\n"))
 
 
-def _both(first: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
-    yield from first
-    yield from rest
+def _sample(texts: Iterator[str], mode: ParagraphMode) -> str:
+    """What is looked at to tell, taken from the beginning."""
+    sample = ""
+    while mode == "auto" and len(sample) < HEAD and (text := next(texts, "")):
+        sample += text
+    return sample
+
+
+def _are_blocks(mode: ParagraphMode, sample: str) -> bool:
+    return mode == "blocks" or (mode == "auto" and is_hard_wrapped(sample))
 
 
 def _paragraphs(all_lines: Iterator[str], mode: ParagraphMode, sample: str) -> Iterator[str]:
-    wrapped = mode == "blocks" or (mode == "auto" and is_hard_wrapped(sample))
-    for paragraph in _blocks(all_lines) if wrapped else map(str.strip, all_lines):
+    for paragraph in _blocks(all_lines) if _are_blocks(mode, sample) else map(str.strip, all_lines):
         if len(paragraph) > LONGEST:
             yield from filter(None, map(str.strip, cut(paragraph)))
         elif paragraph:

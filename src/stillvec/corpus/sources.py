@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from stillvec.corpus.archives import unreadable
-from stillvec.corpus.forms import is_known
+from stillvec.corpus.archives import open_file, unreadable
+from stillvec.corpus.forms import is_known, read
+from stillvec.corpus.reading import CorpusSettings, Tally
 from stillvec.errors import CallError, CorpusError
 
 STANDARD_INPUT = "-"
@@ -26,6 +27,18 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self.path = path
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        try:
+            return self.open_path().stat().st_size
+        except OSError as error:
+            raise unreadable(self.name, error) from None
+
+    def read(self, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+        """Its paragraphs."""
+        return read(open_file(self.open_path(), self.name), settings, tally)
 
     def open_path(self) -> Path:
         return self.path

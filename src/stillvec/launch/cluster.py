@@ -1,8 +1,7 @@
-"""`stillvec distill --engine ray`: the workers of a Ray cluster read, this process chooses, finishes and writes.
+"""`stillvec distill --engine ray`: a Ray cluster reads, this process hands out the jobs, finishes and writes.
 
-Ray's own readers know lines, JSON and Parquet, and neither our paragraphs, dumps and CoNLL-U nor their order, so text
-is read by `Corpus`: by the workers, if there are files enough, and else here. A worker that dies is started again, by
-Ray, and does its job once more.
+Text is read by tasks of Ray Data (`dataset`), and goes from there to the workers that hold a teacher; here only
+references pass. A worker that dies is started again, by Ray, and does its job once more.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ import numpy as np
 from stillvec.corpus import Corpus
 from stillvec.encoding import Desk, Load, join_stores, shard_of
 from stillvec.errors import CallError, StillvecError
-from stillvec.launch.jobs import PARAGRAPHS, SENTENCES, Job, Tree, chunks_about, jobs_of, merged, rest_of
+from stillvec.launch.dataset import texts_of
+from stillvec.launch.jobs import AGAIN, PARAGRAPHS, SENTENCES, Job, Tree, chunks_a_job, merged, rest_of
 from stillvec.launch.ranks import check_shareable
 from stillvec.launch.worker import Orders, Worker, count
 from stillvec.learners import Lesson
@@ -34,7 +34,6 @@ from stillvec.teachers import Teacher, load_teacher
 from stillvec.vocabulary import Vocabulary
 
 _AHEAD = 2  # jobs that wait at a worker, so that it never waits for us
-_AGAIN = 8  # times that a worker is started again, and a job tried again
 _HALF = 0.5  # of a processor is what a worker asks for: those of a machine that is lost find room on the others
 _KNOCK = 10.0  # seconds that a cluster may take to answer
 _READING_THROUGH = 8  # shares of the count at most, where each reads all of the text
@@ -83,8 +82,8 @@ class RayRun(Run):
         begun, files = time.perf_counter(), len(corpus.sources)
         processors = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         of = min(processors, files // 4) if files >= 4 * _READING_THROUGH else min(processors, _READING_THROUGH)
-        task = self.ray.remote(max_retries=_AGAIN)(count)
-        sent, settings = self.ray.put(corpus.only(1, files)), dataclasses.replace(self.settings)
+        task = self.ray.remote(max_retries=AGAIN)(count)
+        sent, settings = self.ray.put(corpus.absolute()), dataclasses.replace(self.settings)
         waiting = [task.remote(sent, settings, Share(number, of), os.getcwd()) for number in range(of)]
         whole = None
         for share in waiting:
@@ -100,7 +99,7 @@ class RayRun(Run):
         yield Step("starting the workers", 0, None, "", 0.0)
         self._begin(vocabulary)
         begun = time.perf_counter()
-        merging = self.ray.remote(num_cpus=0, max_retries=_AGAIN)(merged)  # the workers hold the processors
+        merging = self.ray.remote(num_cpus=0, max_retries=AGAIN)(merged)  # the workers hold the processors
         tree, met, read = Tree(merging.remote), Met(), dict.fromkeys(("sentences", "words", "pieces"), 0)
         total = self.facts["corpus"]["words"] or None
         names: dict[str, list[str]] = {SENTENCES: [], PARAGRAPHS: []}
@@ -112,7 +111,7 @@ class RayRun(Run):
             yield Step("reading the corpus", read["words"], total, "words", time.perf_counter() - begun)
         met = met or lesson.met()
         lacking, keeping = 0, any(isinstance(each, ContextKeeper) for each in lesson.listeners)
-        for told in self._done(iter(rest_of(len(vocabulary), met, in_order=keeping)), tree):
+        for told in self._done(((job, None) for job in rest_of(len(vocabulary), met, in_order=keeping)), tree):
             read["pieces"] += told["pieces"]
             lacking = told["lacking"]
             yield Step("reading what the corpus lacks", read["pieces"], None, "pieces", time.perf_counter() - begun)
@@ -141,11 +140,10 @@ class RayRun(Run):
         number = min(self.wanted or gpus or processors, gpus or processors)
         each = max(1, processors // number) if gpus else 1
         known = None if self.earlier is None else self.earlier.vocabulary
-        corpus = None if self.corpus is None else self.corpus.only(1, len(self.corpus.sources))
         store = self.desk(vocabulary)
-        orders = Orders(self.settings, vocabulary, known, corpus, store, os.getcwd(), each)
+        orders = Orders(self.settings, vocabulary, known, self.corpus is not None, store, os.getcwd(), each)
         room = {"num_cpus": each, "num_gpus": 1} if gpus else {"num_cpus": _HALF}
-        kind = self.ray.remote(**room, max_restarts=_AGAIN, max_task_retries=_AGAIN)(Worker)
+        kind = self.ray.remote(**room, max_restarts=AGAIN, max_task_retries=AGAIN)(Worker)
         self._orders = [self.ray.put(orders)]
         self.workers = [kind.remote(self.ray.get) for _ in range(number)]
         waiting = [worker.described.remote(self._orders) for worker in self.workers]
@@ -161,24 +159,28 @@ class RayRun(Run):
 
     def _corpus_jobs(
         self, lesson: Lesson, teacher: Teacher, vocabulary: Vocabulary, names: dict[str, list[str]]
-    ) -> Iterator[Job]:
+    ) -> Iterator[tuple[Job, Any]]:
+        """A job and a reference to its text."""
         load = self.load(teacher)
         for unit, wanted in ((SENTENCES, lesson.needs_corpus), (PARAGRAPHS, lesson.needs_paragraphs)):
             reading = self.reading(vocabulary, load) if wanted else None
             if reading is None:
                 continue
-            for job in jobs_of(reading, unit, chunks_about(reading.characters, load), self.ray.put):
-                names[unit].append(job.name)
-                yield job
+            chunks = chunks_a_job(reading)
+            reading = dataclasses.replace(reading, corpus=reading.corpus.absolute())
+            texts = texts_of(self.ray, reading, unit, chunks, len(self.workers))
+            while (text := self._ours(next, texts, None)) is not None:
+                names[unit].append(f"{unit}-{len(names[unit])}-by-{chunks}")
+                yield Job(names[unit][-1], unit), text
 
-    def _done(self, jobs: Iterator[Job], tree: Tree) -> Iterator[dict[str, Any]]:
+    def _done(self, jobs: Iterator[tuple[Job, Any]], tree: Tree) -> Iterator[dict[str, Any]]:
         """What the workers tell of each job as it is done; what they heard goes to the tree, in the order of jobs."""
         busy: dict[Any, tuple[Any, Job]] = {}
         free = [worker for _ in range(_AHEAD) for worker in self.workers]
         while True:
-            while free and (job := next(jobs, None)) is not None:
-                worker = free.pop(0)
-                told, heard = worker.do.options(num_returns=2).remote(self._orders, job)
+            while free and (given := next(jobs, None)) is not None:
+                worker, job = free.pop(0), given[0]
+                told, heard = worker.do.options(num_returns=2).remote(self._orders, *given)
                 busy[told] = worker, job
                 tree.add(heard)
             if not busy:
@@ -209,10 +211,13 @@ class RayRun(Run):
             shutil.rmtree(left, ignore_errors=True)
 
     def _get(self, reference: Any) -> Any:
+        return self._ours(self.ray.get, reference)
+
+    def _ours(self, what: Callable[..., Any], *given: Any) -> Any:
         """What a worker gave, or its error as one of ours."""
         errors = self.ray.exceptions
         try:
-            return self.ray.get(reference)
+            return what(*given)
         except errors.RayTaskError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, StillvecError):
@@ -233,7 +238,7 @@ def begun(address: str | None) -> Any:
     """Ray, at the cluster that is named (or $RAY_ADDRESS), else one of this machine, unless it runs already."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    ray = require("ray", "ray", "--engine ray")
+    ray, *_ = (require(package, "ray", "--engine ray") for package in ("ray", "pandas", "pyarrow"))
     if ray.is_initialized():
         return ray
     given: dict[str, Any] = {"address": address or os.environ.get("RAY_ADDRESS")}

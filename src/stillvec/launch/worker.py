@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Desk, Load, Marked, Progress
-from stillvec.launch.jobs import PARAGRAPHS, SENTENCES, Heard, Job
+from stillvec.encoding import Desk, Load, Progress
+from stillvec.launch.dataset import chunks_in
+from stillvec.launch.jobs import SENTENCES, Heard, Job
 from stillvec.learners import Lesson
 from stillvec.learners.learning import CORPUS
 from stillvec.learners.learning import PARAGRAPHS as BY_PARAGRAPH
@@ -21,7 +22,6 @@ from stillvec.learners.sharing import Share
 from stillvec.pipeline import Distillation
 from stillvec.pipeline.counting import Counted, tallied
 from stillvec.pipeline.manifest import describe_teacher
-from stillvec.pipeline.reading import Reading
 from stillvec.teachers import load_teacher
 from stillvec.vocabulary import Vocabulary
 
@@ -33,7 +33,7 @@ class Orders:
     settings: Distillation
     vocabulary: Vocabulary
     known: Vocabulary | None
-    corpus: Corpus | None
+    corpus: bool  # whether there is one
     desk: Desk | None
     folder: str  # where the run was started
     threads: int = 1  # of a CPU
@@ -59,7 +59,7 @@ class Worker:
             unsafe_weights=chosen.unsafe_weights,
             remote_code=chosen.remote_code,
         )
-        self.learners = chosen.learners(self.teacher.depth, corpus=orders.corpus is not None)
+        self.learners = chosen.learners(self.teacher.depth, corpus=orders.corpus)
         load = Load.for_teacher(self.teacher)
         self.load = dataclasses.replace(load, workers=min(load.workers, max(0, orders.threads - 1)))
         self._begun = True
@@ -70,7 +70,7 @@ class Worker:
             self._begin(self.fetch(given[0]))
         return {"teacher": describe_teacher(self.teacher), "load": self.load, "process": os.getpid()}
 
-    def do(self, given: Sequence[Any], job: Job) -> tuple[dict[str, Any], Heard]:
+    def do(self, given: Sequence[Any], job: Job, text: Any = None) -> tuple[dict[str, Any], Heard]:
         """What is small, for the run to look at, and what is large, for whoever merges it."""
         if not self._begun:
             self._begin(self.fetch(given[0]))
@@ -82,7 +82,7 @@ class Worker:
             lesson.share = job.share
             steps = lesson.complete(job.met, self.load)
         else:
-            chunks = self._chunks(job)
+            chunks = chunks_in(text)
             steps = lesson.hear(chunks, self.load) if job.unit == SENTENCES else lesson.hear((), self.load, chunks)
         for stage, progress in steps:
             read[stage] = progress
@@ -101,14 +101,6 @@ class Worker:
             "lacking": lesson.lacking,
         }
         return told, heard
-
-    def _chunks(self, job: Job) -> Iterable[Marked]:
-        if job.files is None:
-            return (self.fetch(chunk) for chunk in job.chunks)
-        orders = self.orders
-        assert orders.corpus is not None
-        reading = Reading(orders.corpus.only(*job.files), orders.vocabulary, None, self.load.sentences)
-        return reading.paragraphs() if job.unit == PARAGRAPHS else reading.chunks()
 
 
 def count(corpus: Corpus, settings: Distillation, share: Share, folder: str) -> Counted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeVar
@@ -87,6 +87,10 @@ class Reading:
         """Words of the corpus gone by, read or not, once so many sentences and words have been read."""
         return words if self.contexts is None else int(np.interp(sentences, self._given, self._passed))
 
+    def parts(self) -> list[Reading]:
+        """What can be read apart, with the chunks that the whole has: shares of the corpus; choosing is one stream."""
+        return [self] if self.contexts is not None else [replace(self, corpus=share) for share in self.corpus.shares()]
+
     def chunks(self) -> Iterator[Marked]:
         return self._everything() if self.contexts is None else self._chosen(self.contexts)
 
@@ -97,7 +101,8 @@ class Reading:
         if self.contexts is not None:
             selector = ContextSelector(self.vocabulary.counts, self.contexts, seed=self.seed)
         number = gone = 0
-        for held in chunked(self._not_too_long(), max(1, self.sentences_at_once // 4)):
+        size = max(1, self.sentences_at_once // 4)
+        for held in (held for part in self.parts() for held in chunked(part._not_too_long(), size)):
             if selector is not None:
                 rows, text = finder.rows(held)
                 wanted = selector.choose(rows, text, len(held))
@@ -126,18 +131,23 @@ class Reading:
 
     def _everything(self) -> Iterator[Marked]:
         """Paragraphs: whoever prepares them, in a thread or in many processes, cuts them into sentences."""
+        gone = 0
+        for number, held in enumerate(held for part in self.parts() for held in part._stretches()):
+            if self.share.takes(number, gone / max(self.characters, 1)):
+                yield Marked(held, paragraphs=True)
+            gone += sum(map(len, held))
+
+    def _stretches(self) -> Iterator[list[str]]:
         held: list[str] = []
-        size = number = gone = 0
+        size = 0
         for paragraph in self.corpus.paragraphs():
             held.append(paragraph)
             size += len(paragraph)
             if size >= self.sentences_at_once * _SENTENCE:
-                if self.share.takes(number, gone / max(self.characters, 1)):
-                    yield Marked(held, paragraphs=True)
-                number, gone = number + 1, gone + size
+                yield held
                 held, size = [], 0
-        if held and self.share.takes(number, gone / max(self.characters, 1)):
-            yield Marked(held, paragraphs=True)
+        if held:
+            yield held
 
     def _chosen(self, contexts: int) -> Iterator[Marked]:
         finder = WordFinder(self.vocabulary)

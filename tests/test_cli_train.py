@@ -167,7 +167,9 @@ def test_a_text_is_parsed_once_by_each_pipeline(corpus: str, spacy: dict[str, Fa
     assert len([*Path("kept").glob("parses-*.conllu")]) == 2
 
 
-@pytest.mark.parametrize(("name", "told"), [("nowhere", "spacy download nowhere"), ("text.txt", "[E053] Could")])
+@pytest.mark.parametrize(
+    ("name", "told"), [("nowhere", "download nowhere"), ("text.txt", "[E053]"), ("no/where", "no/where holds no")]
+)
 def test_a_pipeline_that_cannot_be_loaded_is_told(
     name: str, told: str, corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
 ) -> None:

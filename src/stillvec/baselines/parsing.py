@@ -53,7 +53,7 @@ def load_parser(name: str) -> Parser:
     try:
         pipeline = spacy.load(name, exclude=_UNNEEDED)
     except (OSError, ValueError, ImportError) as error:
-        if Path(name).exists():
+        if Path(name).exists() or len(Path(name).parts) > 1:
             why = str(error).partition("\n")[0]
             raise CallError(f"{name} holds no spaCy pipeline that can be loaded here: {why}") from None
         raise CallError(

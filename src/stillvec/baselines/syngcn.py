@@ -1,11 +1,12 @@
 """SynGCN (Vashishth et al. 2019): a graph convolution over the dependency tree tells each word from its neighbours.
 
-    h_i = relu(sum over neighbours j of g_ij (W_l x_j + b_l)),   g_ij = sigmoid(a_l . x_j + c_l),   l the relation
+    h_i = sum over neighbours j of g_ij (W_l x_j + b_l),   g_ij = sigmoid(a_l . x_j + c_l),   l the relation
     sum over words i:   l(h_i . u_i) + sum over negatives w' of l(-h_i . u_w')
 
-A relation and its inverse have their own weights; a word is no neighbour of itself. x, the vectors of words, are the
-result. AdaGrad on some sentences at once that share their negatives. Several threads share the tables without locks, so
-only one gives the same bytes twice.
+A relation and its inverse have their own weights; a word is no neighbour of itself. There is one layer, and no ReLU
+after it: the authors' program has one between layers only, the paper's formula after each. x, the vectors of words, are
+the result. AdaGrad on some sentences at once that share their negatives. Several threads share the tables without
+locks, so only one gives the same bytes twice.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class SynGcn:
     epochs: int = 5
     labels: int = 40  # relations with weights of their own; all rarer ones share the last
     negatives: int = 10  # a word
-    shared: int = 64  # drawn for a batch
+    shared: int = 512  # drawn for a batch
     subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
     power: float = 0.75  # of the counts, for negatives
     batch: int = 64  # sentences
@@ -228,7 +229,7 @@ def convolve(leaves: Mapping[str, Tensor], place: Tensor, graph: Graph) -> Tenso
     for some, gate, mixing, offset in zip(near, *weights, strict=True):  # (E_l, D)
         share = torch.sigmoid(some @ gate[:dim] + gate[dim])[:, None]
         pieces.append(share * (some @ mixing.view(dim, dim).T + offset))
-    return torch.relu(torch.zeros_like(vectors).index_add(0, graph.ends, torch.cat(pieces)))
+    return torch.zeros_like(vectors).index_add(0, graph.ends, torch.cat(pieces))
 
 
 def _runs(cuts: list[int]) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -133,14 +133,11 @@ class Factors:
         vectors = self.words[:, 0] + self.contexts[:, 0] if self.settings.add_contexts else self.words[:, 0]
         return np.ascontiguousarray(vectors[:, : self.settings.dim])
 
-    def learn(self, share: Run, order: NDArray[np.int64], contexts: Sequence[Stretch]) -> float:
+    def learn(self, share: Run, order: NDArray[np.int64], contexts: Stretch) -> float:
         """Steps on the pairs of some words of a share with some contexts; gives their loss, each before its step."""
         asked, pairs = self.settings, (share.starts, share.columns, share.counts)
-        loss = 0.0
-        for first, last in contexts:
-            given = (order, first, last, *pairs, asked.x_max, asked.alpha, asked.rate)
-            loss += self._kernel.learn(self.words, self.contexts, *given)
-        return loss
+        given = (order, *contexts, *pairs, asked.x_max, asked.alpha, asked.rate)
+        return self._kernel.learn(self.words, self.contexts, *given)
 
 
 def _lined(rows: int, wide: int) -> NDArray[np.float32]:
@@ -153,13 +150,12 @@ def _lined(rows: int, wide: int) -> NDArray[np.float32]:
 
 def turns(
     share: Run, order: NDArray[np.int64], threads: int
-) -> Iterator[tuple[list[NDArray[np.int64]], list[tuple[Stretch, Stretch]]]]:
-    """Words and contexts of each thread, turn by turn: some frequent ones, and some rare ones, which take longer."""
+) -> Iterator[tuple[list[NDArray[np.int64]], list[Stretch]]]:
+    """Words and contexts of each thread, turn by turn: a few frequent contexts, or many rare ones with as many pairs."""
     words = [order[first:last] for first, last in cut(np.diff(share.starts)[order], threads)]
-    stretches = cut(np.bincount(share.columns, minlength=len(order)), 2 * threads)
-    parts = [*zip(stretches[:threads], stretches[: threads - 1 : -1], strict=True)]
+    contexts = cut(np.bincount(share.columns, minlength=len(order)), threads)
     for turn in range(threads):
-        yield words, parts[turn:] + parts[:turn]
+        yield words, contexts[turn:] + contexts[:turn]
 
 
 def cut(held: NDArray[np.int64], pieces: int) -> list[Stretch]:

@@ -151,7 +151,7 @@ def _lined(rows: int, wide: int) -> NDArray[np.float32]:
 def turns(
     share: Run, order: NDArray[np.int64], threads: int
 ) -> Iterator[tuple[list[NDArray[np.int64]], list[Stretch]]]:
-    """Words and contexts of each thread, turn by turn: a few frequent contexts, or many rare ones with as many pairs."""
+    """Words and contexts of each thread by turns: a few frequent contexts, or many rare ones with as many pairs."""
     words = [order[first:last] for first, last in cut(np.diff(share.starts)[order], threads)]
     contexts = cut(np.bincount(share.columns, minlength=len(order)), threads)
     for turn in range(threads):

@@ -96,3 +96,15 @@ def test_chunks_end_with_the_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (
         Reading(reading.corpus, reading.vocabulary, 5, 16).parts()[0].corpus is reading.corpus
     )  # choosing is one stream
+
+
+def test_a_long_line_is_cut_at_the_same_places_wherever_it_stands(tmp_path: Path) -> None:
+    """White space before it counts, or does not, whether it begins a bite of the file or not."""
+    long = " " * 6000 + "river " * 40_000
+    found = []
+    for before in ("", "A line.\n", "A line.\n" * 40_000):
+        (tmp_path / "text.txt").write_text(f"{before}{long}\n", "utf-8")
+        read = [*Corpus(tmp_path / "text.txt", paragraphs="lines").paragraphs()]
+        found.append([paragraph for paragraph in read if paragraph != "A line."])
+    assert len(found[0]) == 3
+    assert found[0] == found[1] == found[2]

@@ -167,6 +167,25 @@ def test_a_text_is_parsed_once_by_each_pipeline(corpus: str, spacy: dict[str, Fa
     assert len([*Path("kept").glob("parses-*.conllu")]) == 2
 
 
+def test_a_pipeline_of_spacys_own_parses_from_its_folder(corpus: str) -> None:
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("parser", config={"min_action_freq": 1})
+    documents = [pipeline.make_doc(sentence) for sentence in sentences(6)]
+    trees = [{"heads": [0, *range(len(each) - 1)], "deps": ["ROOT"] + ["dep"] * (len(each) - 1)} for each in documents]
+    examples = [spacy.training.Example.from_dict(each, tree) for each, tree in zip(documents, trees, strict=True)]
+    optimizer = pipeline.initialize(lambda: examples)
+    for _ in range(5):
+        pipeline.update(examples, sgd=optimizer)
+    pipeline.to_disk("pipeline")
+    method = ["--method", "deps:least=1", "--store", "kept", *SMALL, "--quiet"]
+    assert main(["train", corpus, *method, "--parse", "pipeline", "--out", "out"]) == 0
+    assert main(["train", corpus, *method, "--parse", "pipeline", "--out", "again"]) == 0
+    (kept,) = Path("kept").glob("parses-*.conllu")  # the digest of a pipeline is the same whenever it is loaded
+    forms = [form for parse in Corpus(kept).parses() for form in parse.forms]
+    assert forms == [token.text for sentence in Corpus(corpus).sentences() for token in pipeline.make_doc(sentence)]
+
+
 @pytest.mark.parametrize(
     ("name", "told"), [("nowhere", "download nowhere"), ("text.txt", "[E053]"), ("no/where", "no/where holds no")]
 )

@@ -21,10 +21,11 @@ from stillvec.corpus import Corpus
 from stillvec.encoding import Marked
 from stillvec.errors import CallError, CorpusError
 from stillvec.formats import load, read_manifest
-from stillvec.launch.jobs import Tree
+from stillvec.launch.jobs import Tree, chunks_a_job
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.reading import Reading
 from stillvec.pipeline.results import saved_steps
+from stillvec.vocabulary import Vocabulary
 
 TEXTS = [*sentences(9000), "A lonely lighthouse keeper whistles."]
 METHODS = "aggregate,additive,decontextualized,x2static"
@@ -225,3 +226,12 @@ def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:
     for letter in "abcdefg":
         tree.add(letter)
     assert tree.whole() == "(((ab)(cd))((ef)g))"
+
+
+@pytest.mark.parametrize(
+    ("characters", "contexts", "chunks"),
+    [(1000, None, 1), (16 * 110 * 64 * 3, None, 3), (10**12, None, 2**28 // (16 * 110)), (10**12, 20, 32)],
+)
+def test_jobs_are_many_and_not_too_large(characters: int, contexts: int | None, chunks: int) -> None:
+    reading = Reading(Corpus.from_texts(["A text."]), Vocabulary(["text"]), contexts, 16, characters=characters)
+    assert chunks_a_job(reading) == chunks

@@ -56,7 +56,7 @@ TRIALS = {
     ],
     "context_lstm": ["epochs=1,shared=64", "epochs=1", "epochs=2"],
     "deps": ["shared=64,rate=0.2", "rate=0.2", ""],
-    "syngcn": [""],
+    "syngcn": ["epochs=1", "epochs=1,rate=0.02"],
 }
 PARSED = ("deps", "syngcn")  # with --parse (recipes/parses.py makes a parser)
 

@@ -1,6 +1,6 @@
 """The big table of docs/results.md: every static baseline and every distilled method on one corpus, side by side.
 
-    STILLVEC_DATA=... python recipes/table.py [--corpus FILE...] [--parsed FILE...] [--teacher DIR] [--out DIR]
+    STILLVEC_DATA=... python recipes/table.py [--corpus FILE...] [--parse PIPELINE] [--teacher DIR] [--out DIR]
         [--only A B] [--contexts N] [--precision P] [--together]
     STILLVEC_DATA=... python recipes/table.py --show DIR
 
@@ -8,8 +8,8 @@ Each row is a process of its own, so that its seconds and its largest memory are
 `distill`, then `stillvec evaluate` with all intrinsic sets. With --together the distilled methods that are lacking
 listen to one reading, where no GPU is there to read for each: they tell what all of them took, in brackets. What is
 there already is not made again. Both corpora by default; for a million words, `--corpus out/sizes/every-16.txt`
-(recipes/sizes.py --texts writes it). Methods that need parses read the text in CoNLL-U and are left out where there is
-none (recipes/parses.py makes it).
+(recipes/sizes.py --texts writes it). Methods that need parses are left out without a spaCy pipeline that makes them
+(recipes/parses.py trains one).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COLUMNS = {  # heading: task, dataset, metric
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", nargs="+")
-    parser.add_argument("--parsed", nargs="+", help="the same text in CoNLL-U")
+    parser.add_argument("--parse", metavar="PIPELINE", help="of spaCy's, for methods that need parses")
     parser.add_argument("--teacher", default=os.environ.get("STILLVEC_MINILM", "minilm"))
     parser.add_argument("--out", type=Path, default=Path("out/table"))
     parser.add_argument("--only", nargs="+", default=BASELINES + LEARNERS, help="with settings: cbow:epochs=15")
@@ -63,10 +63,10 @@ def main() -> None:
         if options.together:
             _make_together(options)
         for method in options.only:
-            if method.partition(":")[0] not in PARSED or options.parsed:
+            if method.partition(":")[0] not in PARSED or options.parse:
                 _make(method, options)
             else:
-                print(f"{method}: left out, it needs --parsed", flush=True)
+                print(f"{method}: left out, it needs --parse", flush=True)
     show(options.show or options.out)
 
 
@@ -74,7 +74,8 @@ def _make(method: str, options: argparse.Namespace) -> None:
     name = _name(method)
     place, cost, scores = options.out / name, options.out / f"{name}.cost.json", options.out / f"{name}.json"
     kind = method.partition(":")[0]
-    call = ["train", *(options.parsed if kind in PARSED else options.corpus), "--threads", options.threads]
+    call = ["train", *options.corpus, "--threads", options.threads]
+    call += ["--parse", options.parse] if kind in PARSED else []
     if not cost.exists():
         found = _run([*(_distill(options) if kind in LEARNERS else call), *_rest(method, place)])
         cost.write_text(json.dumps(found))

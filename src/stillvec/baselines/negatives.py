@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _PIECE = 1024  # rows at a time: what a cache holds
+_BEGIN = 1e-8  # of the squares
 
 
 class Noise:
@@ -45,9 +46,9 @@ def kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float6
 class Table:
     """Rows, and AdaGrad with one sum of squares a row."""
 
-    def __init__(self, rows: Tensor) -> None:
+    def __init__(self, rows: Tensor, begin: float = _BEGIN) -> None:
         self.rows = rows  # (V, D)
-        self.squares = torch.full((len(rows), 1), _BEGIN)
+        self.squares = torch.full((len(rows), 1), begin)
 
     def update(self, rows: Tensor, gradient: Tensor, rate: float) -> None:
         """One step on `rows`, which differ."""
@@ -59,9 +60,6 @@ class Table:
             self.rows.index_copy_(
                 0, some, self.rows.index_select(0, some).addcdiv_(slope, squares.sqrt_(), value=-rate)
             )
-
-
-_BEGIN = 1e-8
 
 
 def random_rows(size: int, dim: int, seed: int) -> Tensor:

@@ -4,9 +4,10 @@
     sum over words i:   l(h_i . u_i) + sum over negatives w' of l(-h_i . u_w')
 
 A relation and its inverse have their own weights; a word is no neighbour of itself. There is one layer, and no ReLU
-after it: the authors' program has one between layers only, the paper's formula after each. x, the vectors of words, are
-the result. AdaGrad on some sentences at once that share their negatives. Several threads share the tables without
-locks, so only one gives the same bytes twice.
+after it: the authors' program has one between layers only, the paper's formula after each. u, which a word is told by,
+is the result: it must fit all that stands around the word, while x is only seen through the weights of a relation, and
+stayed at chance on a million words. AdaGrad on some sentences at once that share their negatives. Several threads share
+the tables without locks, so only one gives the same bytes twice.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from stillvec.encoding.cutting import ranges
 from stillvec.errors import CorpusError
 
 _SENTENCES = 8192  # whose batches are made ready for threads
+_BEGIN = 1e-2  # of AdaGrad's squares: u begins at zero, and the first steps, which know nothing yet, are small
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class SynGcn:
             )
         model = Model(self, text.vocabulary.counts, trees.labels)
         loss = yield from self._train(model, trees, text.words, means)
-        vectors = model.tables["words"].rows.numpy()
+        vectors = model.tables["targets"].rows.numpy()
         if not np.isfinite(vectors).all():
             raise diverged(self.rate)
         return Learnt(text.learnt(vectors, met), {"loss": loss} if math.isfinite(loss) else {})
@@ -143,13 +145,14 @@ class Model:
         self.noise = Noise(counts, settings.power)
         self.kept = kept_share(counts, settings.subsample)
         mixing = np.random.default_rng((settings.seed, 1)).normal(size=(2 * labels, dim * dim)) / math.sqrt(dim)
-        self.tables = {
-            "words": Table(random_rows(size, dim, settings.seed) * math.sqrt(dim)),
-            "targets": Table(torch.zeros(size, dim)),
-            "mixing": Table(torch.from_numpy(mixing.astype(np.float32))),  # W
-            "offsets": Table(torch.zeros(2 * labels, dim)),  # b
-            "gates": Table(torch.zeros(2 * labels, dim + 1)),  # a and c
+        begun = {
+            "words": random_rows(size, dim, settings.seed) * math.sqrt(dim),
+            "targets": torch.zeros(size, dim),
+            "mixing": torch.from_numpy(mixing.astype(np.float32)),  # W
+            "offsets": torch.zeros(2 * labels, dim),  # b
+            "gates": torch.zeros(2 * labels, dim + 1),  # a and c
         }
+        self.tables = {name: Table(rows, _BEGIN) for name, rows in begun.items()}
 
     def tensors(self) -> dict[str, Tensor]:
         parts = ("rows", "squares")

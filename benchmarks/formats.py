@@ -1,6 +1,6 @@
 """Reading, writing, opening and asking vectors beside gensim, in one process, on the same words and numbers.
 
-    python benchmarks/formats.py [--words 400000] [--dim 300] [--times 2] [--queries 1000]
+    python benchmarks/formats.py [--words 400000] [--dim 300] [--times 2] [--queries 1000] [--asking]
 
 Text and binary of word2vec, written and read by both; our folder opened by memory map (the first word asked for stands
 apart: only then the words are read); the ten nearest of one word against `most_similar`; the ten nearest of many words
@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--asking", action="store_true", help="no files, only the nearest")
     options = parser.parse_args()
     words = made_up(options.words)
     table = np.random.default_rng(0).standard_normal((len(words), options.dim), np.float32)
@@ -46,7 +47,8 @@ def main() -> None:
     theirs.add_vectors(words, table)
     print(f"{ours!r}")
     with tempfile.TemporaryDirectory() as name:
-        files(ours, theirs, Path(name), options.times)
+        if not options.asking:
+            files(ours, theirs, Path(name), options.times)
     nearest(ours, theirs, options.queries, options.times)
 
 

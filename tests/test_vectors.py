@@ -294,6 +294,24 @@ def test_the_nearest_of_each_row_of_a_table_are_those_of_its_vectors(vectors: Wo
     assert [word for word, _ in last] == [word for word, _ in vectors.nearest(-vectors["w9"], k=4)]
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_nearest_of_each_are_those_by_brute_force_whatever_lengths_vectors_have(
+    monkeypatch: pytest.MonkeyPatch, sign: int
+) -> None:
+    monkeypatch.setattr("stillvec.vectors._SCORES", 300)
+    random = np.random.default_rng(5)
+    matrix = np.abs(random.normal(size=(400, 3))) * 10 ** random.uniform(-4, 4, (400, 1))
+    matrix[[7, 100, 101, 399]] = 0
+    queries = sign * matrix[::13]  # with a sign, all cosines are below zero, and those of zero vectors best
+    lengths = np.linalg.norm(matrix, axis=1)
+    cosines = queries @ matrix.T / np.maximum(np.outer(lengths[::13], lengths), 1e-30)
+    found = WordVectors([f"w{row}" for row in range(400)], matrix.astype(np.float32)).nearest_each(queries, k=6)
+    best = np.sort(cosines, axis=1)[:, :-7:-1]
+    np.testing.assert_allclose([[score for _, score in each] for each in found], best, atol=1e-6)
+    for each, own in zip(found, cosines, strict=True):
+        np.testing.assert_allclose([own[int(word[1:])] for word, _ in each], [score for _, score in each], atol=1e-6)
+
+
 @pytest.mark.parametrize("scores", [1 << 23, 2])
 def test_of_equally_near_words_the_first_ones_come(monkeypatch: pytest.MonkeyPatch, scores: int) -> None:
     monkeypatch.setattr("stillvec.vectors._SCORES", scores)

@@ -21,7 +21,8 @@ from stillvec.vocabulary.folding import fold
 Matrix = NDArray[Any]
 _BLOCK = 1 << 16  # rows scored at once, so that a memory-mapped matrix is never copied whole
 _QUERIES = 1024  # asked at once
-_SCORES = 1 << 23  # cosines held at once
+_SCORES = 1 << 22  # cosines held at once
+_ROUNDING = 1e-5  # of a product and a quotient in fp32, and more
 
 
 class WordVectors:
@@ -198,7 +199,7 @@ class WordVectors:
         sums = csr_array((given, rows, start), shape=(len(texts), len(table))) @ np.asarray(table)
         totals = np.bincount(text, given, len(texts)).astype(np.float64)
         if len(unseen):
-            heaviest = weight.max(initial=0) if len(self) else 1
+            heaviest = weight.max(initial=1) if len(self) else 1
             more, times = self._unseen_sums([texts[at] for at in unseen])
             sums[unseen] += heaviest * more
             totals[unseen] += heaviest * times
@@ -281,14 +282,16 @@ class WordVectors:
         step = max(k + 1, _SCORES // max(1, len(wanted)))
         held: list[tuple[NDArray[Any], ...]] = []  # found and not yet merged, which costs about as much as a block
         for first in range(0, len(self) if k else 0, step):
-            norms = self._norms[first : first + step, None]
-            cosines = wanted @ (np.asarray(self.matrix[first : first + step], np.float32) / norms).T  # (n, B)
-            if first == 0 and k < cosines.shape[1]:  # nothing is beaten yet: all from the k-th of this block on
-                better = cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
-            else:
-                better = cosines > scores[:, -1:]
-            query, row = np.divmod(np.flatnonzero(better), cosines.shape[1])
-            held.append((query, row + first, cosines[query, row]))
+            norms = self._norms[first : first + step]
+            dots = wanted @ np.asarray(self.matrix[first : first + step], np.float32).T  # (n, B)
+            least = scores[:, -1:]
+            if first == 0:  # nothing is beaten yet: all from the k-th of some of this block on
+                some = dots[:, : max(4 * k, _BLOCK >> 6)] / norms[: max(4 * k, _BLOCK >> 6)]
+                least = np.nextafter(np.partition(some, -k, axis=1)[:, -k, None], np.float32(-np.inf))
+            query, row = np.divmod(np.flatnonzero(dots > _least(least, norms)), len(norms))
+            cosines = dots[query, row] / norms[row]
+            beats = cosines > least[query, 0]
+            held.append((query[beats], row[beats] + first, cosines[beats]))
             if first == 0 or first + step >= len(self) or sum(len(each[0]) for each in held) > len(wanted):
                 _merge(rows, scores, *map(np.concatenate, zip(*held, strict=True)))
                 held.clear()
@@ -317,6 +320,13 @@ class WordVectors:
         top = np.flatnonzero(scores >= np.partition(some, len(some) - wanted)[len(some) - wanted])
         top = top[np.lexsort((top, -scores[top]))]
         return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in left_out][:k]
+
+
+def _least(cosines: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What a dot product must exceed if its cosine is to exceed these, whichever of the norms is its own."""
+    longest = norms.max(where=np.isfinite(norms), initial=0)
+    bounds = cosines * norms.min() * (1 - _ROUNDING), cosines * longest * (1 + _ROUNDING)
+    return np.asarray(np.where(cosines > 0, *bounds))
 
 
 def _made_again(

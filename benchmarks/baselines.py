@@ -21,6 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import ratios
+
 from stillvec.baselines import BASELINES, Means, Text, write_text
 from stillvec.baselines.gensim_training import GensimBaseline
 from stillvec.corpus import Corpus
@@ -79,8 +81,12 @@ def _compare(options: argparse.Namespace, text: Text) -> None:
     beside = next(iter(best))
     for name, (clock, processor) in best.items():
         told = f"{words / clock:12,.0f} words a second {words / processor:12,.0f} of processor"
-        ratios = f"{best[beside].clock / clock:5.2f} and {best[beside].processor / processor:5.2f}"
-        print(f"  {name:24s} {told}, {ratios} times {beside}")
+        times = f"{best[beside].clock / clock:5.2f} and {best[beside].processor / processor:5.2f}"
+        print(f"  {name:24s} {told}, {times} times {beside}")
+        if name in BASELINES:
+            peer = f"gensim's {name}, by hand" if f"gensim's {name}, by hand" in best else beside
+            paces = f"{words / clock:,.0f} words/s", f"{peer} {words / best[peer].clock:,.0f}"
+            ratios.tell(f"training {name}", best[peer].clock / clock, *paces)
 
 
 def _by_hand(method: GensimBaseline, text: Text, threads: int) -> Timed:

@@ -43,7 +43,7 @@ class SynGcn:
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}
     settings: str = "stillvec"
     dim: int = 300
-    epochs: int = 5
+    epochs: int = 3
     labels: int = 40  # relations with weights of their own; all rarer ones share the last
     negatives: int = 10  # a word
     shared: int = 512  # drawn for a batch
@@ -144,11 +144,10 @@ class Model:
         self.labels = labels
         self.noise = Noise(counts, settings.power)
         self.kept = kept_share(counts, settings.subsample)
-        mixing = np.random.default_rng((settings.seed, 1)).normal(size=(2 * labels, dim * dim)) / math.sqrt(dim)
         begun = {
             "words": random_rows(size, dim, settings.seed) * math.sqrt(dim),
             "targets": torch.zeros(size, dim),
-            "mixing": torch.from_numpy(mixing.astype(np.float32)),  # W
+            "mixing": torch.eye(dim).flatten().repeat(2 * labels, 1),  # W: at first, a neighbour counts as it is
             "offsets": torch.zeros(2 * labels, dim),  # b
             "gates": torch.zeros(2 * labels, dim + 1),  # a and c
         }

@@ -475,12 +475,6 @@ def test_a_call_that_cannot_be_read_ends_with_2(
     assert "usage:" in capsys.readouterr().err
 
 
-def test_distill_without_out_ends_with_2(corpus: Path) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["distill", str(corpus)])
-    assert ended.value.code == 2
-
-
 # ---- what is written, and when
 
 

@@ -143,7 +143,7 @@ def facts_of_reading(
         "teacher": f"{teacher.name} ({teacher.digest[:12]})",
         "device": teacher.device.type,
         "precision": teacher.precision,
-        "batch": f"of {load.pieces:,} pieces out of {load.sentences:,} sentences",
+        "batch": f"of {load.pieces:,} pieces out of {load.sentences:,} sentences of a share",
         "corpus": text,
         "vocabulary": f"of {len(vocabulary):,} words ({vocabulary.digest[:12]})",
         "stillvec": describe_program()["stillvec"],

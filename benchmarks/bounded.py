@@ -95,7 +95,6 @@ def child(call: list[str]) -> dict:
     _, status, used = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"stillvec {' '.join(call)} failed:\n{output}")
-
     return {"seconds": time.perf_counter() - begun, "gigabytes": used.ru_maxrss * 1024 / 1e9, "output": output}
 
 

@@ -286,8 +286,9 @@ class WordVectors:
             dots = wanted @ np.asarray(self.matrix[first : first + step], np.float32).T  # (n, B)
             least = scores[:, -1:]
             if first == 0:  # nothing is beaten yet: all from the k-th of some of this block on
-                some = dots[:, : max(4 * k, _BLOCK >> 6)] / norms[: max(4 * k, _BLOCK >> 6)]
-                least = np.nextafter(np.partition(some, -k, axis=1)[:, -k, None], np.float32(-np.inf))
+                few = max(4 * k, _BLOCK >> 6)
+                some = np.partition(dots[:, :few] / norms[:few], -k, axis=1)
+                least = np.nextafter(some[:, -k, None], np.float32(-np.inf))
             query, row = np.divmod(np.flatnonzero(dots > _least(least, norms)), len(norms))
             cosines = dots[query, row] / norms[row]
             beats = cosines > least[query, 0]

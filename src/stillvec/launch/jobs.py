@@ -22,7 +22,6 @@ SENTENCES, PARAGRAPHS = "sentences", "paragraphs"
 _JOBS = 64  # that many, at least, if there are as many chunks
 _RUN = 32  # chunks of a job, at most, where sentences are chosen,
 _LONGEST = 1 << 28  # and else characters: about what a share of packed files holds
-_SENTENCE = 110  # characters, about
 AGAIN = 8  # times that a worker is started again, and a job tried again
 _ALONE = 8192  # words a job, where they are read alone
 
@@ -39,7 +38,7 @@ class Job:
 
 def chunks_a_job(reading: Reading) -> int:
     """At most: jobs end with the shares of the corpus."""
-    size = reading.sentences_at_once * _SENTENCE
+    size = reading.characters_at_once
     most = _RUN if reading.contexts is not None else max(1, _LONGEST // size)
     return max(1, min(most, reading.characters // size // _JOBS))
 

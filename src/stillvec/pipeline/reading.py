@@ -87,6 +87,11 @@ class Reading:
         """Words of the corpus gone by, read or not, once so many sentences and words have been read."""
         return words if self.contexts is None else int(np.interp(sentences, self._given, self._passed))
 
+    @property
+    def characters_at_once(self) -> int:
+        """Of a chunk, about."""
+        return self.sentences_at_once * _SENTENCE
+
     def parts(self) -> list[Reading]:
         """What can be read apart, with the chunks that the whole has: shares of the corpus; choosing is one stream."""
         return [self] if self.contexts is not None else [replace(self, corpus=share) for share in self.corpus.shares()]
@@ -143,7 +148,7 @@ class Reading:
         for paragraph in self.corpus.paragraphs():
             held.append(paragraph)
             size += len(paragraph)
-            if size >= self.sentences_at_once * _SENTENCE:
+            if size >= self.characters_at_once:
                 yield held
                 held, size = [], 0
         if held:

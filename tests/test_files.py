@@ -72,6 +72,18 @@ def test_half_a_new_file_is_never_left(tmp_path: Path) -> None:
     assert _left(tmp_path) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's")
+def test_where_there_is_no_room_is_told(tmp_path: Path) -> None:
+    def full() -> None:
+        with atomic_file(tmp_path / "a.txt"), open("/dev/full", "w") as stream:
+            stream.write("no room")
+
+    with pytest.raises(OSError, match="No space left") as error:
+        full()
+    assert error.value.filename == str(tmp_path / "a.txt")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_has_the_rights_that_any_new_file_has(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     with atomic_file(tmp_path / "ours"):

@@ -33,6 +33,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield part
         part.chmod(0o666 & ~_umask())
         part.replace(target)
+    except OSError as error:
+        error.filename = error.filename or str(target)  # a write that found no room does not say where
+        raise
     finally:
         part.unlink(missing_ok=True)
 

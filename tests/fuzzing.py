@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from stillvec.errors import StillvecError, StillvecWarning
 
 Files = Mapping[str, bytes]
@@ -133,6 +135,7 @@ def _work(reader: Reader, numbers: range, seed: int, room: Path, kept: Path, tol
     sys.unraisablehook = lambda what: found.setdefault(repr(what.exc_value), f"{what.err_msg} {what.exc_value!r}")
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the child, wherever it is
     faulthandler.register(signal.SIGALRM, chain=True)
+    torch.set_num_threads(1)  # those of the parent are not here, and would be waited for
     _narrow(ROOM)
     there: Files = {}
     for number in numbers:

@@ -37,3 +37,26 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
             pass
         found[device] = lesson.learners["aggregate"].finish(lesson.heard("aggregate")).vectors.matrix
     np.testing.assert_allclose(found["cuda"], found["cpu"], atol=2e-3)
+
+
+@pytest.mark.parametrize("dim", [7, 384, 1000])
+def test_states_are_added_up_by_word_in_one_step(dim: int) -> None:
+    summing = pytest.importorskip("stillvec.encoding.summing")
+    random = np.random.default_rng(dim)
+    states = torch.tensor(random.normal(size=(50, dim)), dtype=torch.bfloat16, device="cuda")
+    place, share, row = random.integers(0, 50, 300), random.integers(1, 5, 300), np.sort(random.integers(0, 20, 300))
+    start = np.flatnonzero(np.diff(row, prepend=-1) | (np.arange(300) % 64 == 0))  # a word may have several groups
+    table = torch.ones(20, dim, device="cuda")
+    summing.add_groups(
+        table, states, *(torch.tensor(each, device="cuda") for each in (place, share, start, row[start]))
+    )
+    wanted = np.ones((20, dim))
+    for here, pieces, word in zip(place, share, row, strict=True):
+        wanted[word] += states[here].double().cpu().numpy() / pieces
+    np.testing.assert_allclose(table.cpu().numpy(), wanted, atol=1e-4)
+
+
+def test_on_this_gpu_it_is_one_step() -> None:
+    from stillvec.encoding.encoded import _adder
+
+    assert _adder(torch.device("cuda")) is not None

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from stillvec.baselines.adam import Adam
 from stillvec.baselines.negatives import Noise, kept_share, random_rows, told_apart
 from stillvec.baselines.text import Text
-from stillvec.baselines.threads import torch_threads
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.teachers.threads import torch_threads
 
 _WORDS = 100_000  # of a block, in which sentences are mixed and put beside others of their length
 

@@ -24,9 +24,9 @@ from torch import Tensor
 from stillvec.baselines.dependencies import Relations, contexts
 from stillvec.baselines.negatives import Noise, Table, kept_share, random_rows, summed, told_apart
 from stillvec.baselines.text import Text
-from stillvec.baselines.threads import torch_threads
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.errors import CorpusError
+from stillvec.teachers.threads import torch_threads
 
 _PARSES = 10_000  # read at once
 _BLOCK = 1 << 20  # pairs that are mixed

@@ -59,6 +59,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at bytes that are not UTF-8")
     parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda")
     parser.add_argument("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8")
+    parser.add_argument(
+        "--threads", type=int, metavar="N",
+        help="of the processor; before a GPU, as many processes read and prepare the text (default: one a core)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument(
         "--unknown",
@@ -87,12 +91,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if "WORLD_SIZE" in os.environ:  # torchrun started this process, perhaps among several
-        from stillvec.launch.together import together
+    from stillvec.teachers.threads import torch_threads
 
-        with together(options.device) as team:
-            return distilled(options, team)
-    return distilled(options)
+    if options.threads is not None and options.threads < 1:
+        raise CallError(f"At least one thread is needed, and --threads {options.threads} came.")
+    with torch_threads(options.threads):
+        if "WORLD_SIZE" in os.environ:  # torchrun started this process, perhaps among several
+            from stillvec.launch.together import together
+
+            with together(options.device) as team:
+                return distilled(options, team)
+        return distilled(options)
 
 
 def distilled(options: argparse.Namespace, team: Team | None = None) -> int:
@@ -121,6 +130,7 @@ def distilled(options: argparse.Namespace, team: Team | None = None) -> int:
     if options.corpus:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
     work = work_of(options, settings, corpus, team)
+    work.threads = options.threads
     if options.dry_run:
         tell(plan(work, quiet=options.quiet))
         return 0
@@ -151,6 +161,8 @@ def work_of(options: argparse.Namespace, settings: Distillation, corpus: Corpus 
         if given:
             raise CallError(f"{flag} is for a run of one process; leave it out, or start one without {others}.")
     if team is None:
+        if options.threads:
+            raise CallError("--threads is for this machine; a Ray cluster gives each worker its share of processors.")
         from stillvec.launch.cluster import RayRun
 
         there: dict[str, Any] = {"address": options.address, "workers": options.workers}

@@ -7,6 +7,7 @@ import typing
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from types import TracebackType
 
 from stillvec.corpus.archives import inner_suffix, open_file
@@ -18,6 +19,8 @@ from stillvec.corpus.splitting import split_sentences
 from stillvec.corpus.stretches import shares_of
 from stillvec.errors import CallError, CorpusError, StillvecWarning
 from stillvec.registry import nearest_known
+
+_TOGETHER = 4  # paragraphs
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,13 @@ class Corpus:
 
     def paragraphs(self) -> Iterator[str]:
         """Every paragraph, from the beginning at every call."""
-        return (paragraph for _, paragraph in self.numbered())
+        tally = Tally(strict=self._settings.strict)
+        read = self._read(tally)
+        while several := [*islice(read, _TOGETHER)]:  # one by one, counting takes as long as reading
+            tally.paragraphs += len(several)
+            tally.characters += sum(map(len, several))
+            yield from several
+        self._finish(tally)
 
     def numbered(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
         """Every paragraph with the number of its file (texts in memory are one); only of wanted files, if asked."""

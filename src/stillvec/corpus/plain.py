@@ -36,7 +36,7 @@ def paragraphs_of(text: str, mode: ParagraphMode) -> Iterator[str]:
     except UnicodeEncodeError:  # half a pair, as "\\ud800" in JSON gives it, which no tokenizer would take
         text = _HALF_PAIR.sub("\ufffd", text)
     text = normal(text)
-    yield from _paragraphs(iter(text.split("\n")), mode, text)
+    yield from _paragraphs(lines([text], LONGEST), mode, text)
 
 
 def is_hard_wrapped(sample: str) -> bool:
@@ -68,12 +68,11 @@ def _are_blocks(mode: ParagraphMode, sample: str) -> bool:
     return mode == "blocks" or (mode == "auto" and is_hard_wrapped(sample))
 
 
-def _paragraphs(all_lines: Iterator[str], mode: ParagraphMode, sample: str) -> Iterator[str]:
-    for paragraph in _blocks(all_lines) if _are_blocks(mode, sample) else map(str.strip, all_lines):
-        if len(paragraph) > LONGEST:
-            yield from filter(None, map(str.strip, cut(paragraph)))
-        elif paragraph:
-            yield paragraph
+def _paragraphs(short_lines: Iterator[str], mode: ParagraphMode, sample: str) -> Iterator[str]:
+    """None is empty, and none is longer than the longest."""
+    if not _are_blocks(mode, sample):
+        return filter(None, map(str.strip, short_lines))
+    return filter(None, map(str.strip, chain.from_iterable(map(cut, _blocks(short_lines)))))
 
 
 def _blocks(all_lines: Iterator[str]) -> Iterator[str]:

@@ -21,8 +21,8 @@ from stillvec.vocabulary.runs import RunNumbers, odd_texts
 
 Ints = NDArray[np.int64]
 _JOINED = 256  # new runs that are cut together
-_MOST = 200_000  # runs that are kept,
-_LONGEST = 10_000_000  # characters of them
+_MOST = 400_000  # runs that are kept,
+_LONGEST = 20_000_000  # characters of them
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,10 @@ class RunCutter:
     def __init__(self, cutter: PieceCutter, finder: WordFinder) -> None:
         self._cutter, self._finder = cutter, finder
         self._parts = finder.parts_at_blanks and cutter.parts_at_blanks
-        self._forget()
-
-    def _forget(self) -> None:
         self._numbers = RunNumbers()
-        self._rows = _Rows(np.int32), _Rows(np.int32), _Rows(np.int32), _Rows(np.int32)
+        self._rows = _Rows(), _Rows(), _Rows(), _Rows()  # pieces, links, words, links of words
         self._plain: NDArray[np.bool_] = np.zeros(0, bool)
+        self._met: NDArray[np.int64] = np.zeros(0, np.int64)  # how often, of late
 
     def cut(self, texts: Sequence[str]) -> Cut:
         if not self._parts:
@@ -69,6 +67,7 @@ class RunCutter:
             self._forget()
         numbers, held = self._numbers.of(texts)
         self._learn()
+        self._met += np.bincount(numbers, minlength=len(self._met))
         odd = odd_texts(texts, numbers, held, self._plain)
         if not odd.any():
             return self._laid(numbers, held)
@@ -94,6 +93,20 @@ class RunCutter:
         found, plain = self._finder.find_in_runs(new)
         self._keep(cut_found(self._pieces(new, plain), found)[0])
         self._plain = np.concatenate([self._plain, plain])
+        self._met = np.concatenate([self._met, np.zeros(len(new), np.int64)])
+
+    def _forget(self) -> None:
+        """Half of the runs stay, and of the room for their letters: those met most often, if more than once."""
+        often = np.argsort(-self._met, kind="stable")[: _MOST // 2]
+        runs = [*self._numbers]
+        letters = np.cumsum([len(runs[each]) for each in often.tolist()])
+        stay = np.sort(often[(self._met[often] > 1) & (letters <= _LONGEST // 2)])
+        self._numbers = RunNumbers(runs[each] for each in stay.tolist())
+        for rows in self._rows:
+            kept = rows.take(stay)
+            rows.shorten(0)
+            rows.extend(*kept)
+        self._plain, self._met = self._plain[stay], self._met[stay] // 2
 
     def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> Pieces:
         """Of plain runs, many of which are cut as one text, which is faster; of others, none."""
@@ -132,8 +145,8 @@ class RunCutter:
 class _Rows:
     """Rows of numbers, of different lengths, end to end."""
 
-    def __init__(self, dtype: type[np.int32]) -> None:
-        self._flat = np.zeros(1 << 16, dtype)
+    def __init__(self) -> None:
+        self._flat = np.zeros(1 << 16, np.int32)
         self._ends = np.zeros(1 << 12, np.int64)  # one past the last; row 0 begins at 0
         self._number = 0
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -39,15 +40,17 @@ class Encoded:
             self._known[key] = self._pool(layer, pooling)
         return self._known[key]
 
-    def sums(self, layer: int) -> Tensor:
-        """Of known words, the mean of each one's pieces, added up by groups (G, D): what `sum_id` has to be given."""
-        key = (layer, "sums")
-        if key not in self._known:
-            shares = self.sum_share.reciprocal()
-            self._known[key] = F.embedding_bag(
-                self.sum_place, self._float(layer), self.sum_start, mode="sum", per_sample_weights=shares
-            )
-        return self._known[key]
+    def add_to(self, table: Tensor, layer: int) -> None:
+        """Give each row of the vocabulary's table (V, D) the states of its word, each the mean of its pieces."""
+        links = self.sum_place, self.sum_share, self.sum_start
+        at_once = _adder(table.device)
+        if at_once is not None:
+            at_once(table, self.states[layer], *links, self.sum_id)
+            return
+        place, share, start = links
+        shares = share.reciprocal()
+        sums = F.embedding_bag(place, self._float(layer), start, mode="sum", per_sample_weights=shares)
+        table.index_add_(0, self.sum_id, sums)
 
     def sentences(self, layer: int) -> Tensor:
         """The mean of each sentence's piece states, special tokens left out (S, D)."""
@@ -73,6 +76,20 @@ class Encoded:
         if pooling == "last":
             return states[self.link_place[offsets + self.word_links - 1]]
         raise CallError(f"There is no piece pooling {pooling!r}; known are mean, first, last, max, min.")
+
+
+@cache
+def _adder(device: torch.device) -> Callable[..., None] | None:
+    """One step for it, where there is a GPU, Triton, and the compiler that this wants; tried once."""
+    if device.type != "cuda":
+        return None
+    try:
+        from stillvec.encoding.summing import add_groups, tried
+
+        tried(device)
+    except Exception:  # whatever is missing, torch does it in three steps
+        return None
+    return add_groups
 
 
 def _offsets(lengths: Tensor) -> Tensor:

@@ -39,6 +39,7 @@ class Progress:
     words: int = 0
     pieces: int = 0
     seconds: float = 0.0
+    passed: int = 0  # words gone by, read or not
 
 
 def encode(

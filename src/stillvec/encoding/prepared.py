@@ -17,6 +17,7 @@ from stillvec.vocabulary import Found
 Ints = NDArray[np.int64]
 _GROUP = 64  # pieces summed one after the other: of a frequent word, many groups are summed at once
 _NARROW = 128  # pieces of a row that holds several sentences; only longer ones get wider rows
+_ROUND = 32  # rows: a GPU gets batches of few shapes (`teachers.attending`), the last one filled with padding
 _ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch is mostly padding
 
 
@@ -28,6 +29,7 @@ class Marked:
     found: Found | None = None
     paragraphs: bool = False  # the texts are paragraphs,
     whole: bool = False  # which are not cut: the teacher reads each as one text, and its sentences are only marked
+    passed: int = 0  # words of the corpus gone by with them, read or not, where only some are read
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,13 @@ def _packed_batches(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pa
             continue
         width = _NARROW if narrow else int(lengths[here].max())
         row, column = packed(lengths[here], width)
-        at_once = max(1, budget // width)
-        number = -(-(int(row.max()) + 1) // at_once)
-        cuts = np.linspace(0, row.max() + 1, number + 1).astype(np.int64)  # about as many rows in each
-        for first, last in pairwise(cuts.tolist()):
-            inside = np.flatnonzero((row >= first) & (row < last))  # ascending, as sentences are
-            layout = _Layout(row[inside] - first, column[inside], last - first, width, packed=True)
+        rows = int(row.max()) + 1
+        held = -(-rows // -(-rows // max(1, budget // width)))  # rows of a batch, as many in each
+        if narrow and held > 2 * _ROUND:
+            held = -(-held // _ROUND) * _ROUND
+        for first in range(0, rows, held):
+            inside = np.flatnonzero((row >= first) & (row < first + held))  # ascending, as sentences are
+            layout = _Layout(row[inside] - first, column[inside], held, width, packed=True)
             yield _batch(prepared, sentences[here[inside]], cutter, pad, layout)
 
 
@@ -234,13 +237,21 @@ def _batch(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pad: int, l
 def _groups(links: Ints, word_links: Ints, word_id: NDArray[np.int32]) -> tuple[Ints, Ints, Ints, Ints]:
     """The pieces of known words, word by word of the vocabulary: sums over groups, then one row added for each."""
     row, share = np.repeat(word_id, word_links), np.repeat(word_links, word_links)
-    order = np.argsort(row, kind="stable")[np.count_nonzero(row < 0) :]
+    order = _ascending(row.astype(np.int64) + 1)[np.count_nonzero(row < 0) :]
     row = row[order]
     new = np.flatnonzero(np.diff(row, prepend=-1))
     held = np.diff(new, append=len(row))
     groups = -(-held // _GROUP)
     starts = np.repeat(new, groups) + _GROUP * ranges(np.zeros_like(groups), groups)
     return links[order], share[order], starts, row[starts]
+
+
+def _ascending(numbers: Ints) -> Ints:
+    """The order of numbers from 0 on, of like ones as they stand: by 16 bits at a time, which numpy does fastest."""
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    while (numbers := numbers >> 16).any():
+        order = order[np.argsort(numbers[order].astype(np.uint16), kind="stable")]
+    return order
 
 
 def _parts(found: Found, ends: Sequence[Sequence[int]]) -> Ints:

@@ -60,8 +60,7 @@ class Worker:
             remote_code=chosen.remote_code,
         )
         self.learners = chosen.learners(self.teacher.depth, corpus=orders.corpus)
-        load = Load.for_teacher(self.teacher)
-        self.load = dataclasses.replace(load, workers=min(load.workers, max(0, orders.threads - 1)))
+        self.load = Load.for_teacher(self.teacher, orders.threads)
         self._begun = True
 
     def described(self, given: Sequence[Any]) -> dict[str, Any]:

@@ -51,10 +51,9 @@ class _ContextTables:
         self.gram += contexts.T @ contexts
 
     def arrays(self) -> dict[str, Array]:
-        return {
-            "sum:context": to_numpy(self.sums),
-            "sum:contexts": to_numpy(self.heard),
-            "total:sentences": to_numpy(self.count),
-            "total:context": to_numpy(self.total),
-            "total:gram": to_numpy(self.gram),
-        }
+        return {"sum:context": to_numpy(self.sums), "sum:contexts": to_numpy(self.heard)} | self.totals()
+
+    def totals(self) -> dict[str, Array]:
+        """What is no word's."""
+        kept = {"sentences": self.count, "context": self.total, "gram": self.gram}
+        return {f"total:{name}": to_numpy(tensor) for name, tensor in kept.items()}

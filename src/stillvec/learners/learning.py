@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -256,8 +256,8 @@ class Lesson:
         if way.over:
             return
         for progress in encode(self.teacher, ready.batches(texts, way.mark), listeners, way.progress):
-            way.progress = progress
-            yield label, progress
+            way.progress = replace(progress, passed=way.mark.passed or progress.words)
+            yield label, way.progress
         way.over = True
 
     def heard(self, name: str) -> dict[str, Statistics]:
@@ -300,9 +300,9 @@ def _under(kind: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 
 def _totals(heard: PartListener) -> dict[str, NDArray[Any]]:
-    if isinstance(heard, ContextKeeper):
-        return {}
-    return {name: array.copy() for name, array in heard.arrays().items() if name.startswith("total:")}
+    """Of those that have some, and only these: all that was heard may be gigabytes on a GPU."""
+    own: Callable[[], dict[str, NDArray[Any]]] = getattr(heard, "totals", dict)
+    return {name: array.copy() for name, array in own().items()}
 
 
 class _Tally:

@@ -116,7 +116,7 @@ class _WordTables:
         self.heard.index_add_(0, ids, torch.ones_like(ids))
         for layer, table in self.tables.items():
             if self.kind == "sum" and self.part.pieces == "mean":
-                table.index_add_(0, encoded.sum_id, encoded.sums(layer))
+                encoded.add_to(table, layer)
                 continue
             states = encoded.words(layer, self.part.pieces)[encoded.known]
             if self.kind == "sum":

@@ -61,6 +61,7 @@ class Run:
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
         self.share = Share()  # of the corpus: all of it, where nobody else reads
+        self.threads: int | None = None  # that prepare text for a GPU; None: our share of the processor's
         settings.learners(depth=0)  # a wrong name or setting is told before the work
         self._decides = facts_of_settings(settings, None if add_to is None else Path(add_to))
         if self.checkpoint is not None:
@@ -169,12 +170,9 @@ class Run:
             stages[stage] = progress
             self._write_checkpoint(lesson)
             of_corpus = stage in (CORPUS, PARAGRAPHS) and self.corpus is not None
-            done = progress.words
-            if stage == CORPUS and reading is not None:
-                done = reading.passed(progress.sentences, progress.words)
             total = self.facts["corpus"]["words"] if of_corpus else None
             remark = ", ".join(f"loss {loss:.4f}" for loss in lesson.losses)
-            yield Step(f"reading {stage}", done, total, "words", progress.seconds, remark)
+            yield Step(f"reading {stage}", progress.passed, total, "words", progress.seconds, remark)
         in_corpus = CORPUS if reading is not None else PARAGRAPHS
         first = stages.get(in_corpus) if reading is not None or whole is not None else None
         pieces, seconds = sum(each.pieces for each in stages.values()), time.perf_counter() - begun
@@ -190,7 +188,7 @@ class Run:
 
     def load(self, teacher: Teacher) -> Load:
         """How much the teacher gets at once."""
-        return Load.for_teacher(teacher)
+        return Load.for_teacher(teacher, self.threads)
 
     def reading(self, vocabulary: Vocabulary, load: Load) -> Reading | None:
         """The corpus as the pass wants it, if there is one."""

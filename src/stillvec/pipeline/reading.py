@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import TypeVar
-
-import numpy as np
 
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
@@ -21,6 +19,9 @@ T = TypeVar("T")
 _PARAGRAPHS = 1000  # counted at once
 _FILES = 4  # a share, at least, where shares are files
 _SENTENCE = 110  # characters, about
+_FIRST = (16, 8), (16, 2)  # chunks, and how many of them are as large as a later one,
+_LEAST = 2048 * _SENTENCE  # characters of a chunk that is worth it
+_TOGETHER = 32  # paragraphs
 _WHOLE = 20_000  # characters of a paragraph that is read whole, at most
 
 
@@ -80,12 +81,6 @@ class Reading:
     share: Share = field(default_factory=Share)
     characters: int = 0  # of the corpus, and
     words: int = 0  # its words: how far a chunk is in it
-    _given: list[int] = field(default_factory=lambda: [0], init=False)  # sentences handed out, chunk by chunk,
-    _passed: list[int] = field(default_factory=lambda: [0], init=False)  # and the words that had gone by then
-
-    def passed(self, sentences: int, words: int) -> int:
-        """Words of the corpus gone by, read or not, once so many sentences and words have been read."""
-        return words if self.contexts is None else int(np.interp(sentences, self._given, self._passed))
 
     @property
     def characters_at_once(self) -> int:
@@ -143,33 +138,44 @@ class Reading:
             gone += sum(map(len, held))
 
     def _stretches(self) -> Iterator[list[str]]:
+        """The first ones are small, so that a fast teacher has something to read soon."""
+        most = self.characters_at_once
+        sizes = (min(most, max(most // share, _LEAST)) for number, share in _FIRST for _ in range(number))
+        wanted = next(sizes)
         held: list[str] = []
         size = 0
-        for paragraph in self.corpus.paragraphs():
-            held.append(paragraph)
-            size += len(paragraph)
-            if size >= self.characters_at_once:
-                yield held
-                held, size = [], 0
+        paragraphs = self.corpus.paragraphs()
+        while several := [*islice(paragraphs, _TOGETHER)]:
+            length = sum(map(len, several))
+            if size + length < wanted:
+                held += several
+                size += length
+                continue
+            for paragraph in several:
+                held.append(paragraph)
+                size += len(paragraph)
+                if size >= wanted:
+                    yield held
+                    held, size = [], 0
+                    wanted = next(sizes, most)
         if held:
             yield held
 
     def _chosen(self, contexts: int) -> Iterator[Marked]:
         finder = WordFinder(self.vocabulary)
         selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
-        number = 0
+        number = passed = 0
         for sentences in chunked(self.corpus.sentences(), LOOKAHEAD):
             rows, text = finder.rows(sentences)
             wanted = selector.choose(rows, text, len(sentences))
             chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
-            gone = self._passed[-1] / max(self.words, 1)
-            parts = [*enumerate(chunked(chosen, self.sentences_at_once), number)]
-            number += len(parts)
-            mine = [part for place, part in parts if self.share.takes(place, gone)]
-            self._given.append(self._given[-1] + sum(map(len, mine)))
-            self._passed.append(self._passed[-1] + len(rows))
-            for part in mine:
-                yield Marked(part)
+            gone = passed / max(self.words, 1)
+            parts = [*chunked(chosen, self.sentences_at_once)]
+            for place, part in enumerate(parts, 1):
+                if self.share.takes(number, gone):
+                    yield Marked(part, passed=passed + len(rows) * place // len(parts))
+                number += 1
+            passed += len(rows)
 
 
 def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:

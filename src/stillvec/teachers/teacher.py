@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from stillvec.teachers.attending import attending
 from stillvec.teachers.packing import Packing
 from stillvec.teachers.pieces import PieceCutter
 
@@ -40,7 +41,8 @@ class Teacher:
         told: Mapping[str, Tensor | None] = {"attention_mask": mask, **self._segments(ids)}
         if places is not None and self.packing is not None:
             told = self.packing.inputs(places, next(self.model.parameters()).dtype)
-        output: Any = self.model(input_ids=ids, output_hidden_states=everything, **told)
+        with attending(ids):
+            output: Any = self.model(input_ids=ids, output_hidden_states=everything, **told)
         if not everything:
             return {self.depth: output.last_hidden_state}
         return {layer: output.hidden_states[layer] for layer in layers}

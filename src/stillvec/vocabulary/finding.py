@@ -91,12 +91,8 @@ class WordFinder:
 
     def find_in_runs(self, runs: Sequence[str]) -> tuple[Found, NDArray[np.bool_]]:
         """The words of runs between blanks as they stand in a text; and which runs are plain: of others, none."""
-        each = [*map(self._plain.found, runs)]
-        lengths = [len(words or ()) for words in each]
-        flat = np.array([word for words in each if words for word in words], np.int32).reshape(-1, 3)
-        text = np.repeat(np.arange(len(runs), dtype=np.int32), lengths)
-        found = Found(flat[:, 0], flat[:, 1], flat[:, 2], text)
-        return found, np.fromiter((words is not None for words in each), bool, len(runs))
+        words, text, plain = self._plain.found(runs)
+        return Found(words[:, 0], words[:, 1], words[:, 2], text), plain
 
     @cached_property
     def _plain(self) -> PlainFinder:

@@ -20,7 +20,7 @@ from stillvec.vocabulary.folding import normalizer
 _LATIN = "".join(map(chr, range(0x180)))
 _LETTERS = "".join(char for char in _LATIN if category(char)[0] == "L")
 _DIGITS = "".join(char for char in _LATIN if category(char)[0] == "N")
-_ODD = re.compile("[^\0-\u012f\u0131-\u017f‘’“”–—…•€]")  # lower-cased, U+0130 is two characters
+_ODD = re.compile("[^\0-\u012f\u0131-\u017f\u2010-\u2015‘’‚“”„†‡…•′€−]")  # lower-cased, U+0130 is two characters
 
 
 def _pattern(letters: str, digits: str) -> re.Pattern[str]:
@@ -55,14 +55,27 @@ class PlainFinder:
         """The words of a run between blanks, folded, as it has them inside a text; None if it is not plain."""
         return self._words(f"\n{run}") if run.split() == [run] else None
 
-    def found(self, run: str) -> list[tuple[int, int, int]] | None:
-        """The same as (row, first character, one past the last)."""
-        read = self._readable(f"\n{run}") if run.split() == [run] else None
-        if read is None:
-            return None
-        pattern, text = read
+    def found(self, runs: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """The same of many: row, first character and one past the last of each word; its run; which runs are plain."""
+        simple = not self._suspects and self._signs is None
+        plain = np.array(
+            [
+                run.split() == [run] and ((simple and run.isascii()) or self._readable(f"\n{run}") is not None)
+                for run in runs
+            ],
+            bool,
+        )
+        which = np.flatnonzero(plain)
+        some = [runs[each] for each in which.tolist()]
         row = self._table.__getitem__
-        return [(row(word[0]), word.start() - 1, word.end() - 1) for word in pattern.finditer(text)]
+        pattern, text = self._folded("".join(f"\n{run}" for run in some))
+        flat = [number for word in pattern.finditer(text) for number in (row(word[0]), word.start(), word.end())]
+        words = np.array(flat, np.int32).reshape(-1, 3)
+        lengths = np.fromiter(map(len, some), np.int64, len(some)) + 1
+        begins = (np.cumsum(lengths) - lengths).astype(np.int32)
+        owners = np.searchsorted(begins, words[:, 1], side="right") - 1
+        words[:, 1:] -= begins[owners][:, None] + 1
+        return words, which[owners].astype(np.int32), plain
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""
@@ -82,19 +95,20 @@ class PlainFinder:
         return None if read is None else read[0].findall(read[1])
 
     def _readable(self, text: str) -> tuple[re.Pattern[str], str] | None:
-        """The pattern to read a plain text with, and the text folded, letter by letter."""
-        pattern = _ASCII_WORD
-        if not text.isascii():
-            if _ODD.search(text):
-                return None
-            pattern, text = _LATIN_WORD, text.replace("’", "'")
-        if self._lowercase:
-            text = text.lower()
+        """The pattern to read a text with, and the text folded; None if it is not plain."""
+        if not text.isascii() and _ODD.search(text):
+            return None
+        pattern, text = self._folded(text)
         if self._suspects and not self._suspects.isdisjoint(_RUN.findall(text)):
             return None
         if self._signs and self._signs.search(text):
             return None
         return pattern, text
+
+    def _folded(self, text: str) -> tuple[re.Pattern[str], str]:
+        """Letter by letter."""
+        pattern, text = (_ASCII_WORD, text) if text.isascii() else (_LATIN_WORD, text.replace("’", "'"))
+        return pattern, text.lower() if self._lowercase else text
 
 
 class _Table(dict[str, int]):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-_APOSTROPHES = ("'", "’")
+_ALONE = ("'s", "'S", "’s", "’S")
 
 
 class RunNumbers(dict[str, int]):
     """A number for each run, as they come."""
 
-    def __init__(self) -> None:
-        self.characters = 0  # of all runs: a corpus may have few and long ones
+    def __init__(self, runs: Iterable[str] = ()) -> None:
+        super().__init__((run, number) for number, run in enumerate(runs))
+        self.characters = sum(map(len, self))  # of all runs: a corpus may have few and long ones
         self._new: list[str] = []
 
     def __missing__(self, run: str) -> int:
@@ -40,7 +41,7 @@ class RunNumbers(dict[str, int]):
 def odd_texts(
     texts: Sequence[str], numbers: NDArray[np.int64], held: NDArray[np.int64], plain: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Texts with a run that is not plain, or that begin with an apostrophe: "'s" is a word only behind another."""
-    odd = np.fromiter((text[:1] in _APOSTROPHES for text in texts), bool, len(texts))
+    """Texts with a run that is not plain, or that begin with "'s": that is a word only there, or behind another."""
+    odd = np.fromiter((text.startswith(_ALONE) for text in texts), bool, len(texts))
     odd[np.repeat(np.arange(len(texts)), held)[~plain[numbers]]] = True
     return odd

@@ -9,7 +9,11 @@ import torch
 
 
 @contextmanager
-def torch_threads(number: int) -> Iterator[None]:
+def torch_threads(number: int | None) -> Iterator[None]:
+    """None: as many as torch takes by itself."""
+    if number is None:
+        yield
+        return
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +35,7 @@ from stillvec.encoding import (
 )
 from stillvec.encoding.prepared import Prepared, batches, prepare, window_starts
 from stillvec.encoding.preparing import ahead
-from stillvec.errors import CorpusError
+from stillvec.errors import CorpusError, StillvecError
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import TEXT, tiny_teacher
 from stillvec.vocabulary import Found, Vocabulary, WordFinder
@@ -248,20 +253,21 @@ def test_an_error_in_a_process_is_raised_where_batches_are_read() -> None:
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_stopping_early_leaves_nothing_running(workers: int) -> None:
-    taken = []
+    taken = multiprocessing.Value("i", 0)  # the text may be read by another process
 
     def endless() -> Iterator[Marked]:
         while True:
-            taken.append(1)
+            taken.value += 1
             yield from _chunks(1)
 
     with Preparer(_preparation(), Load(128, 16, workers)) as ready:
         for number, _ in enumerate(ready.batches(endless())):
             if number == 2:
                 break
-    read = len(taken)
+    read = taken.value
+    assert read
     time.sleep(0.5)
-    assert len(taken) <= read + 1
+    assert taken.value <= read + 1
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -273,6 +279,88 @@ def test_a_reader_that_fails_leaves_nothing_running(workers: int) -> None:
 
     with pytest.raises(RuntimeError, match="teacher broke"), Preparer(_preparation(), Load(128, 16, workers)) as ready:
         fail(ready)
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("which", [0, -1])  # a worker, the reader
+def test_a_process_that_is_killed_is_told_in_a_sentence(which: int) -> None:
+    def slowly() -> Iterator[Marked]:
+        for chunk in _chunks(100):
+            time.sleep(0.02)
+            yield chunk
+
+    def go_through(ready: Preparer) -> None:
+        for number, _ in enumerate(ready.batches(slowly())):
+            if number == 3:
+                multiprocessing.active_children()  # sorts out who lives
+                assert ready._crew is not None
+                os.kill(ready._crew._processes[which].pid, signal.SIGKILL)
+
+    told = r"A process that prepares the text ended with -9 .* try again"
+    with pytest.raises(StillvecError, match=told), Preparer(_preparation(), Load(128, 16, 2)) as ready:
+        go_through(ready)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_an_error_that_cannot_travel_is_told_in_words() -> None:
+    class OddError(Exception):
+        def __init__(self, one: str, two: str) -> None:
+            super().__init__(f"{one} and {two}")
+
+    def broken() -> Iterator[Marked]:
+        yield from _chunks(2)
+        raise OddError("salt", "pepper")
+
+    with (
+        pytest.raises(RuntimeError, match="OddError: salt and pepper"),
+        Preparer(_preparation(), Load(128, 16, 2)) as ready,
+    ):
+        list(ready.batches(broken()))
+
+
+def test_who_prepares_ends_when_the_one_it_works_for_is_killed() -> None:
+    """The processes of a run that was killed would hold its memory for ever."""
+    code = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from test_encoding_batches import Load, Preparer, _chunks, _preparation
+with Preparer(_preparation(), Load(128, 16, 2)) as ready:
+    batches = ready.batches(_chunks(10_000))
+    next(batches)
+    print(*(process.pid for process in ready._crew._processes), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
+    )
+    left = {int(pid) for pid in done.stdout.split()}
+    assert len(left) == 3
+    until = time.monotonic() + 20
+    while time.monotonic() < until and (left := {pid for pid in left if _lives(pid)}):
+        time.sleep(0.1)
+    assert left == set()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_shapes_for_a_gpu_are_few() -> None:
+    """cuDNN makes a plan for each: rows of a full batch are a round number, the last one's padding included."""
+    teacher = _teacher()
+    preparation = Preparation(teacher.cutter, WordFinder(VOCABULARY), teacher.window, teacher.pad, 128 * 128, True)
+    random = np.random.default_rng(1)
+    made = preparation(Marked([_text(length) for length in random.integers(5, 15, 9000).tolist()]))
+    shapes = {batch.ids.shape for batch in made}
+    assert len(made) > 4
+    assert len(shapes) == 1
+    rows, width = shapes.pop()
+    assert rows % 32 == 0
+    assert width == 128
+    assert sum(len(batch.sentence_pieces) for batch in made) == 9000
 
 
 @pytest.mark.usefixtures("nothing_left")

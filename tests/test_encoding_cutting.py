@@ -22,7 +22,9 @@ RUNS = [
     *WORDS, "New", "York", "York's", "new york", "C++,", "e-mail", "l'homme", "café", "cafe\u0301", "'s", "’s",
     "school", "school's", "don't", "“The", "3.5", "1,000,", "(it)", "—", "...", "e", "mail", "Straße", "οδός", "日本",
     "\u00a0", "\t", "", "[SEP]", "</s>", "a\nb", "İ", "x" * 40, "the", "The", "school.", "0x1", "_", "&",
-    "\u0301", "\u200d",
+    "\u0301", "\u200d", "school,", '"The', "river—(the", "the-school!”", "dogs’", "d'", "'tis", "'S", "’Sblood",
+    "York.", "e.g.", "it...school", "sea‐shore", "'s,", "mail-", "x-y", "—the", "(school)'", "the…",
+    "the;school", "−5", "3′",
 ]  # fmt: skip
 
 

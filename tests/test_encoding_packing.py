@@ -114,7 +114,7 @@ def test_one_step_of_attention_gives_what_seven_give() -> None:
     assert all(torch.allclose(each.sum(-1), torch.ones(1)) for each in attentions)
 
 
-@pytest.mark.parametrize(("gigabytes", "depth", "dim", "pieces"), [(139, 12, 768, 131_072), (16, 12, 768, 43_018)])
+@pytest.mark.parametrize(("gigabytes", "depth", "dim", "pieces"), [(139, 12, 768, 262_144), (16, 12, 768, 43_018)])
 def test_a_gpu_gets_what_it_has_room_for(
     gigabytes: int, depth: int, dim: int, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,7 @@ def planned(corpus: Path | None, model: str, **settings: Any) -> Plan:
 def test_what_the_teacher_will_read_is_what_it_reads(
     corpus: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contexts: int | None
 ) -> None:
-    monkeypatch.setattr(Load, "for_teacher", lambda _: Load(256, 16))
+    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16))
     plan = planned(corpus, model, method="aggregate", contexts=contexts)
     more = ["--contexts", "all" if contexts is None else str(contexts), "--min-count", "1", "--quiet"]
     call = ["distill", str(corpus), "--teacher", model, "--method", "aggregate", "--out", str(tmp_path / "out")]

@@ -34,7 +34,7 @@ Call = Callable[..., list[str]]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many batches, and a checkpoint after each."""
-    monkeypatch.setattr(Load, "for_teacher", lambda _: Load(256, 32))
+    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 32))
     monkeypatch.setattr(resuming, "EVERY", 0.0)
     monkeypatch.setattr(resuming, "_TIMES", 0)
 
@@ -96,7 +96,7 @@ KILLER = """
     from stillvec.encoding import Load
     from stillvec.pipeline import resuming
 
-    Load.for_teacher = staticmethod(lambda _: Load(256, 32))
+    Load.for_teacher = staticmethod(lambda *_: Load(256, 32))
     resuming.EVERY, resuming._TIMES = 0.0, 0
     torch.set_num_threads(1)
     alone, killed, kills = json.loads(sys.argv[1])

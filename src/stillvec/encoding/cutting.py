@@ -2,12 +2,14 @@
 
 A corpus repeats itself: of two million runs ("house,", "the") ninety thousand are different. Where a tokenizer parts
 its text at blanks, as all of the usual kinds do, a text's pieces and words are those of its runs, one after the other.
+Where it parts them at signs too, as BERT's kind does, a new run is what its letters and signs are ("sea-shore,").
 Texts that may hold more than that (a term of several words, letters beyond Latin, odd blanks) are cut as a whole, as
 one run that is not kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,10 @@ from stillvec.vocabulary.runs import RunNumbers, odd_texts
 
 Ints = NDArray[np.int64]
 _JOINED = 256  # new runs that are cut together
+_SIGNS = r"-—–,;:!?\"()\[\]“”…"
+_EDGES = rf"[{_SIGNS}.'‘’]"  # a stop and an apostrophe join the letters around them
+_MADE = re.compile(rf"{_EDGES}*[A-Za-z]+(?:[{_SIGNS}]+[A-Za-z]+)*{_EDGES}*")
+_PARTS = re.compile("[A-Za-z]+|[^A-Za-z]+")
 _MOST = 400_000  # runs that are kept,
 _LONGEST = 20_000_000  # characters of them
 
@@ -49,16 +55,23 @@ def cut_found(pieces: Pieces, found: Found) -> tuple[Cut, NDArray[np.bool_]]:
     return Cut(pieces.ids, pieces.lengths, piece, text_links, links[seen], found.ids[seen], words), seen
 
 
+def made_of(run: str) -> tuple[str, ...]:
+    """Letters and the signs between them, whose pieces and words are the run's; none where signs may join letters."""
+    return () if run.isalpha() or not _MADE.fullmatch(run) else tuple(_PARTS.findall(run))
+
+
 class RunCutter:
     """Cuts texts, and remembers the runs it met; what it gives does not depend on what it remembers."""
 
     def __init__(self, cutter: PieceCutter, finder: WordFinder) -> None:
         self._cutter, self._finder = cutter, finder
         self._parts = finder.parts_at_blanks and cutter.parts_at_blanks
+        self._at_signs = self._parts and cutter.parts_at_signs
         self._numbers = RunNumbers()
         self._rows = _Rows(), _Rows(), _Rows(), _Rows()  # pieces, links, words, links of words
+        self._row: Ints = np.zeros(0, np.int64)  # where in them each run is
         self._plain: NDArray[np.bool_] = np.zeros(0, bool)
-        self._met: NDArray[np.int64] = np.zeros(0, np.int64)  # how often, of late
+        self._met: Ints = np.zeros(0, np.int64)  # how often, of late
 
     def cut(self, texts: Sequence[str]) -> Cut:
         if not self._parts:
@@ -69,31 +82,44 @@ class RunCutter:
         self._learn()
         self._met += np.bincount(numbers, minlength=len(self._met))
         odd = odd_texts(texts, numbers, held, self._plain)
+        rows = self._row[numbers]
         if not odd.any():
-            return self._laid(numbers, held)
-        known, which = len(self._numbers), np.flatnonzero(odd)
-        self._keep(self._whole([texts[each] for each in which.tolist()]))
+            return self._laid(rows, held)
+        known, which = len(self._rows[0]), np.flatnonzero(odd)
         begins = np.cumsum(held) - held
-        numbers[begins[which]] = known + np.arange(len(which))
-        first = np.zeros(len(numbers), bool)
+        rows[begins[which]] = self._keep(self._whole([texts[each] for each in which.tolist()]))
+        first = np.zeros(len(rows), bool)
         first[begins[which]] = True
-        cut = self._laid(numbers[first | ~np.repeat(odd, held)], np.where(odd, 1, held))
-        for rows in self._rows:
-            rows.shorten(known)
+        cut = self._laid(rows[first | ~np.repeat(odd, held)], np.where(odd, 1, held))
+        for each in self._rows:
+            each.shorten(known)
         return cut
 
     def _whole(self, texts: Sequence[str]) -> Cut:
         return cut_found(self._cutter.cut(texts), self._finder.find(texts))[0]
 
     def _learn(self) -> None:
-        """Cut the runs that are new."""
-        new = self._numbers.taken()
+        """Cut the runs that are new: as those are that they are made of, if they are, else by the tokenizer."""
+        first, new = len(self._row), self._numbers.taken()
         if not new:
             return
-        found, plain = self._finder.find_in_runs(new)
-        self._keep(cut_found(self._pieces(new, plain), found)[0])
-        self._plain = np.concatenate([self._plain, plain])
-        self._met = np.concatenate([self._met, np.zeros(len(new), np.int64)])
+        made = [made_of(run) if self._at_signs else () for run in new]
+        held = np.fromiter(map(len, made), np.int64, len(new))
+        parts = np.fromiter((self._numbers[part] for run in made for part in run), np.int64, int(held.sum()))
+        more = self._numbers.taken()
+        alone = [run for run, several in zip(new, made, strict=True) if not several] + more
+        where = first + np.concatenate([np.flatnonzero(held == 0), len(new) + np.arange(len(more))])
+        self._row = np.concatenate([self._row, np.zeros(len(new) + len(more), np.int64)])
+        self._plain = np.concatenate([self._plain, np.ones(len(new) + len(more), bool)])
+        self._met = np.concatenate([self._met, np.zeros(len(new) + len(more), np.int64)])
+        if alone:
+            found, plain = self._finder.find_in_runs(alone)
+            self._row[where] = self._keep(cut_found(self._pieces(alone, plain), found)[0])
+            self._plain[where] = plain
+        if len(parts):
+            where, several = first + np.flatnonzero(held), held[held > 0]
+            self._row[where] = self._keep(self._laid(self._row[parts], several))
+            self._plain[where] = _summed((~self._plain[parts]).astype(np.int64), several) == 0
 
     def _forget(self) -> None:
         """Half of the runs stay, and of the room for their letters: those met most often, if more than once."""
@@ -103,10 +129,10 @@ class RunCutter:
         stay = np.sort(often[(self._met[often] > 1) & (letters <= _LONGEST // 2)])
         self._numbers = RunNumbers(runs[each] for each in stay.tolist())
         for rows in self._rows:
-            kept = rows.take(stay)
+            kept = rows.take(self._row[stay])
             rows.shorten(0)
             rows.extend(*kept)
-        self._plain, self._met = self._plain[stay], self._met[stay] // 2
+        self._row, self._plain, self._met = np.arange(len(stay)), self._plain[stay], self._met[stay] // 2
 
     def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> Pieces:
         """Of plain runs, many of which are cut as one text, which is faster; of others, none."""
@@ -126,17 +152,20 @@ class RunCutter:
         held[which] = np.bincount(run, minlength=len(which))
         return Pieces(cut.ids, np.maximum(cut.starts + inside, 0), cut.ends + inside, held)
 
-    def _keep(self, cut: Cut) -> None:
+    def _keep(self, cut: Cut) -> Ints:
+        """The numbers of the rows that its texts have from now on."""
         pieces, links, ids, word_links = self._rows
+        first = len(pieces)
         inside = cut.link_piece - np.repeat(np.cumsum(cut.lengths) - cut.lengths, cut.links)
         pieces.extend(cut.pieces, cut.lengths)
         links.extend(inside, cut.links)
         ids.extend(cut.word_id, cut.words)
         word_links.extend(cut.word_links, cut.words)
+        return first + np.arange(len(cut.lengths))
 
-    def _laid(self, numbers: Ints, held: Ints) -> Cut:
+    def _laid(self, rows: Ints, held: Ints) -> Cut:
         """Runs end to end; `held` are the runs of each text."""
-        (pieces, lengths), (inside, links), (ids, words), (word_links, _) = (rows.take(numbers) for rows in self._rows)
+        (pieces, lengths), (inside, links), (ids, words), (word_links, _) = (each.take(rows) for each in self._rows)
         link_piece = np.asarray(inside + np.repeat(np.cumsum(lengths) - lengths, links), np.int64)
         lengths, links, words = (_summed(each, held) for each in (lengths, links, words))
         return Cut(pieces, lengths, link_piece, links, word_links.astype(np.int64), ids, words)
@@ -149,6 +178,9 @@ class _Rows:
         self._flat = np.zeros(1 << 16, np.int32)
         self._ends = np.zeros(1 << 12, np.int64)  # one past the last; row 0 begins at 0
         self._number = 0
+
+    def __len__(self) -> int:
+        return self._number
 
     def extend(self, flat: NDArray[Any], lengths: Ints) -> None:
         begin = int(self._ends[self._number - 1]) if self._number else 0

@@ -44,7 +44,7 @@ class Load:
         forks = "fork" in get_all_start_methods()
         memory = torch.cuda.get_device_properties(teacher.device).total_memory
         states = (2 + 4) * (teacher.depth + 1) * teacher.dim  # bytes a piece: as they come, and in fp32
-        pieces = int(min(131_072, max(4_096, _ROOM * memory / states)))
+        pieces = int(min(262_144, max(4_096, _ROOM * memory / states)))
         return cls(pieces, 16_384, min(_WORKERS, (threads or _our_cores()) - 1) if forks else 0)
 
 

@@ -80,6 +80,15 @@ class PieceCutter:
         apart = [self._ids(self.lead + runs[0]), *(self._after(run) for run in runs[1:])]
         return self._ids(self.lead + _TRIAL) == [*chain.from_iterable(apart)]
 
+    @property
+    def parts_at_signs(self) -> bool:
+        """Whether the pieces of a run are those of its letters and of the signs between: BERT's kind, and tried."""
+        told = json.loads(self._backend.to_str())
+        if not {"WordPiece", "BertPreTokenizer"} <= {told["model"]["type"], *_kinds(told["pre_tokenizer"])}:
+            return False
+        parts = ["“", "house", ",", "school", "—(", "river", "!”", "’"]
+        return self._ids("".join(parts)) == [*chain.from_iterable(map(self._ids, parts))]
+
     def _after(self, run: str) -> list[int]:
         """The pieces of a run behind another word."""
         return self._ids(f"{self.lead}a {run}")[len(self._ids(self.lead + "a")) :]

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.encoding import cutting
 from stillvec.encoding.cutting import Cut, RunCutter, cut_found
 from stillvec.teachers import PieceCutter
 from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
-from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordFinder, memory
 
 WORDS = [*dict.fromkeys(" ".join(TEXT).split())]
 TERMS = ["new york", "c++", "e-mail", "l'", "café", "'s", "the school", "don't", "3.5"]
@@ -84,18 +83,18 @@ def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "_MOST", 20)
+    monkeypatch.setattr(memory, "_MOST", 20)
     cutter, finder = _cutter("bert"), _finder(False)
     runs = RunCutter(cutter, finder)
     for start in range(0, 200, 10):
         texts = [f"the w{number} school" for number in range(start, start + 10)]
         _same(runs.cut(texts), _whole(texts, cutter, finder))
-        assert len(runs._numbers) <= 32
+        assert len(runs._known.numbers) <= 32
 
 
 def test_long_runs_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "_LONGEST", 1000)
+    monkeypatch.setattr(memory, "_LONGEST", 1000)
     runs = RunCutter(_cutter("bert"), _finder(False))
     for number in range(30):
         runs.cut([f"{number}" + "x" * 300])
-        assert runs._numbers.characters < 1400
+        assert runs._known.numbers.characters < 1400

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from stillvec.baselines.negatives import Noise, kept_share
 from stillvec.baselines.text import Text
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
-from stillvec.encoding.cutting import ranges
 from stillvec.registry import require
+from stillvec.vocabulary.memory import ranges
 
 _LONGEST = 100  # words of a sentence: one step on many repetitions of a word is too far a step
 _WORDS = 400_000  # of a block, in which sentences are mixed

@@ -28,9 +28,9 @@ from stillvec.baselines.negatives import Noise, Table, kept_share, random_rows, 
 from stillvec.baselines.text import Text
 from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
 from stillvec.baselines.trees import Trees, read_trees
-from stillvec.encoding.cutting import ranges
 from stillvec.errors import CorpusError
 from stillvec.teachers.threads import torch_threads
+from stillvec.vocabulary.memory import ranges
 
 _SENTENCES = 8192  # whose batches are made ready for threads
 _BEGIN = 1e-2  # of AdaGrad's squares: u begins at zero, and the first steps, which know nothing yet, are small

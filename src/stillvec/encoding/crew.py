@@ -9,6 +9,7 @@ DataLoader are, and never touch the GPU.
 
 from __future__ import annotations
 
+import gc
 import math
 import mmap
 import os
@@ -97,6 +98,7 @@ class Crew:
     def _apart(self, work: Callable[..., None], parent: int, *given: Any) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us ends us
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        gc.disable()  # what is made here goes by itself, and looking through all of it takes time
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         torch.set_num_threads(1)
         work(lambda: os.getppid() == parent, *given)

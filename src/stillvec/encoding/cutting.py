@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.teachers import PieceCutter, Pieces, align
 from stillvec.vocabulary import Found, WordFinder
-from stillvec.vocabulary.runs import RunNumbers, odd_texts
+from stillvec.vocabulary.memory import RunMemory, sums
 
 Ints = NDArray[np.int64]
 _JOINED = 256  # new runs that are cut together
@@ -27,8 +26,6 @@ _SIGNS = r"-—–,;:!?\"()\[\]“”…"
 _EDGES = rf"[{_SIGNS}.'‘’]"  # a stop and an apostrophe join the letters around them
 _MADE = re.compile(rf"{_EDGES}*[A-Za-z]+(?:[{_SIGNS}]+[A-Za-z]+)*{_EDGES}*")
 _PARTS = re.compile("[A-Za-z]+|[^A-Za-z]+")
-_MOST = 400_000  # runs that are kept,
-_LONGEST = 20_000_000  # characters of them
 
 
 @dataclass(frozen=True)
@@ -67,72 +64,45 @@ class RunCutter:
         self._cutter, self._finder = cutter, finder
         self._parts = finder.parts_at_blanks and cutter.parts_at_blanks
         self._at_signs = self._parts and cutter.parts_at_signs
-        self._numbers = RunNumbers()
-        self._rows = _Rows(), _Rows(), _Rows(), _Rows()  # pieces, links, words, links of words
-        self._row: Ints = np.zeros(0, np.int64)  # where in them each run is
-        self._plain: NDArray[np.bool_] = np.zeros(0, bool)
-        self._met: Ints = np.zeros(0, np.int64)  # how often, of late
+        self._known = RunMemory(4)  # pieces, links, words, links of words
 
     def cut(self, texts: Sequence[str]) -> Cut:
         if not self._parts:
             return self._whole(texts)
-        if len(self._numbers) > _MOST or self._numbers.characters > _LONGEST:
-            self._forget()
-        numbers, held = self._numbers.of(texts)
-        self._learn()
-        self._met += np.bincount(numbers, minlength=len(self._met))
-        odd = odd_texts(texts, numbers, held, self._plain)
-        rows = self._row[numbers]
+        rows, held, odd = self._known.read(texts, self._learn)
         if not odd.any():
             return self._laid(rows, held)
-        known, which = len(self._rows[0]), np.flatnonzero(odd)
+        known, which = len(self._known.rows[0]), np.flatnonzero(odd)
         begins = np.cumsum(held) - held
         rows[begins[which]] = self._keep(self._whole([texts[each] for each in which.tolist()]))
         first = np.zeros(len(rows), bool)
         first[begins[which]] = True
         cut = self._laid(rows[first | ~np.repeat(odd, held)], np.where(odd, 1, held))
-        for each in self._rows:
+        for each in self._known.rows:
             each.shorten(known)
         return cut
 
     def _whole(self, texts: Sequence[str]) -> Cut:
         return cut_found(self._cutter.cut(texts), self._finder.find(texts))[0]
 
-    def _learn(self) -> None:
+    def _learn(self, new: Sequence[str]) -> None:
         """Cut the runs that are new: as those are that they are made of, if they are, else by the tokenizer."""
-        first, new = len(self._row), self._numbers.taken()
-        if not new:
-            return
+        known = self._known
+        first = len(known.plain)
         made = [made_of(run) if self._at_signs else () for run in new]
         held = np.fromiter(map(len, made), np.int64, len(new))
-        parts = np.fromiter((self._numbers[part] for run in made for part in run), np.int64, int(held.sum()))
-        more = self._numbers.taken()
+        parts = np.fromiter((known.numbers[part] for run in made for part in run), np.int64, int(held.sum()))
+        more = known.numbers.taken()
+        known.grow(len(new) + len(more))
         alone = [run for run, several in zip(new, made, strict=True) if not several] + more
-        where = first + np.concatenate([np.flatnonzero(held == 0), len(new) + np.arange(len(more))])
-        self._row = np.concatenate([self._row, np.zeros(len(new) + len(more), np.int64)])
-        self._plain = np.concatenate([self._plain, np.ones(len(new) + len(more), bool)])
-        self._met = np.concatenate([self._met, np.zeros(len(new) + len(more), np.int64)])
         if alone:
-            found, plain = self._finder.find_in_runs(alone)
-            self._row[where] = self._keep(cut_found(self._pieces(alone, plain), found)[0])
-            self._plain[where] = plain
+            where = first + np.concatenate([np.flatnonzero(held == 0), len(new) + np.arange(len(more))])
+            found, known.plain[where] = self._finder.find_in_runs(alone)
+            known.row[where] = self._keep(cut_found(self._pieces(alone, known.plain[where]), found)[0])
         if len(parts):
             where, several = first + np.flatnonzero(held), held[held > 0]
-            self._row[where] = self._keep(self._laid(self._row[parts], several))
-            self._plain[where] = _summed((~self._plain[parts]).astype(np.int64), several) == 0
-
-    def _forget(self) -> None:
-        """Half of the runs stay, and of the room for their letters: those met most often, if more than once."""
-        often = np.argsort(-self._met, kind="stable")[: _MOST // 2]
-        runs = [*self._numbers]
-        letters = np.cumsum([len(runs[each]) for each in often.tolist()])
-        stay = np.sort(often[(self._met[often] > 1) & (letters <= _LONGEST // 2)])
-        self._numbers = RunNumbers(runs[each] for each in stay.tolist())
-        for rows in self._rows:
-            kept = rows.take(self._row[stay])
-            rows.shorten(0)
-            rows.extend(*kept)
-        self._row, self._plain, self._met = np.arange(len(stay)), self._plain[stay], self._met[stay] // 2
+            known.row[where] = self._keep(self._laid(known.row[parts], several))
+            known.plain[where] = sums(~known.plain[parts], several) == 0
 
     def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> Pieces:
         """Of plain runs, many of which are cut as one text, which is faster; of others, none."""
@@ -154,7 +124,7 @@ class RunCutter:
 
     def _keep(self, cut: Cut) -> Ints:
         """The numbers of the rows that its texts have from now on."""
-        pieces, links, ids, word_links = self._rows
+        pieces, links, ids, word_links = self._known.rows
         first = len(pieces)
         inside = cut.link_piece - np.repeat(np.cumsum(cut.lengths) - cut.lengths, cut.links)
         pieces.extend(cut.pieces, cut.lengths)
@@ -165,57 +135,9 @@ class RunCutter:
 
     def _laid(self, rows: Ints, held: Ints) -> Cut:
         """Runs end to end; `held` are the runs of each text."""
-        (pieces, lengths), (inside, links), (ids, words), (word_links, _) = (each.take(rows) for each in self._rows)
+        (pieces, lengths), (inside, links), (ids, words), (word_links, _) = (
+            each.take(rows) for each in self._known.rows
+        )
         link_piece = np.asarray(inside + np.repeat(np.cumsum(lengths) - lengths, links), np.int64)
-        lengths, links, words = (_summed(each, held) for each in (lengths, links, words))
+        lengths, links, words = (sums(each, held) for each in (lengths, links, words))
         return Cut(pieces, lengths, link_piece, links, word_links.astype(np.int64), ids, words)
-
-
-class _Rows:
-    """Rows of numbers, of different lengths, end to end."""
-
-    def __init__(self) -> None:
-        self._flat = np.zeros(1 << 16, np.int32)
-        self._ends = np.zeros(1 << 12, np.int64)  # one past the last; row 0 begins at 0
-        self._number = 0
-
-    def __len__(self) -> int:
-        return self._number
-
-    def extend(self, flat: NDArray[Any], lengths: Ints) -> None:
-        begin = int(self._ends[self._number - 1]) if self._number else 0
-        ends = begin + np.cumsum(lengths)
-        self._flat = _with_room(self._flat, begin + len(flat))
-        self._ends = _with_room(self._ends, self._number + len(lengths))
-        self._flat[begin : begin + len(flat)] = flat
-        self._ends[self._number : self._number + len(lengths)] = ends
-        self._number += len(lengths)
-
-    def shorten(self, number: int) -> None:
-        self._number = number
-
-    def take(self, numbers: Ints) -> tuple[NDArray[np.int32], Ints]:
-        """The rows of these numbers, end to end, and their lengths."""
-        ends = self._ends[numbers]
-        lengths = ends - np.where(numbers > 0, self._ends[numbers - 1], 0)
-        return self._flat[ranges(ends - lengths, lengths)], lengths
-
-
-def _with_room(array: NDArray[Any], size: int) -> NDArray[Any]:
-    if size <= len(array):
-        return array
-    return np.concatenate([array, np.zeros(max(size, 2 * len(array)) - len(array), array.dtype)])
-
-
-def _summed(values: Ints, held: Ints) -> Ints:
-    """Sums over the runs of each text."""
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-    ends = np.cumsum(held)
-    return np.asarray(total[ends] - total[ends - held])
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """start, start + 1, … for each pair, one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.asarray(np.arange(total) + np.repeat(starts - (ends - lengths), lengths))

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.encoding.cutting import Cut, cut_found, ranges
+from stillvec.encoding.cutting import Cut, cut_found
 from stillvec.teachers import PieceCutter
 from stillvec.vocabulary import Found
+from stillvec.vocabulary.memory import ranges
 
 Ints = NDArray[np.int64]
 _GROUP = 64  # pieces summed one after the other: of a frequent word, many groups are summed at once

@@ -8,7 +8,6 @@ one that may hold a term of several words, is left to the other way.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from unicodedata import category
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import normalizer
+from stillvec.vocabulary.memory import RunMemory, sums
 
 _LATIN = "".join(map(chr, range(0x180)))
 _LETTERS = "".join(char for char in _LATIN if category(char)[0] == "L")
@@ -49,6 +49,7 @@ class PlainFinder:
         self._suspects = {max(runs, key=len) for term in possible if (runs := _RUN.findall(term))}
         signs = "|".join(re.escape(term) for term in possible if not _RUN.search(term))
         self._signs = re.compile(rf"(?<![A-Za-z0-9_])(?:{signs})(?![A-Za-z0-9_])") if signs else None
+        self._known = RunMemory(1)  # the words of runs
         self.parts_at_blanks = not any(" " in term for term in possible if not _RUN.search(term))
 
     def words(self, run: str) -> list[str] | None:
@@ -79,16 +80,21 @@ class PlainFinder:
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""
-        found, lengths, left = array("i"), array("q"), []
-        row = self._table.__getitem__
-        for number, text in enumerate(texts):
-            words = self._words(text)
-            if words is None:
-                left.append(number)
-                words = []
-            found.extend(map(row, words))
-            lengths.append(len(words))
-        return np.array(found, np.int32), np.array(lengths, np.int64), left
+        if not self.parts_at_blanks:
+            return np.zeros(0, np.int32), np.zeros(len(texts), np.int64), [*range(len(texts))]
+        runs, held, odd = self._known.read(texts, self._learn)
+        (words,) = self._known.rows
+        found, lengths = words.take(runs[~np.repeat(odd, held)])
+        return found, sums(lengths, np.where(odd, 0, held)), np.flatnonzero(odd).tolist()
+
+    def _learn(self, new: Sequence[str]) -> None:
+        words, owners, plain = self.found(new)
+        (known,) = self._known.rows
+        first = len(known)
+        known.extend(words[:, 0], np.bincount(owners, minlength=len(new)))
+        self._known.grow(len(new))
+        self._known.row[first:] = first + np.arange(len(new))
+        self._known.plain[first:] = plain | [not run for run in new]  # two blanks have no word between them
 
     def _words(self, text: str) -> list[str] | None:
         read = self._readable(text)

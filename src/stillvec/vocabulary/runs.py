@@ -27,9 +27,9 @@ class RunNumbers(dict[str, int]):
 
     def of(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of the texts' runs, one text after the other, and how many each has."""
-        runs = [text.split(" ") for text in texts]
-        held = np.fromiter(map(len, runs), np.int64, len(runs))
-        numbers = np.fromiter(map(self.__getitem__, chain.from_iterable(runs)), np.int64, int(held.sum()))
+        held = np.fromiter((text.count(" ") for text in texts), np.int64, len(texts)) + 1
+        runs = chain.from_iterable(text.split(" ") for text in texts)  # of one text at a time, which a cache holds
+        numbers = np.fromiter(map(self.__getitem__, runs), np.int64, int(held.sum()))
         return numbers, held
 
     def taken(self) -> list[str]:

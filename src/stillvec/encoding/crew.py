@@ -124,6 +124,7 @@ class Crew:
 
     def _work(self, lives: Callable[[], bool], number: int) -> None:
         """A worker: texts from its shelves, batches onto them."""
+        os.nice(5)  # who drives the GPU, and who reads for all, come first
         tasks, answers = self._tasks[number][0], self._answers[number][1]
         while True:
             while not tasks.poll(_WATCH):

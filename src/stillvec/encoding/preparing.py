@@ -37,7 +37,7 @@ class Load:
     def for_teacher(cls, teacher: Teacher, threads: int | None = None) -> Load:
         """On a GPU as much as it reads well, and has room for where every layer is listened to.
 
-        One of the threads, by default our share of the processor's, is the one that drives the GPU.
+        Of the threads, by default our share of the processor's, one drives the GPU and one reads the text.
         """
         if teacher.device.type != "cuda":
             return cls(4_096, 2_048)
@@ -45,7 +45,8 @@ class Load:
         memory = torch.cuda.get_device_properties(teacher.device).total_memory
         states = (2 + 4) * (teacher.depth + 1) * teacher.dim  # bytes a piece: as they come, and in fp32
         pieces = int(min(262_144, max(4_096, _ROOM * memory / states)))
-        return cls(pieces, 16_384, min(_WORKERS, (threads or _our_cores()) - 1) if forks else 0)
+        threads = threads or _our_cores()
+        return cls(pieces, 16_384, max(1, min(_WORKERS, threads - 2)) if forks and threads > 1 else 0)
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def _our_cores() -> int:
     return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
-_WORKERS = 15  # processes: more than a GPU needs to be fed by
+_WORKERS = 14  # processes: more than a GPU needs to be fed by
 _ROOM = 0.15  # of a GPU's memory, for the states of a batch
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.vocabulary.memory import ranges
+
 LOOKAHEAD = 32_768  # sentences to choose among at once
 _BANDS = (1, 2, 4, 16, 64, 256, np.inf)  # times N: words of like frequency are served together, rare ones first
 _BRIEF = 6  # words: a shorter sentence says little about them
@@ -27,33 +29,37 @@ class ContextSelector:
         self._seen = np.zeros(len(counts), np.int64)
         self._random = np.random.default_rng(seed)
         self._phase = self._random.random(len(counts))  # so that words of one frequency do not ask all at once
+        self._band = np.searchsorted([band * contexts for band in _BANDS], self.counts)
 
     def choose(self, rows: NDArray[np.int32], text: NDArray[np.int32], texts: int) -> NDArray[np.bool_]:
-        """Which of `texts` sentences to read; `rows` are their words' rows (-1 unknown), `text` whose they are."""
+        """Which of `texts` sentences to read; `rows` are those of their words (-1 unknown), `text` whose they are."""
         lengths = np.bincount(text, minlength=texts)
         known = rows >= 0
         rows, text = rows[known], text[known]
+        held = np.bincount(text, minlength=texts)
+        begins = np.cumsum(held) - held
         self._seen += np.bincount(rows, minlength=len(self.counts))
+        due = self._due()
         chosen = np.zeros(texts, bool)
-        low = 0.0
-        for band in _BANDS:
-            high = band * self.contexts
-            behind = self._behind()
-            serves = np.bincount(text, behind[rows] > 0, minlength=texts)
-            worth = serves / np.maximum(lengths, _BRIEF) * self._random.uniform(0.5, 1.0, texts)
-            here = (self.counts[rows] > low) & (self.counts[rows] <= high) & (behind[rows] > 0) & ~chosen[text]
+        late, of = rows, text  # occurrences of words that are behind: of these there are ever fewer
+        for band in range(len(_BANDS)):
+            behind = due - self.taken
+            stay = behind[late] > 0
+            late, of = late[stay], of[stay]
+            worth = np.bincount(of, minlength=texts) / np.maximum(lengths, _BRIEF)
+            worth *= self._random.uniform(0.5, 1.0, texts)
+            here = (self._band[late] == band) & ~chosen[of]
             new = np.zeros(texts, bool)
-            new[text[here][_first(rows[here], -worth[text[here]], behind)]] = True
-            self.taken += np.bincount(rows[new[text]], minlength=len(self.counts))
+            new[of[here][_first(late[here], -worth[of[here]], behind)]] = True
+            self.taken += np.bincount(rows[ranges(begins[new], held[new])], minlength=len(self.counts))
             chosen |= new
-            low = high
         return chosen
 
-    def _behind(self) -> NDArray[np.int64]:
-        """How many contexts each word still lacks at this point of the stream."""
+    def _due(self) -> NDArray[np.int64]:
+        """How many contexts each word should have at this point of the stream."""
         goal = np.minimum(self.counts, self.contexts)
         due = np.floor(goal * np.minimum(self._seen / self.counts, 1) + self._phase)
-        return np.minimum(due, goal).astype(np.int64) - self.taken
+        return np.minimum(due, goal).astype(np.int64)
 
 
 def _first(rows: NDArray[np.int32], order: NDArray[np.float64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -39,10 +39,10 @@ class Figures:
     words_a_sentence: float = 23.3
     bytes_a_word: float = 5.57  # of plain text
     packed: float = 0.27  # of these, as .xz
-    counted: float = 2.3e6  # words a second of a core,
-    read_through: float = 2.0e7  # of text that others count or read,
-    chosen: float = 1.0e6  # of which sentences are chosen, which is one stream
-    merged: float = 2.0e9  # bytes a second of two tables that become one
+    counted: float = 3.3e6  # words a second of a core,
+    read_through: float = 2.5e7  # of text that others count or read,
+    chosen: float = 1.85e6  # of which sentences are chosen, which is one stream
+    merged: float = 9.4e8  # bytes a second of two tables that become one
     cores: int = 16  # beside each GPU
     network: float = 1.25e9  # bytes a second of a machine: not measured, 10 Gbit/s
     disk: float = 0.5e9  # bytes a second of a shared file system, a machine: not measured

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Desk, Load, Progress
+from stillvec.encoding import Desk, Load, Preparer, Progress
 from stillvec.launch.dataset import chunks_in
 from stillvec.launch.jobs import SENTENCES, Heard, Job
 from stillvec.learners import Lesson
-from stillvec.learners.learning import CORPUS
+from stillvec.learners.learning import CORPUS, preparer_of
 from stillvec.learners.learning import PARAGRAPHS as BY_PARAGRAPH
 from stillvec.learners.sharing import Share
 from stillvec.pipeline import Distillation
@@ -45,6 +45,7 @@ class Worker:
     def __init__(self, fetch: Callable[[Any], Any]) -> None:
         self.fetch = fetch
         self._begun = False
+        self._preparer: Preparer | None = None  # who prepares text stays, and remembers it, from job to job
 
     def _begin(self, orders: Orders) -> None:
         """At the first job: what a worker is made with must not hang on an object that the cluster may lose."""
@@ -76,15 +77,21 @@ class Worker:
         orders = self.orders
         desk = None if orders.desk is None else dataclasses.replace(orders.desk, shard=f"job-{job.name}")
         lesson = Lesson(self.learners, self.teacher, orders.vocabulary, orders.known, desk)
-        read: dict[str, Progress] = {}
+        lesson.preparer = self._preparer = (
+            self._preparer or preparer_of(self.teacher, orders.vocabulary, self.load).__enter__()
+        )
         if job.share is not None and job.met is not None:
             lesson.share = job.share
-            steps = lesson.complete(job.met, self.load)
+            steps = lesson.complete(job.met)
         else:
             chunks = chunks_in(text)
-            steps = lesson.hear(chunks, self.load) if job.unit == SENTENCES else lesson.hear((), self.load, chunks)
-        for stage, progress in steps:
-            read[stage] = progress
+            steps = lesson.hear(chunks) if job.unit == SENTENCES else lesson.hear((), paragraphs=chunks)
+        try:
+            read: dict[str, Progress] = dict(steps)
+        except BaseException:
+            self._preparer.__exit__()
+            self._preparer = None
+            raise
         own = {part for part in lesson.heard_by if part.texts(orders.vocabulary) is not None}
         heard = {
             number: dict(lesson.statistics(part).arrays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -67,6 +68,7 @@ class Lesson:
         self._lacking: dict[str, NDArray[np.bool_]] = {}  # words that a listener to paragraphs is read alone
         self._ways: dict[str, _Way] = {}  # how far each reading is
         self._totals: dict[Part, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
+        self.preparer: Preparer | None = None  # one that was there before, and stays
         self.share = Share()  # where several read one corpus: ours,
         self.agree: Callable[[Met], Met] = lambda met: met  # what all of them met,
         self.lacking = 0  # words that none of them met,
@@ -178,11 +180,14 @@ class Lesson:
     def _through(
         self, reading: Callable[[Preparer], Iterator[tuple[str, Progress]]], load: Load | None
     ) -> Iterator[tuple[str, Progress]]:
-        load = load or Load.for_teacher(self.teacher)
-        preparation = Preparation.of(self.teacher, WordFinder(self.vocabulary), load)
+        preparing: AbstractContextManager[Preparer] = (
+            preparer_of(self.teacher, self.vocabulary, load or Load.for_teacher(self.teacher))
+            if self.preparer is None
+            else nullcontext(self.preparer)
+        )
         try:
             last = None
-            with Preparer(preparation, load) as ready:
+            with preparing as ready:
                 for last in reading(ready):
                     yield last
             self.over = True
@@ -272,6 +277,11 @@ class Lesson:
         if part.texts(self.vocabulary) is None and not any(name.startswith(KEPT) for name in arrays):
             arrays |= {READ: self.contexts, ALONE: self._alone}
         return Statistics(self.vocabulary, arrays)
+
+
+def preparer_of(teacher: Teacher, vocabulary: Vocabulary, load: Load) -> Preparer:
+    """Who makes batches for the lessons of a teacher and a vocabulary."""
+    return Preparer(Preparation.of(teacher, WordFinder(vocabulary), load), load)
 
 
 @dataclass

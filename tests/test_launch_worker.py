@@ -1,0 +1,77 @@
+"""A worker of a cluster, called by hand: who prepares its text stays from job to job; a job that fails ends them."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_corpus import sentences
+
+from stillvec.corpus import Corpus
+from stillvec.encoding import Load
+from stillvec.errors import StillvecError
+from stillvec.launch.dataset import rows
+from stillvec.launch.jobs import SENTENCES, Job
+from stillvec.launch.worker import Orders, Worker
+from stillvec.pipeline import Distillation
+from stillvec.pipeline.reading import Reading
+from stillvec.vocabulary import Vocabulary
+
+pytest.importorskip("pyarrow")
+TEXTS = sentences(300)
+VOCABULARY = Vocabulary([*dict.fromkeys(" ".join(TEXTS).lower().split())])
+
+
+@pytest.fixture
+def orders(model: str, tmp_path: Path) -> Orders:
+    settings = Distillation(teacher=model, method="aggregate", min_count=1, contexts=None, device="cpu")
+    return Orders(settings, VOCABULARY, None, True, None, str(tmp_path))
+
+
+def blocks() -> Iterator[Any]:
+    corpus = Corpus.from_texts(TEXTS)
+    reading = Reading(corpus, VOCABULARY, None, 16)
+    return rows(lambda given: given, [reading], corpus, SENTENCES, 4)
+
+
+def done(worker: Worker, orders: Orders) -> list[dict[int, dict[str, Any]]]:
+    jobs = [worker.do([orders], Job(f"job-{number}"), block) for number, block in enumerate(blocks())]
+    assert sum(told["sentences"] for told, _ in jobs) == len(TEXTS)
+    return [heard for _, heard in jobs]
+
+
+def test_jobs_share_those_who_prepare_and_give_what_they_give_alone(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16))
+    alone = done(Worker(lambda given: given), orders)
+    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16, 2))
+    worker = Worker(lambda given: given)
+    several = done(worker, orders)
+    assert len(several) == len(alone) > 2
+    for one, other in zip(alone, several, strict=True):
+        assert one.keys() == other.keys()
+        for part in one:
+            assert all(np.array_equal(one[part][name], other[part][name]) for name in one[part])
+    assert len(multiprocessing.active_children()) == 2, "those of the first job"
+    assert worker._preparer is not None
+    worker._preparer.__exit__()
+    assert multiprocessing.active_children() == []
+
+
+def test_after_a_job_that_failed_others_prepare(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16, 2))
+    worker = Worker(lambda given: given)
+    block = next(blocks())
+    broken = {**{name: block[name] for name in ("texts", "paragraphs")}, "whole": []}  # shorter than the others
+    with pytest.raises((ValueError, StillvecError)):
+        worker.do([orders], Job("bad"), broken)
+    assert worker._preparer is None
+    assert multiprocessing.active_children() == []
+    done(worker, orders)
+    assert worker._preparer is not None
+    worker._preparer.__exit__()

@@ -46,6 +46,8 @@ class PieceCutter:
         if first is not None and not self.prefix:
             self.prefix = tuple(first)
         self._backend = _deaf_to_special_tokens(backend)  # "[SEP]" in a corpus is text
+        told = json.loads(self._backend.to_str())
+        self._kinds = told["model"]["type"], *_kinds(told["pre_tokenizer"])
         self.lead = " " if self._needs_space() else ""
 
     def cut(self, texts: Sequence[str]) -> Pieces:
@@ -72,9 +74,7 @@ class PieceCutter:
     @property
     def parts_at_blanks(self) -> bool:
         """Whether the pieces of a plain text are those of its runs between blanks: told by kind, and tried."""
-        told = json.loads(self._backend.to_str())
-        kinds = (told["model"]["type"], *_kinds(told["pre_tokenizer"]))
-        if not any({model, before} <= {*kinds} for model, before in _PARTING):
+        if not any({model, before} <= {*self._kinds} for model, before in _PARTING):
             return False
         runs = _TRIAL.split(" ")
         apart = [self._ids(self.lead + runs[0]), *(self._after(run) for run in runs[1:])]
@@ -83,8 +83,7 @@ class PieceCutter:
     @property
     def parts_at_signs(self) -> bool:
         """Whether the pieces of a run are those of its letters and of the signs between: BERT's kind, and tried."""
-        told = json.loads(self._backend.to_str())
-        if not {"WordPiece", "BertPreTokenizer"} <= {told["model"]["type"], *_kinds(told["pre_tokenizer"])}:
+        if not {"WordPiece", "BertPreTokenizer"} <= {*self._kinds}:
             return False
         parts = ["“", "house", ",", "school", "—(", "river", "!”", "’"]
         return self._ids("".join(parts)) == [*chain.from_iterable(map(self._ids, parts))]
@@ -99,7 +98,7 @@ class PieceCutter:
     def _needs_space(self) -> bool:
         bare, spaced, twice = self._ids(_PROBE), self._ids(f" {_PROBE}"), self._ids(f"{_PROBE} {_PROBE}")
         if bare == spaced:  # a mark for the space that is not there would count as the first letter
-            return _kinds(json.loads(self._backend.to_str())["pre_tokenizer"])[:1] == ["Metaspace"]
+            return self._kinds[1:2] == ("Metaspace",)
         return twice == bare + spaced
 
 

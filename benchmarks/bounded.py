@@ -1,10 +1,11 @@
 """A vocabulary of a million words in 1024 dimensions: the peak that `--dry-run` tells, and the one that is taken.
 
-    python benchmarks/bounded.py [--words 1000000] [--dim 1024] [--methods aggregate] [--folder DIR]
+    python benchmarks/bounded.py [--words 1000000] [--dim 1024] [--methods aggregate] [--folder DIR] [--leave GB]
 
 The teacher is a BERT of one layer with random weights, whose pieces are syllables, so that any number of words can be
 made of them; the text holds each word once, ten to a sentence. Both runs are `stillvec distill` in a process of its
-own. A table that memory has no room for lies in a file.
+own. With --leave the run is made once more while another process holds all memory but so much: a table that memory
+has no room for then lies in a file, and the vectors are compared to the byte.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import numpy as np
 import ratios
 import transformers
 
+from stillvec.learners.tables import free_memory
+
 UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
@@ -33,6 +36,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=1024)
     parser.add_argument("--methods", nargs="+", default=["aggregate"])
     parser.add_argument("--folder", type=Path, help="where all is written (default: a temporary one)")
+    parser.add_argument("--leave", type=float, metavar="GB", help="of memory, for a second run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
@@ -84,18 +88,61 @@ def compare(folder: Path, method: str, options: argparse.Namespace) -> None:
     )
     figures = f"taken {taken['gigabytes']:.2f} GB", f"told {expected:.2f} GB"
     ratios.tell(f"memory of {method}, {options.words:,} x {options.dim}", expected / taken["gigabytes"], *figures)
+    if options.leave is not None:
+        crowded(folder, call, taken, options.leave)
+
+
+def crowded(folder: Path, call: list[str], alone: dict, left: float) -> None:
+    """The same with little memory."""
+    size = int((free_memory() - left * 1e9) / 8)
+    if size < 0:
+        sys.exit(f"there are no {left} GB of memory left; give less to --leave")
+    holding = f"import numpy; held = numpy.ones({size}); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        try:
+            taken = child([*call[:-1], str(folder / "crowded")])
+        finally:
+            holder.kill()
+    one, other = ((folder / out / "vectors.safetensors").read_bytes() for out in ("out", "crowded"))
+    print(
+        f"with {left} GB free: {taken['in files']:.2f} GB in files, {taken['anonymous']:.2f} GB of memory beside them "
+        f"(else {alone['in files']:.2f} and {alone['anonymous']:.2f}), {taken['seconds']:.0f} s for "
+        f"{alone['seconds']:.0f}; the vectors are {'the same' if one == other else 'NOT the same'}"
+    )
+    if one != other:
+        sys.exit(1)
 
 
 def child(call: list[str]) -> dict:
-    """Seconds, the peak in gigabytes, and what it printed."""
+    """Seconds; in gigabytes the peak, the peak without files and the most of tables in files; and what it printed."""
     begun = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "stillvec", *call], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"stillvec {' '.join(call)} failed:\n{output}")
-    return {"seconds": time.perf_counter() - begun, "gigabytes": used.ru_maxrss * 1024 / 1e9, "output": output}
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen([sys.executable, "-m", "stillvec", *call], stdout=output)
+        anonymous = in_files = 0.0
+        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+            anonymous, in_files = max(anonymous, _anonymous(process.pid)), max(in_files, _in_files(process.pid))
+            time.sleep(0.1)
+        output.seek(0)
+        told = output.read()
+    if ended[1]:
+        sys.exit(f"stillvec {' '.join(call)} failed:\n{told}")
+    peak = ended[2].ru_maxrss * 1024 / 1e9
+    seconds = time.perf_counter() - begun
+    return {"seconds": seconds, "gigabytes": peak, "anonymous": anonymous, "in files": in_files, "output": told}
+
+
+def _anonymous(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text()
+    found = re.search(r"RssAnon:\s+(\d+)", status)
+    return int(found[1]) * 1024 / 1e9 if found else 0.0
+
+
+def _in_files(process: int) -> float:
+    lines = Path(f"/proc/{process}/maps").read_text().splitlines()
+    spans = [line.split()[0].split("-") for line in lines if "/table-" in line]
+    return sum(int(end, 16) - int(begin, 16) for begin, end in spans) / 1e9
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stillvec.learners.listening import Finished, Part, WordMeans, WordStates, mean_of
+from stillvec.learners.listening import Finished, Part, WordMeans, WordStates
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -25,5 +25,5 @@ class Aggregate:
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
         means = WordMeans(heard["states"])
-        matrix = mean_of(means.values())
+        matrix = means.mean()
         return Finished(WordVectors(heard["states"].vocabulary, matrix), {"layers": sorted(means)})

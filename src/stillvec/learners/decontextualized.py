@@ -60,6 +60,6 @@ def template_mean(heard: Iterable[Statistics]) -> Array:
     """Mean over templates of unit(centred mean output)."""
     rows = []
     for each in heard:
-        matrix = mean_of(WordMeans(each).values())
+        matrix = WordMeans(each).mean()
         rows.append(unit(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
     return mean_of(rows)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from stillvec.corpus import read_dictionary
 from stillvec.encoding import Marked
 from stillvec.errors import LexiconError
-from stillvec.learners.listening import Finished, Part, PartListener, WordMeans, WordStates, in_chunks, mean_of
+from stillvec.learners.listening import Finished, Part, PartListener, WordMeans, WordStates, in_chunks
 from stillvec.statistics import Statistics
 from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
@@ -55,6 +55,6 @@ def gloss_means(heard: Statistics, source: str) -> tuple[Array, Array]:
         raise LexiconError(
             f"The dictionary {source} defines none of the {len(defined):,} words; is it of their language?"
         )
-    matrix = mean_of(WordMeans(heard).values())
+    matrix = WordMeans(heard).mean()
     matrix[~defined] = matrix[defined].mean(0)
     return matrix, defined

@@ -20,6 +20,8 @@ from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Found, Vocabulary
 
+_AT_ONCE = 8192  # words
+
 
 class PartListener(Listener, Protocol):
     """A listener that can say what it heard; its `memory` names what changes meanwhile (`remembering`)."""
@@ -142,8 +144,21 @@ class WordMeans(Mapping[int, Array]):
         self._tables = found if layers is None else {layer: found[layer] for layer in layers}
 
     def __getitem__(self, layer: int) -> Array:
+        return self._some(layer, slice(None))
+
+    def mean(self) -> Array:
+        """Of all layers, by some words at a time: no second table is held."""
+        words, dim = next(iter(self._tables.values()))[1].shape
+        total = np.empty((words, dim), np.float32)
+        for first in range(0, words, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            total[some] = mean_of(self._some(layer, some) for layer in self)
+        return total
+
+    def _some(self, layer: int, words: slice) -> Array:
         kind, table = self._tables[layer]
-        return np.asarray(table / self._contexts if kind == "sum" else np.where(np.isfinite(table), table, 0))
+        some = table[words]
+        return np.asarray(some / self._contexts[words] if kind == "sum" else np.where(np.isfinite(some), some, 0))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._tables)

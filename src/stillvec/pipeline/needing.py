@@ -31,7 +31,7 @@ class Stage(NamedTuple):
 
 FINISHING = {
     "additive": [Stage(0, 9, 60)],
-    "aggregate": [Stage(0, 2)],
+    "aggregate": [Stage(0, 1)],
     "auto": [Stage(0.7, 0, 0, 17), Stage(1.5, 1, 30)],
     "decontextualized": [Stage(1, 3)],
     "dictionary": [Stage(1, 3)],

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
-from stillvec.vocabulary.plain import PlainFinder
+from stillvec.vocabulary.plain import _MANY, PlainFinder
 
 LATIN = "".join(map(chr, range(0x180)))
 PARTS = [
@@ -42,10 +42,13 @@ TERMS = ["new york", "e-mail", "c++", "crème brûlée", "東京 都"]
 def both(words: list[str], texts: list[str], lowercase: bool) -> tuple[WordFinder, int]:
     """The finder, and how many of the texts it left to Rust; both ways must give the same."""
     finder = WordFinder(Vocabulary(words, lowercase=lowercase))
-    (rows, text), (slow_rows, slow_text) = finder.rows(texts), finder._rows(texts)
-    assert rows.tolist() == slow_rows.tolist()
-    assert text.tolist() == slow_text.tolist()
-    return finder, len(finder._plain.rows(texts)[2])
+    for few_or_many in (texts, texts * _MANY):  # many are read by their runs
+        (rows, text), (slow_rows, slow_text) = finder.rows(few_or_many), finder._rows(few_or_many)
+        assert rows.tolist() == slow_rows.tolist()
+        assert text.tolist() == slow_text.tolist()
+    few, many = (len(finder._plain.rows(each)[2]) for each in (texts, texts * _MANY))
+    assert few * _MANY <= many
+    return finder, many // _MANY
 
 
 def words_of(texts: list[str], lowercase: bool) -> list[str]:

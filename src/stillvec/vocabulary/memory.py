@@ -37,7 +37,10 @@ class RunMemory:
         numbers, held = self.numbers.of(texts)
         if new := self.numbers.taken():
             learn(new)
-        self._met += np.bincount(numbers, minlength=len(self._met))
+        if len(numbers) < len(self._met) // 8:
+            np.add.at(self._met, numbers, 1)
+        else:
+            self._met += np.bincount(numbers, minlength=len(self._met))
         return self.row[numbers], held, odd_texts(texts, numbers, held, self.plain)
 
     def grow(self, number: int) -> None:

@@ -8,6 +8,7 @@ one that may hold a term of several words, is left to the other way.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from unicodedata import category
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from stillvec.vocabulary.folding import normalizer
 from stillvec.vocabulary.memory import RunMemory, sums
 
+_MANY = 16  # texts for which it is worth while to look their runs up
 _LATIN = "".join(map(chr, range(0x180)))
 _LETTERS = "".join(char for char in _LATIN if category(char)[0] == "L")
 _DIGITS = "".join(char for char in _LATIN if category(char)[0] == "N")
@@ -80,12 +82,24 @@ class PlainFinder:
 
     def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""
-        if not self.parts_at_blanks:
-            return np.zeros(0, np.int32), np.zeros(len(texts), np.int64), [*range(len(texts))]
+        if len(texts) < _MANY or not self.parts_at_blanks:
+            return self._one_by_one(texts)
         runs, held, odd = self._known.read(texts, self._learn)
         (words,) = self._known.rows
         found, lengths = words.take(runs[~np.repeat(odd, held)])
         return found, sums(lengths, np.where(odd, 0, held)), np.flatnonzero(odd).tolist()
+
+    def _one_by_one(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
+        found, lengths, left = array("i"), array("q"), []
+        row = self._table.__getitem__
+        for number, text in enumerate(texts):
+            words = self._words(text)
+            if words is None:
+                left.append(number)
+                words = []
+            found.extend(map(row, words))
+            lengths.append(len(words))
+        return np.array(found, np.int32), np.array(lengths, np.int64), left
 
     def _learn(self, new: Sequence[str]) -> None:
         words, owners, plain = self.found(new)

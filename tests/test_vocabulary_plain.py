@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from concurrent.futures import ThreadPoolExecutor
 from unicodedata import normalize
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
+from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder, memory
 from stillvec.vocabulary.plain import _MANY, PlainFinder
 
 LATIN = "".join(map(chr, range(0x180)))
@@ -49,6 +51,28 @@ def both(words: list[str], texts: list[str], lowercase: bool) -> tuple[WordFinde
     few, many = (len(finder._plain.rows(each)[2]) for each in (texts, texts * _MANY))
     assert few * _MANY <= many
     return finder, many // _MANY
+
+
+def test_many_threads_may_find_words_with_one_finder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of a server do; what is known of runs is theirs together, and forgotten now and then."""
+    monkeypatch.setattr(memory, "_MOST", 50)
+    texts = [[f"word{number * row} is, word{row}! word{number}" for row in range(40)] for number in range(60)]
+    words = ["is", *(f"word{number}" for number in range(0, 2400, 3))]
+    finder, alone = WordFinder(Vocabulary(words)), WordFinder(Vocabulary(words))
+    with ThreadPoolExecutor(8) as pool:
+        together = [*pool.map(finder.rows, texts * 5)]
+    for (rows, text), some in zip(together, texts * 5, strict=True):
+        slow, of = alone._rows(some)
+        assert rows.tolist() == slow.tolist()
+        assert text.tolist() == of.tolist()
+
+
+def test_a_finder_that_was_used_travels() -> None:
+    texts = ["the old river", "a new day"] * _MANY
+    finder = WordFinder(Vocabulary(["river", "new"]))
+    rows = finder.rows(texts)[0].tolist()
+    assert rows
+    assert copy.deepcopy(finder).rows(texts)[0].tolist() == rows
 
 
 def words_of(texts: list[str], lowercase: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ class RunMemory:
         self.row: Ints = np.zeros(0, np.int64)  # where in them each run is
         self.plain: NDArray[np.bool_] = np.zeros(0, bool)
         self._met: Ints = np.zeros(0, np.int64)  # how often, of late
+        self.lock = Lock()  # for those who let several threads read
+
+    def __reduce__(self) -> tuple[type[RunMemory], tuple[int]]:
+        """What travels or is kept begins anew."""
+        return RunMemory, (len(self.rows),)
 
     def read(
         self, texts: Sequence[str], learn: Callable[[Sequence[str]], None]

@@ -84,9 +84,10 @@ class PlainFinder:
         """The rows of all words, how many of them each text has, and the texts that are not plain (none of theirs)."""
         if len(texts) < _MANY or not self.parts_at_blanks:
             return self._one_by_one(texts)
-        runs, held, odd = self._known.read(texts, self._learn)
-        (words,) = self._known.rows
-        found, lengths = words.take(runs[~np.repeat(odd, held)])
+        with self._known.lock:
+            runs, held, odd = self._known.read(texts, self._learn)
+            (words,) = self._known.rows
+            found, lengths = words.take(runs[~np.repeat(odd, held)])
         return found, sums(lengths, np.where(odd, 0, held)), np.flatnonzero(odd).tolist()
 
     def _one_by_one(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:

@@ -3,7 +3,7 @@
 A word's state settles after a few dozen contexts, while the frequent words of a corpus stand in all of its sentences.
 So a sentence is read only if some word in it is behind its schedule: after a share p of a word's occurrences has gone
 by, p * N of its contexts should have been taken. Rare words are served first, since their sentences serve the frequent
-words for nothing; who has a choice takes the sentence that serves most words at the least length. Three numbers a word
+words for nothing; who has a choice takes the sentence that serves most words at the least length. Four numbers a word
 are kept, whatever the corpus.
 """
 
@@ -29,7 +29,7 @@ class ContextSelector:
         self._seen = np.zeros(len(counts), np.int64)
         self._random = np.random.default_rng(seed)
         self._phase = self._random.random(len(counts))  # so that words of one frequency do not ask all at once
-        self._band = np.searchsorted([band * contexts for band in _BANDS], self.counts)
+        self._band = np.searchsorted([band * contexts for band in _BANDS], self.counts).astype(np.int8)
 
     def choose(self, rows: NDArray[np.int32], text: NDArray[np.int32], texts: int) -> NDArray[np.bool_]:
         """Which of `texts` sentences to read; `rows` are those of their words (-1 unknown), `text` whose they are."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
@@ -585,3 +586,16 @@ def test_distill_in_python_gives_vectors_and_writes_them(corpus: Path, model: st
     several = distill(Corpus.from_texts(TEXTS), teacher=model, method="aggregate,token_table", min_count=1)
     assert isinstance(several, dict)
     assert [*several] == ["aggregate", "token_table"]
+
+
+def test_threads_are_those_asked_for_and_afterwards_as_before(
+    distil: Callable[..., int], corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[tuple[int, int | None]] = []
+    whole = Run.steps
+    monkeypatch.setattr(Run, "steps", lambda run: seen.append((torch.get_num_threads(), run.threads)) or whole(run))
+    before = torch.get_num_threads()
+    assert distil(corpus, "--threads", before + 1) == 0
+    assert seen == [(before + 1, before + 1)]
+    assert torch.get_num_threads() == before
+    assert "At least one thread" in refused(capsys, distil(corpus, "--threads", 0))

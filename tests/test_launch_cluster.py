@@ -187,6 +187,7 @@ def test_a_failure_in_a_worker_is_one_sentence(
         (["--dry-run"], "--dry-run"),
         (["--method", "x2static:stream=true"], "stream"),
         (["--workers", "0"], "workers"),
+        (["--threads", "2"], "--threads is for this machine"),
         (["--min-count", "1000000"], "No word is left"),
     ):
         assert named in refused(capsys, main([*call, *more]))

@@ -140,8 +140,10 @@ def _packed_batches(prepared: Prepared, sentences: Ints, cutter: PieceCutter, pa
             continue
         width = _NARROW if narrow else int(lengths[here].max())
         row, column = packed(lengths[here], width)
-        rows = int(row.max()) + 1
-        held = -(-rows // -(-rows // max(1, budget // width)))  # rows of a batch, as many in each
+        rows, most = int(row.max()) + 1, max(1, budget // width)
+        if most > 2 * _ROUND:
+            most -= most % _ROUND
+        held = -(-rows // -(-rows // most))  # rows of a batch, as many in each
         if narrow and held > 2 * _ROUND:
             held = -(-held // _ROUND) * _ROUND
         for first in range(0, rows, held):

@@ -134,7 +134,7 @@ def _our_cores() -> int:
     return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
-_WORKERS = 14  # processes: more than a GPU needs to be fed by
+_WORKERS = 14  # processes, at most
 _ROOM = 0.15  # of a GPU's memory, for the states of a batch
 
 

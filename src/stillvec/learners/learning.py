@@ -301,7 +301,8 @@ class _Way:
     @classmethod
     def read(cls, row: NDArray[np.float64]) -> _Way:
         chunks, batches, sentences, words, pieces = map(int, row[:5])
-        return cls(Bookmark(chunks, batches), Progress(sentences, words, pieces, float(row[5])), bool(row[6]))
+        far = Progress(sentences, words, pieces, float(row[5]), passed=words)  # until the next batch tells more
+        return cls(Bookmark(chunks, batches), far, bool(row[6]))
 
 
 def _under(kind: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import ratios
 
-from stillvec.evaluate.analogy import Analogy
-from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluation.analogy import Analogy
+from stillvec.evaluation.lookup import Lookup
 from stillvec.vectors import WordVectors
 
 ROWS, COLUMNS = 1024, 8192  # of one block of the product: 32 MB

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 
 import ratios
 
-from stillvec.baselines import BASELINES, Means, Text, write_text
-from stillvec.baselines.gensim_training import GensimBaseline
+from stillvec.baselines import BASELINES, EncodedCorpus, Resources, write_text
+from stillvec.baselines.gensim_trainer import GensimBaseline
 from stillvec.corpus import Corpus
-from stillvec.pipeline.counting import counted
-from stillvec.pipeline.training import Training
+from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.training_run import Training
 
 
 class Timed(NamedTuple):
@@ -50,7 +50,7 @@ def main() -> None:
     corpus = Corpus(*options.corpus)
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        vocabulary, facts = _end(counted(corpus, Training(min_count=options.min_count)))
+        vocabulary, facts = _end(count_corpus(corpus, Training(min_count=options.min_count)))
         text = _end(write_text(corpus, vocabulary, Path(folder)))
         read = time.perf_counter() - begun
         text.lines.exists()
@@ -63,15 +63,15 @@ def main() -> None:
         _compare(options, text)
 
 
-def _compare(options: argparse.Namespace, text: Text) -> None:
+def _compare(options: argparse.Namespace, text: EncodedCorpus) -> None:
     runs: dict[str, Callable[[], Timed]] = {}
     for name in options.methods.split(","):
         method = BASELINES[name](dim=options.dim, epochs=options.epochs)
         if isinstance(method, GensimBaseline):
             runs[f"gensim's {name}, by hand"] = lambda method=method: _by_hand(method, text, options.threads)
-        runs[name] = lambda method=method: _timed(lambda: _end(method.steps(text, Means(options.threads))))
+        runs[name] = lambda method=method: _timed(lambda: _end(method.steps(text, Resources(options.threads))))
         if not isinstance(method, GensimBaseline):
-            _end(replace(method, epochs=1).steps(text, Means(options.threads)))
+            _end(replace(method, epochs=1).steps(text, Resources(options.threads)))
     found: dict[str, list[Timed]] = {name: [] for name in runs}
     for _ in range(options.times):
         for name, run in runs.items():
@@ -89,7 +89,7 @@ def _compare(options: argparse.Namespace, text: Text) -> None:
             ratios.tell(f"training {name}", best[peer].clock / clock, *paces)
 
 
-def _by_hand(method: GensimBaseline, text: Text, threads: int) -> Timed:
+def _by_hand(method: GensimBaseline, text: EncodedCorpus, threads: int) -> Timed:
     """gensim's own training, and nothing of ours around it."""
 
     def train() -> None:

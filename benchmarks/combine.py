@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import ratios
 
-from stillvec.combine import COMBINERS
+from stillvec.combination import COMBINERS
 from stillvec.vectors import WordVectors
 
 Table = Any

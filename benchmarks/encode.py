@@ -28,13 +28,13 @@ import ratios
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Batch, Load, Marked, Preparation, Preparer, moved, states_of
-from stillvec.learners import LEARNERS, Learner, Lesson
-from stillvec.pipeline.reading import Reading, chunked
+from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, TextChunk, arrays_to_device, states_of
+from stillvec.learners import LEARNERS, EncodingPass, Learner
+from stillvec.pipeline.sentence_stream import SentenceStream, batched
 from stillvec.pipeline.settings import parse_methods
 from stillvec.registry import settings_from
 from stillvec.teachers import Teacher, load_teacher
-from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
+from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
 
 _BARE = 150_000  # sentences
 
@@ -67,7 +67,7 @@ def _speed(options: argparse.Namespace) -> None:
     teacher = load_teacher(options.teacher, device=options.device, precision=options.precision)
     sentences = _sentences(options.corpus or _packaged(), options.sentences, options.lines)
     vocabulary = _vocabulary(sentences)
-    load = Load.for_teacher(teacher)
+    load = BatchBudget.for_teacher(teacher)
     some = sentences[:: -(-len(sentences) // _BARE)]
     learners = {label: settings_from(LEARNERS[name], given) for label, name, given in parse_methods(options.methods)}
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def _bare(teacher: Teacher, ready: list[Batch]) -> float:
     """Seconds for the model alone, on what lies on its device."""
     inputs = []
     for batch in ready:
-        ids, lengths, places = moved((batch.ids, batch.lengths, batch.places), teacher.device)
+        ids, lengths, places = arrays_to_device((batch.ids, batch.lengths, batch.places), teacher.device)
         padded = (batch.lengths != batch.ids.shape[1]).any()
         inputs.append((ids, lengths if padded else None, places if batch.places.size else None))
     _settle(teacher)
@@ -119,11 +119,13 @@ def _bare(teacher: Teacher, ready: list[Batch]) -> float:
     return time.perf_counter() - begun
 
 
-def _whole(teacher: Teacher, text: Path, vocabulary: Vocabulary, learner: Learner, load: Load) -> tuple[int, float]:
+def _whole(
+    teacher: Teacher, text: Path, vocabulary: Vocabulary, learner: Learner, load: BatchBudget
+) -> tuple[int, float]:
     """Pieces, and seconds from file to sums; `auto`'s own texts are not part of the corpus and are left out."""
     corpus_parts = {name: part for name, part in learner.parts().items() if part.texts(vocabulary) is None}
-    lesson = Lesson({"bench": _Only(corpus_parts)}, teacher, vocabulary)
-    reading = Reading(Corpus(text, paragraphs="lines"), vocabulary, None, load.sentences)
+    lesson = EncodingPass({"bench": _Only(corpus_parts)}, teacher, vocabulary)
+    reading = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.sentences)
     begun = time.perf_counter()
     pieces = 0
     for _, progress in lesson.read(reading.chunks(), load):
@@ -147,10 +149,10 @@ def _settle(teacher: Teacher) -> None:
         torch.cuda.synchronize()
 
 
-def _ready(teacher: Teacher, sentences: list[str], vocabulary: Vocabulary, load: Load) -> list[Batch]:
-    preparation = Preparation.of(teacher, WordFinder(vocabulary), load)
-    with Preparer(preparation, load) as preparer:
-        return list(preparer.batches(Marked(chunk) for chunk in chunked(sentences, load.sentences)))
+def _ready(teacher: Teacher, sentences: list[str], vocabulary: Vocabulary, load: BatchBudget) -> list[Batch]:
+    preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), load)
+    with BatchLoader(preparation, load) as preparer:
+        return list(preparer.batches(TextChunk(chunk) for chunk in batched(sentences, load.sentences)))
 
 
 def _sentences(files: list[str], limit: int, lines: bool = False) -> list[str]:
@@ -171,7 +173,7 @@ def _clean(sentences: Iterator[str]) -> Iterator[str]:
 
 def _vocabulary(sentences: list[str]) -> Vocabulary:
     counter = WordCounter()
-    for chunk in chunked(sentences, 5000):
+    for chunk in batched(sentences, 5000):
         counter.add(chunk)
     return Vocabulary.build(counter.counts(), min_count=5)
 
@@ -203,17 +205,17 @@ def _memory(options: argparse.Namespace) -> None:
 
 
 def _child(text: str) -> dict:
-    from stillvec.pipeline.reading import Count
+    from stillvec.pipeline.sentence_stream import CorpusCounter
     from stillvec.teachers.fake import tiny_teacher
 
     corpus, counter = Corpus(text, paragraphs="lines"), WordCounter()
-    count = Count(corpus, counter)
+    count = CorpusCounter(corpus, counter)
     for _ in count.steps():
         pass
     vocabulary = Vocabulary.build(counter.counts(), max_words=5000)
     teacher = tiny_teacher(vocabulary.words)
-    lesson = Lesson({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
-    for _ in lesson.read(Reading(corpus, vocabulary, None, 2048).chunks()):
+    lesson = EncodingPass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+    for _ in lesson.read(SentenceStream(corpus, vocabulary, None, 2048).chunks()):
         pass
     return {"words": count.words, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

@@ -14,8 +14,8 @@ import time
 import numpy as np
 
 from stillvec.lexicons import read_lexicon
-from stillvec.refine.graph_retrofit import GraphRetrofit
-from stillvec.refine.retrofit import Retrofit
+from stillvec.refinement.graph_retrofit import GraphRetrofit
+from stillvec.refinement.retrofit import Retrofit
 from stillvec.vectors import WordVectors
 
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.corpus import Corpus
-from stillvec.launch.jobs import merged
-from stillvec.learners.sharing import Share
-from stillvec.pipeline.reading import Count, Reading
+from stillvec.distributed.ray_jobs import merged
+from stillvec.learners.partition import Partition
+from stillvec.pipeline.sentence_stream import CorpusCounter, SentenceStream
 from stillvec.vocabulary import Vocabulary, WordCounter
 
 TEACHERS = {  # pieces a second of the bare pass on one H200, the share of it that a whole run reaches, dimensions
@@ -140,11 +140,11 @@ class Cost:
 def measured(text: Path, figures: Figures) -> Figures:
     """Figures of one core, on this text; pieces a word and pace of a GPU are a teacher's, and stay."""
     corpus, counter = Corpus(text), WordCounter()
-    count = Count(corpus, counter)
+    count = CorpusCounter(corpus, counter)
     counting = spent(lambda: [*count.steps()])
-    through = spent(lambda: [*Count(corpus, WordCounter(), Share(1, 10_000)).steps()])
+    through = spent(lambda: [*CorpusCounter(corpus, WordCounter(), Partition(1, 10_000)).steps()])
     vocabulary = Vocabulary.build(counter.counts())
-    choosing = spent(lambda: [*Reading(corpus, vocabulary, 20, 8192).chunks()])
+    choosing = spent(lambda: [*SentenceStream(corpus, vocabulary, 20, 8192).chunks()])
     tables: list[dict[int, dict[str, np.ndarray]]] = [
         {0: {"sum:states": np.ones((100_000, 768), np.float32)}} for _ in range(2)
     ]

@@ -34,11 +34,11 @@ from torch import Tensor, nn
 
 from stillvec.encoding import Contexts, ContextWriter
 from stillvec.learners import LEARNERS
-from stillvec.learners.kept import kept_arrays
-from stillvec.learners.rows import Noise, kept_share
-from stillvec.learners.shards import Shard, kept_counts, shards
-from stillvec.learners.trained import TrainedLearner
-from stillvec.learners.training import train
+from stillvec.learners.context_blocks import ContextBlock, iterate_blocks, kept_counts
+from stillvec.learners.row_optimizers import NegativeSampler, keep_probability
+from stillvec.learners.stored_contexts import kept_arrays
+from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.learners.training_loop import train
 from stillvec.learners.x2static import X2Static
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
@@ -127,7 +127,7 @@ def _epoch(learner: TrainedLearner, kept: Statistics, device: torch.device) -> T
     """One epoch as the learner trains it."""
     begun = time.perf_counter()
     width = kept["kept:contexts"].shape[1]
-    model = learner.model(kept_counts(kept).to(device), lambda: shards(kept, device), width, device)
+    model = learner.model(kept_counts(kept).to(device), lambda: iterate_blocks(kept, device), width, device)
     _settle(device)
     started = time.perf_counter()
     counted = _Counted(model)
@@ -173,13 +173,13 @@ class PublishedLoop(nn.Module):
 
 def _published(kept: Statistics, subsample: float, device: torch.device, limit: float) -> Timed:
     counts = kept_counts(kept).to(device)
-    noise, keep = Noise(counts, 0.5), kept_share(counts, subsample)
+    noise, keep = NegativeSampler(counts, 0.5), keep_probability(counts, subsample)
     model = PublishedLoop(len(counts), kept["kept:contexts"].shape[1]).to(device)
     adam = torch.optim.SparseAdam(model.parameters(), lr=1e-3)
     generator = torch.Generator(device).manual_seed(0)
     targets = words = 0
     spent = 0.0
-    for shard in shards(kept, device):
+    for shard in iterate_blocks(kept, device):
         ready = [*_ready(shard, keep, generator)]
         _settle(device)
         begun = time.perf_counter()
@@ -199,7 +199,7 @@ def _published(kept: Statistics, subsample: float, device: torch.device, limit: 
     return Timed(targets, words, spent)
 
 
-def _ready(shard: Shard, keep: Tensor, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, int]]:
+def _ready(shard: ContextBlock, keep: Tensor, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, int]]:
     """Batches of 128 sentences: each target's context, the targets that are left in, the known words."""
     sentence = torch.repeat_interleave(torch.arange(len(shard.lengths), device=shard.words.device), shard.lengths)
     chance = torch.rand(len(shard.words), device=shard.words.device, generator=generator)

@@ -16,12 +16,12 @@ from mkdocs.structure.files import File, Files
 import stillvec
 from stillvec.baselines import BASELINES
 from stillvec.cli import VERBS, main
-from stillvec.cli.listing import described
-from stillvec.combine import COMBINERS
-from stillvec.evaluate import TASKS
+from stillvec.cli.list_action import described
+from stillvec.combination import COMBINERS
+from stillvec.evaluation import TASKS
 from stillvec.formats import FORMATS
 from stillvec.learners import LEARNERS
-from stillvec.refine import STEPS
+from stillvec.refinement import STEPS
 
 PARTS = {  # title: what stands above the list, the registry
     "Methods that distil": ("`stillvec distill --method NAME[:key=value,...]`", LEARNERS),

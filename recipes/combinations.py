@@ -17,10 +17,10 @@ from typing import Any
 
 import stillvec
 from stillvec import WordVectors
-from stillvec.combine import COMBINERS
-from stillvec.evaluate import paired_difference
-from stillvec.refine.center import Center
-from stillvec.refine.unit import Unit
+from stillvec.combination import COMBINERS
+from stillvec.evaluation import paired_difference
+from stillvec.refinement.center import Center
+from stillvec.refinement.normalize import Normalize
 
 DATA = Path(os.environ["STILLVEC_DATA"])
 CHOOSING = ("rg65", "ws353", "simlex999")
@@ -71,7 +71,7 @@ def _alike(spaces: dict[str, WordVectors]) -> dict[str, WordVectors]:
     """The words that all have, centred, at unit length."""
     first, *others = spaces.values()
     common = [word for word in first.words if all(word in other for other in others)]
-    return {name: Unit()(Center()(vectors.subset(common))) for name, vectors in spaces.items()}
+    return {name: Normalize()(Center()(vectors.subset(common))) for name, vectors in spaces.items()}
 
 
 def _scores(vectors: WordVectors) -> dict[str, float]:

@@ -18,11 +18,11 @@ from matplotlib.figure import Figure
 
 import stillvec
 from stillvec import WordVectors
-from stillvec.combine.average import Average
-from stillvec.combine.concat import Concat
-from stillvec.combine.geometric import Geometric, shared_sums
-from stillvec.combine.joining import joined
-from stillvec.combine.metrics import Spectra, ridge_from
+from stillvec.combination.average import Average
+from stillvec.combination.concat import Concat
+from stillvec.combination.geometric import Geometric, shared_sums
+from stillvec.combination.joint_space import joined
+from stillvec.combination.metric_learning import Spectra, ridge_from
 
 COLOURS = ("#2a6ebb", "#d1495b")
 

@@ -20,10 +20,10 @@ import numpy as np
 
 import stillvec
 from stillvec import WordVectors
-from stillvec.evaluate import paired_difference
-from stillvec.refine.graph_retrofit import GraphRetrofit
-from stillvec.refine.retrofit import Retrofit
-from stillvec.refine.similarity_order import SimilarityOrder
+from stillvec.evaluation import paired_difference
+from stillvec.refinement.graph_retrofit import GraphRetrofit
+from stillvec.refinement.retrofit import Retrofit
+from stillvec.refinement.similarity_order import SimilarityOrder
 
 DATA = Path(os.environ["STILLVEC_DATA"])
 PPDB, ANTONYMS = str(DATA / "lexicons/ppdb-xl.txt"), f"pairs:{DATA / 'lexicons/wordnet-antonyms.txt'}"

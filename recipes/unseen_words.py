@@ -19,7 +19,7 @@ import numpy as np
 
 import stillvec
 from stillvec import Vocabulary, WordVectors
-from stillvec.refine.subword import Subword
+from stillvec.refinement.subword import Subword
 
 GRID = [
     Subword(buckets=buckets, minn=minn, maxn=maxn, hash_count=hashes, ridge=ridge, power=power)

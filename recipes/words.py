@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.corpus import Corpus
-from stillvec.pipeline.reading import Count
+from stillvec.pipeline.sentence_stream import CorpusCounter
 from stillvec.vocabulary import Vocabulary, WordCounter
 
 data = Path(os.environ["STILLVEC_DATA"])
@@ -25,7 +25,7 @@ for file in sorted((data / "similarity").glob("*.tsv")):
 for file in (data / "sentences" / "stsb.dev.csv", data / "sentences" / "stsb.test.csv"):
     wanted.update(re.findall(r"\w+", file.read_text(encoding="utf-8").lower()))
 
-count = Count(Corpus(*(str(path) for path in sorted((data / "corpora").glob("*.txt.xz")))), WordCounter())
+count = CorpusCounter(Corpus(*(str(path) for path in sorted((data / "corpora").glob("*.txt.xz")))), WordCounter())
 for _ in count.steps():
     pass
 vocabulary = Vocabulary.build(count.counter.counts(), min_count=5)

@@ -17,12 +17,12 @@ import numpy as np
 from fuzzing import Files, Reader
 
 from stillvec.corpus import Corpus, read_dictionary, read_words
-from stillvec.evaluate.bias import LISTS
-from stillvec.evaluate.caching import Cache
-from stillvec.evaluate.report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
-from stillvec.evaluate.tasks import TASKS, Answers
+from stillvec.evaluation.answer_cache import Cache
+from stillvec.evaluation.bias import LISTS
+from stillvec.evaluation.evaluation_report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
+from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
-from stillvec.formats.card import card
+from stillvec.formats.model_card import card
 from stillvec.lexicons import read_evaluated, read_judged, read_lexicon
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
@@ -287,22 +287,22 @@ def _only(files: Files, ending: str) -> Files:
 
 
 def _beside(folder: Path) -> None:
-    from stillvec.pipeline.adding import Earlier
+    from stillvec.pipeline.previous_result import PreviousResult
 
     for array in (*read_statistics(folder / "v").values(), *read_model(folder / "v").values()):
         array.tobytes()
-    Earlier(folder / "v").learner()
+    PreviousResult(folder / "v").learner()
 
 
 def _late(folder: Path) -> None:
     """Words that are read when the first is asked for, as those of a large folder."""
-    from stillvec.formats import stillvec
+    from stillvec.formats import stillvec_folder
 
-    before, stillvec._AT_ONCE = stillvec._AT_ONCE, 0
+    before, stillvec_folder._AT_ONCE = stillvec_folder._AT_ONCE, 0
     try:
         _used(load(folder / "v"))
     finally:
-        stillvec._AT_ONCE = before
+        stillvec_folder._AT_ONCE = before
 
 
 # --- evaluation
@@ -379,7 +379,7 @@ def _reports() -> Iterator[Reader]:
     array = io.BytesIO()
     np.save(array, np.array([0.5, 0.0]))
     yield Reader("kept answers inside", lambda folder: Cache(folder).get(facts), ({name: array.getvalue()},), _zipped)
-    from stillvec.explore.map import _laid_before
+    from stillvec.exploration.word_map import _laid_before
 
     yield Reader("kept map", lambda folder: _laid_before(folder / "m.npz", 3), (_map(),))
     scores = json.dumps(report.to_json()).encode()
@@ -391,7 +391,7 @@ def _told(report: Report | None) -> object:
 
 
 def _scores(folder: Path) -> object:
-    from stillvec.cli.info import _scores as read
+    from stillvec.cli.info_command import _scores as read
 
     return card({"format": 1, "words": 3, "dim": 2, "dtype": "float32"}, read(folder / "s.json", folder / "v"))
 
@@ -430,7 +430,7 @@ def _recipe(folder: Path) -> object:
 
 
 def _runs() -> Iterator[Reader]:
-    from stillvec.pipeline.resuming import PassCheckpoint
+    from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
     yield Reader(
         "recipe", _recipe, _texts("r.toml", RECIPE, '[distill]\nout = "v"\n', '[train]\nout = "v"\ncorpus = "a"\n')
@@ -440,7 +440,7 @@ def _runs() -> Iterator[Reader]:
     kept = _written(lambda folder: PassCheckpoint(folder / "out").write(facts, lambda: dict(arrays)))
     yield Reader("checkpoint of a pass", partial(_pass, facts), (kept,))
     yield Reader("checkpoint of training", _training, (_written(_write_training),))
-    from stillvec.encoding.store import Contexts
+    from stillvec.encoding.context_store import Contexts
 
     contexts = io.BytesIO()
     np.save(contexts, MATRIX)
@@ -449,7 +449,7 @@ def _runs() -> Iterator[Reader]:
 
 
 def _pass(facts: Any, folder: Path) -> object:
-    from stillvec.pipeline.resuming import PassCheckpoint, half_stores
+    from stillvec.pipeline.pass_checkpoint import PassCheckpoint, half_stores
 
     arrays = PassCheckpoint(folder / "out", resume=True).read(facts)
     assert arrays is not None
@@ -457,9 +457,9 @@ def _pass(facts: Any, folder: Path) -> object:
 
 
 def _alpha(folder: Path) -> object:
-    from stillvec.refine.alpha import Alpha
+    from stillvec.refinement.natural_alpha import NaturalAlpha
 
-    return Alpha(contexts=str(folder / "c.npy"))._contexts(_vectors())
+    return NaturalAlpha(contexts=str(folder / "c.npy"))._contexts(_vectors())
 
 
 class _Model:
@@ -480,7 +480,7 @@ def _write_training(folder: Path) -> None:
 
 
 def _training(folder: Path) -> object:
-    from stillvec.learners.checkpoints import Checkpoint
+    from stillvec.learners.training_checkpoint import Checkpoint
 
     return Checkpoint(folder / "c.safetensors", resume=True).restore(_Model())
 
@@ -488,7 +488,7 @@ def _training(folder: Path) -> object:
 def _write_store(folder: Path) -> None:
     import torch
 
-    from stillvec.encoding.store import ContextWriter
+    from stillvec.encoding.context_store import ContextWriter
 
     writer = ContextWriter(folder / "s", 2, states=True)
     writer.add(np.array([0, 1, -1]), np.array([2, 1]), torch.ones(2, 2), torch.ones(3, 2))
@@ -500,7 +500,7 @@ def _results() -> Iterator[Reader]:
     from tiny_corpus import sentences
 
     from stillvec import distill
-    from stillvec.pipeline.merging import merge_results
+    from stillvec.pipeline.result_merge import merge_results
     from stillvec.teachers.fake import write_tiny_model
 
     with tempfile.TemporaryDirectory() as name:
@@ -535,14 +535,16 @@ def _gone_on(folder: Path) -> Reader:
 
     from tiny_corpus import listened, sentences
 
-    from stillvec.learners import LEARNERS, Lesson
-    from stillvec.pipeline.distilling import Run
-    from stillvec.pipeline.resuming import PassCheckpoint
+    from stillvec.learners import LEARNERS, EncodingPass
+    from stillvec.pipeline.distillation import Run
+    from stillvec.pipeline.pass_checkpoint import PassCheckpoint
     from stillvec.teachers import load_teacher
 
     teacher = load_teacher(str(folder), device="cpu")
     words = Vocabulary(["the", "bread", "river", "old"], [9, 3, 2, 1])
-    lesson = partial(Lesson, {name: LEARNERS[name]() for name in ("aggregate", "first_component", "additive")}, teacher)
+    lesson = partial(
+        EncodingPass, {name: LEARNERS[name]() for name in ("aggregate", "first_component", "additive")}, teacher
+    )
     heard = listened(lesson(words), sentences(24))
 
     def read(folder: Path) -> None:

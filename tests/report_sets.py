@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.evaluate import Comparison, Report, Score, evaluate
+from stillvec.evaluation import Comparison, Report, Score, evaluate
 from stillvec.report import write_report
-from stillvec.report.material import Material, pairs_of
-from stillvec.report.planes import PAIRS
+from stillvec.report.gender_pairs import PAIRS
+from stillvec.report.report_data import ReportData, pairs_of
 
 EVIL = "<script>alert(1)</script>"
 EVIL_NAME = '"><img/src=x/onerror=alert(2)>&amp;'
@@ -87,10 +87,10 @@ def compared(a: str, b: str, difference: float, p: float) -> Comparison:
     return Comparison("similarity", "mean of 2", "spearman", a, b, difference, *bounds, p, p, 10)
 
 
-def material_of(folder: Path, names: list[str], **options: bool) -> Material:
+def material_of(folder: Path, names: list[str], **options: bool) -> ReportData:
     given = sets(names, **options)  # type: ignore[arg-type]
     report = evaluate(given, data(folder), resamples=20)
-    return Material(report, given, {}, pairs_of(report, given, folder))
+    return ReportData(report, given, {}, pairs_of(report, given, folder))
 
 
 def section(folder: Path, report: Report, name: str, given: dict[str, WordVectors] | None = None) -> str:

@@ -11,10 +11,10 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
-from stillvec.analyze import PrincipalSpace, geometry, mean_value, probe, read_labelled, saturation, study
-from stillvec.analyze.measuring import isoscore, k_occurrences
+from stillvec.analysis import PrincipalSpace, geometry, mean_value, probe, read_labelled, saturation, study
+from stillvec.analysis.geometry import isoscore, k_occurrences
 from stillvec.errors import CallError, DatasetError
-from stillvec.evaluate import evaluate
+from stillvec.evaluation import evaluate
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -26,8 +26,8 @@ def _space(rows: np.ndarray, counts: list[int] | None = None) -> WordVectors:
 @pytest.fixture(params=[1 << 14, 64])
 def vectors(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> WordVectors:
     """Off centre, of uneven variance, frequent words longer; once in one block and once in several."""
-    monkeypatch.setattr("stillvec.analyze.principal.BLOCK", request.param)
-    monkeypatch.setattr("stillvec.analyze.measuring.BLOCK", request.param)
+    monkeypatch.setattr("stillvec.analysis.principal_space.BLOCK", request.param)
+    monkeypatch.setattr("stillvec.analysis.geometry.BLOCK", request.param)
     random = np.random.default_rng(0)
     rows = random.normal(size=(300, 10)) * np.linspace(3, 0.5, 10) + 0.7
     return _space(rows * np.linspace(2, 0.5, 300)[:, None], [*range(900, 0, -3)])

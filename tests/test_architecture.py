@@ -13,10 +13,10 @@ import stillvec
 
 SHELVES = (  # from the top down, as in docs/design.md
     ("cli",),
-    ("launch", "serve", "explore", "integrations", "plotting"),
-    ("pipeline", "analyze", "report"),
-    ("learners", "baselines", "evaluate"),
-    ("encoding", "refine", "combine", "formats"),
+    ("distributed", "service", "exploration", "integrations", "plotting"),
+    ("pipeline", "analysis", "report"),
+    ("learners", "baselines", "evaluation"),
+    ("encoding", "refinement", "combination", "formats"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
     ("vocabulary", "subwords"),
@@ -25,7 +25,7 @@ SHELVES = (  # from the top down, as in docs/design.md
 )
 HEIGHT = {room: height for height, shelf in enumerate(reversed(SHELVES)) for room in shelf}
 SHEDS = {"utils", "helpers", "common", "core", "base"}
-TORCH_ROOMS = {"teachers", "encoding", "learners", "baselines", "evaluate", "launch"}
+TORCH_ROOMS = {"teachers", "encoding", "learners", "baselines", "evaluation", "distributed"}
 PRINTING_ROOMS = {"cli"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PACKAGE = Path(stillvec.__file__).parent
@@ -136,7 +136,7 @@ LAWFUL = {
     "pipeline/run.py": "from stillvec.learners.auto import Auto\nfrom stillvec import __version__",
     "learners/auto.py": "import torch\nfrom stillvec.encoding import encode\nfrom .other import Other",
     "learners/__init__.py": "LEARNERS = {'auto': 'stillvec.learners.auto:Auto'}",
-    "cli/demo.py": "print('hello')",
+    "cli/demo_command.py": "print('hello')",
     "formats/npy.py": "import numpy as np\nrows = np.load('x', allow_pickle=False)",
     "__init__.py": "from stillvec.pipeline import distill",
 }
@@ -160,14 +160,14 @@ UNLAWFUL = {
         "import importlib\nimportlib.import_module('stillvec.cli')",
         "imports cli",
     ),
-    "a registry of a room above": ("refine/a.py", "X = {'a': 'stillvec.learners.a:A'}", "imports learners"),
+    "a registry of a room above": ("refinement/a.py", "X = {'a': 'stillvec.learners.a:A'}", "imports learners"),
     "a composed name": ("pipeline/a.py", "def f(verb):\n    return f'stillvec.cli.{verb}'", "imports cli"),
     "the front door": ("pipeline/a.py", "from stillvec import WordVectors", "goes through the front door"),
     "a room that is not planned": ("attic/a.py", "", "there is no room 'attic' on the plan"),
     "a shed": ("utils.py", "", "no module is named 'utils'"),
     "a shed inside a room": ("learners/helpers.py", "", "no module is named 'helpers'"),
     "torch where it does not live": ("statistics/a.py", "from torch import nn", "torch is imported"),
-    "torch asked for by name": ("refine/a.py", "torch = require('torch', 'distill', 'x')", "torch is impo"),
+    "torch asked for by name": ("refinement/a.py", "torch = require('torch', 'distill', 'x')", "torch is impo"),
     "a print": ("learners/a.py", "print('hello')", "only cli prints"),
     "pickle": ("formats/a.py", "def f():\n    import pickle", "pickle is imported"),
     "torch.load": ("teachers/a.py", "import torch\nx = torch.load('x')", "torch.load unpickles"),

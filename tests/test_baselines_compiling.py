@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stillvec.baselines.glove import Factors, Glove
-from stillvec.baselines.sent2vec import Model, Sent2vec
+from stillvec.baselines.sent2vec import Sent2vec, Sent2vecModel
 from stillvec.errors import MissingExtra
 
 
@@ -17,12 +17,12 @@ def test_without_numba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(MissingExtra, match=r"GloVe needs the package 'numba'.*stillvec\[train\]"):
         Factors(Glove(), 3)
     with pytest.raises(MissingExtra, match=r"Sent2vec needs the package 'numba'.*stillvec\[train\]"):
-        Model(Sent2vec(), np.ones(3, np.int64))
+        Sent2vecModel(Sent2vec(), np.ones(3, np.int64))
 
 
 def test_where_nothing_can_be_kept_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     caching = pytest.importorskip("numba.core.caching")
-    from stillvec.baselines.compiling import compiled
+    from stillvec.baselines.jit import compiled
 
     def doubled(number: float) -> float:
         return number + number

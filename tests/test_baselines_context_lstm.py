@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F
 from tiny_corpus import counted, sentences
 
-from stillvec.baselines import Means, Text, TrainingStep, write_text
+from stillvec.baselines import EncodedCorpus, Resources, TrainingStep, write_text
 from stillvec.baselines.adam import Adam
-from stillvec.baselines.context_lstm import Batch, ContextLstm, Job, Model
+from stillvec.baselines.context_lstm import ContextLstm, LstmBatch, LstmJob, LstmModel
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError
-from stillvec.learners.checkpoints import checkpoint_for
+from stillvec.learners.training_checkpoint import checkpoint_for
 
 T = TypeVar("T")
 SENTENCES = [[0, 3, 1, 4], [2, 2], [4, 0, 1, 3, 2]]
@@ -35,7 +35,7 @@ def drained(steps: Generator[Any, None, T], told: list[Any] | None = None) -> T:
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Text:
+def text(tmp_path: Path) -> EncodedCorpus:
     made = sentences(96)
     folder = tmp_path / "text"
     folder.mkdir()
@@ -43,20 +43,20 @@ def text(tmp_path: Path) -> Text:
 
 
 @pytest.fixture
-def model() -> Model:
-    made = Model(ContextLstm(dim=3, read=4, hidden=5, negatives=4, subsample=0.0), np.array([5, 4, 3, 2, 1]))
+def model() -> LstmModel:
+    made = LstmModel(ContextLstm(dim=3, read=4, hidden=5, negatives=4, subsample=0.0), np.array([5, 4, 3, 2, 1]))
     choose = np.random.default_rng(0)
     made.targets.rows = torch.from_numpy(choose.normal(size=(5, 3)).astype(np.float32))
     return made
 
 
-def batch_of(model: Model, words: list[list[int]]) -> Batch:
+def batch_of(model: LstmModel, words: list[list[int]]) -> LstmBatch:
     rows = np.array([9, *chain(*words), 9], np.int32)  # what lies around is of other sentences
     lengths = np.array([len(each) for each in words])
     return model.batch(rows, 1 + np.cumsum(lengths) - lengths, lengths, np.random.default_rng(0))
 
 
-def state(model: Model, side: str, words: list[int], table: torch.Tensor, weights: dict[str, torch.Tensor]) -> Any:
+def state(model: LstmModel, side: str, words: list[int], table: torch.Tensor, weights: dict[str, torch.Tensor]) -> Any:
     """The last state of an LSTM, gate by gate."""
     hidden = memory = torch.zeros(5, dtype=torch.float64)
     for word in words:
@@ -69,7 +69,7 @@ def state(model: Model, side: str, words: list[int], table: torch.Tensor, weight
 
 
 def slow_contexts(
-    model: Model, words: list[list[int]], table: torch.Tensor, weights: dict[str, torch.Tensor]
+    model: LstmModel, words: list[list[int]], table: torch.Tensor, weights: dict[str, torch.Tensor]
 ) -> torch.Tensor:
     """Each gap by itself: all to its left is read anew, and all to its right."""
     found = []
@@ -82,12 +82,12 @@ def slow_contexts(
     return torch.stack(found)
 
 
-def leaves(model: Model) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+def leaves(model: LstmModel) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
     weights = {name: each.rows.double().requires_grad_() for name, each in model.weights.items()}
     return model.words.rows.double().requires_grad_(), model.targets.rows.double().requires_grad_(), weights
 
 
-def test_all_gaps_at_once_are_each_gap_read_by_itself(model: Model) -> None:
+def test_all_gaps_at_once_are_each_gap_read_by_itself(model: LstmModel) -> None:
     batch = batch_of(model, SENTENCES)
     table, _, weights = leaves(model)
     assert batch.targets.tolist() == [*chain(*SENTENCES)]
@@ -96,14 +96,14 @@ def test_all_gaps_at_once_are_each_gap_read_by_itself(model: Model) -> None:
     assert torch.allclose(model.contexts(batch)[0].double(), wanted, atol=1e-6)
 
 
-def test_a_gap_is_filled_by_what_stands_around_it_and_not_by_its_own_word(model: Model) -> None:
+def test_a_gap_is_filled_by_what_stands_around_it_and_not_by_its_own_word(model: LstmModel) -> None:
     one, other = (model.contexts(batch_of(model, [[0, word, 1]]))[0] for word in (3, 4))
     assert torch.equal(one[1], other[1])
     assert not torch.allclose(one[0], other[0])
     assert not torch.allclose(one[2], other[2])
 
 
-def test_the_gradient_is_that_of_the_objective_written_out(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gradient_is_that_of_the_objective_written_out(model: LstmModel, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [1, 4, 1]
     table, outer, weights = leaves(model)
     found = slow_contexts(model, SENTENCES, table, weights)
@@ -147,7 +147,7 @@ def test_every_sentence_is_read_once_beside_others_of_its_length() -> None:
     choose = np.random.default_rng(0)
     lengths = choose.integers(2, 60, size=300)
     rows = choose.integers(20, size=lengths.sum()).astype(np.int32)
-    model = Model(ContextLstm(dim=2, batch=200, subsample=0.0), np.bincount(rows))
+    model = LstmModel(ContextLstm(dim=2, batch=200, subsample=0.0), np.bincount(rows))
     batches = [*model.batches(rows, np.cumsum(lengths), choose)]
     assert sum(batch.words for batch in batches) == len(rows)
     told = torch.cat([batch.targets for batch in batches]).numpy()
@@ -158,37 +158,37 @@ def test_every_sentence_is_read_once_beside_others_of_its_length() -> None:
     assert widths != sorted(widths)
 
 
-def test_frequent_targets_are_left_out_and_read_all_the_same(text: Text) -> None:
-    model = Model(ContextLstm(dim=2, subsample=1e-3), text.vocabulary.counts)
+def test_frequent_targets_are_left_out_and_read_all_the_same(text: EncodedCorpus) -> None:
+    model = LstmModel(ContextLstm(dim=2, subsample=1e-3), text.vocabulary.counts)
     [(rows, ends)] = text.blocks(10**6)
     batches = [*model.batches(rows, ends, np.random.default_rng(0))]
     told = sum(len(batch.targets) for batch in batches)
     assert 0 < told < 0.5 * text.words
     none = batches[0]._replace(targets=torch.zeros(0, dtype=torch.int64))
-    assert model.learn(Job(none, torch.tensor([1]), 0.1)) == (0, 0.0, none.words)
+    assert model.learn(LstmJob(none, torch.tensor([1]), 0.1)) == (0, 0.0, none.words)
 
 
-def test_the_loss_falls(text: Text) -> None:
+def test_the_loss_falls(text: EncodedCorpus) -> None:
     told: list[TrainingStep] = []
-    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Means(1)), told)
+    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Resources(1)), told)
     losses = [float(step.remark.removeprefix("loss ")) for step in told if step.done % text.words == 0]
     assert len(losses) == 12
     assert losses[-1] < 0.7 * losses[0]
 
 
 def test_what_was_stopped_within_an_epoch_goes_on_from_there(
-    text: Text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.learners.checkpoints._EVERY", 0.0)
+    monkeypatch.setattr("stillvec.learners.training_checkpoint._EVERY", 0.0)
     monkeypatch.setattr("stillvec.baselines.context_lstm._WORDS", 150)
     method = ContextLstm(dim=4, epochs=2, batch=50)
-    whole = drained(method.steps(text, Means(1)))
-    steps = method.steps(text, Means(1, checkpoint_for(tmp_path, {}, resume=False)))
+    whole = drained(method.steps(text, Resources(1)))
+    steps = method.steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=False)))
     while next(steps).done < 400:
         pass
     steps.close()
     told: list[TrainingStep] = []
-    rest = drained(method.steps(text, Means(1, checkpoint_for(tmp_path, {}, resume=True))), told)
+    rest = drained(method.steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=True))), told)
     assert 150 < told[0].done <= 400 < text.words
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
 

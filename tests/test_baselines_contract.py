@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from tiny_corpus import counted, sentences, words_of
 
-from stillvec.baselines import BASELINES, Learnt, Means, Text, TrainingStep, write_text
+from stillvec.baselines import BASELINES, EncodedCorpus, Learnt, Resources, TrainingStep, write_text
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, TrainingError
-from stillvec.learners.checkpoints import checkpoint_for
-from stillvec.pipeline.training import Training
+from stillvec.learners.training_checkpoint import checkpoint_for
+from stillvec.pipeline.training_run import Training
 from stillvec.registry import settings_from
 
 GENSIM = {"skipgram", "cbow", "fasttext"}
@@ -37,7 +37,7 @@ def _row(number: int, word: str) -> str:
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Text:
+def text(tmp_path: Path) -> EncodedCorpus:
     made = sentences(96)
     (tmp_path / "text.conllu").write_text(as_conllu(made), "utf-8")
     folder = tmp_path / "text"
@@ -66,8 +66,8 @@ def learner(name: str, **given: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
-def test_every_word_gets_a_finite_row_of_the_dimensions_asked_for(name: str, text: Text) -> None:
-    learnt: Learnt = run(learner(name).steps(text, Means(1)))[0]
+def test_every_word_gets_a_finite_row_of_the_dimensions_asked_for(name: str, text: EncodedCorpus) -> None:
+    learnt: Learnt = run(learner(name).steps(text, Resources(1)))[0]
     assert learnt.vectors.words == text.vocabulary.words
     assert learnt.vectors.matrix.shape == (len(text.vocabulary), 8)
     assert learnt.vectors.matrix.dtype == np.float32
@@ -78,29 +78,29 @@ def test_every_word_gets_a_finite_row_of_the_dimensions_asked_for(name: str, tex
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
-def test_one_thread_and_one_seed_give_the_same_bytes_and_another_seed_others(name: str, text: Text) -> None:
+def test_one_thread_and_one_seed_give_the_same_bytes_and_another_seed_others(name: str, text: EncodedCorpus) -> None:
     first, again, other = (
-        run(learner(name, seed=seed).steps(text, Means(1)))[0].vectors.matrix.tobytes() for seed in (3, 3, 4)
+        run(learner(name, seed=seed).steps(text, Resources(1)))[0].vectors.matrix.tobytes() for seed in (3, 3, 4)
     )
     assert first == again
     assert first != other
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
-def test_several_threads_learn_every_word_too(name: str, text: Text) -> None:
-    learnt = run(learner(name).steps(text, Means(3)))[0]
+def test_several_threads_learn_every_word_too(name: str, text: EncodedCorpus) -> None:
+    learnt = run(learner(name).steps(text, Resources(3)))[0]
     assert np.isfinite(learnt.vectors.matrix).all()
     assert learnt.vectors.words == text.vocabulary.words
 
 
-def test_glove_gives_the_same_bytes_for_the_same_number_of_threads(text: Text) -> None:
-    one, again = (run(learner("glove").steps(text, Means(3)))[0].vectors.matrix for _ in range(2))
+def test_glove_gives_the_same_bytes_for_the_same_number_of_threads(text: EncodedCorpus) -> None:
+    one, again = (run(learner("glove").steps(text, Resources(3)))[0].vectors.matrix for _ in range(2))
     assert one.tobytes() == again.tobytes()
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
-def test_progress_goes_forward_to_all_words_of_all_epochs(name: str, text: Text) -> None:
-    told: list[TrainingStep] = run(learner(name).steps(text, Means(1)))[1]
+def test_progress_goes_forward_to_all_words_of_all_epochs(name: str, text: EncodedCorpus) -> None:
+    told: list[TrainingStep] = run(learner(name).steps(text, Resources(1)))[1]
     done = [step.done for step in told]
     assert done == sorted(done)
     assert done[-1] == 3 * text.words
@@ -125,29 +125,29 @@ def test_a_setting_that_makes_no_sense_is_refused(name: str, setting: str, value
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
-def test_a_training_that_is_left_leaves_nothing_behind_and_stops(name: str, text: Text) -> None:
-    run(learner(name).steps(text, Means(1)), stop=1)
+def test_a_training_that_is_left_leaves_nothing_behind_and_stops(name: str, text: EncodedCorpus) -> None:
+    run(learner(name).steps(text, Resources(1)), stop=1)
     assert {path.name for path in text.folder.iterdir()} <= {"rows", "ends", "lines.txt"}
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_what_was_stopped_goes_on_to_the_same_bytes(
-    name: str, text: Text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.learners.checkpoints._EVERY", 0.0)
-    whole, told = run(learner(name).steps(text, Means(1)))
+    monkeypatch.setattr("stillvec.learners.training_checkpoint._EVERY", 0.0)
+    whole, told = run(learner(name).steps(text, Resources(1)))
     first = next(number for number, step in enumerate(told) if step.done > text.words) + 1
-    run(learner(name).steps(text, Means(1, checkpoint_for(tmp_path, {}, resume=False))), stop=first)
+    run(learner(name).steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=False))), stop=first)
     assert [*tmp_path.glob("training-*.safetensors")]
-    rest, more = run(learner(name).steps(text, Means(1, checkpoint_for(tmp_path, {}, resume=True))))
+    rest, more = run(learner(name).steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=True))))
     assert next(step.done for step in more if step.done) > text.words
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_rate_without_measure_is_told(name: str, text: Text) -> None:
+def test_a_rate_without_measure_is_told(name: str, text: EncodedCorpus) -> None:
     with pytest.raises(TrainingError, match="lower one"):
-        run(learner(name, rate=1e38, epochs=6).steps(text, Means(1)))
+        run(learner(name, rate=1e38, epochs=6).steps(text, Resources(1)))
 
 
 def test_general_settings_go_to_every_method_and_its_own_come_last() -> None:

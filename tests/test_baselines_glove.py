@@ -12,13 +12,13 @@ import torch
 from tiny_corpus import sentences, words_of
 from tiny_text import ONE, drained, written
 
-from stillvec.baselines import Text
-from stillvec.baselines.cooccurrence import Run, added, count_pairs, dealt
+from stillvec.baselines import EncodedCorpus
+from stillvec.baselines.cooccurrence import SortedRun, added, count_pairs, dealt
 from stillvec.baselines.glove import Factors, Glove, turns
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Text:
+def text(tmp_path: Path) -> EncodedCorpus:
     return written(tmp_path / "text")
 
 
@@ -35,7 +35,7 @@ def slow_pairs(window: int) -> dict[tuple[str, str], float]:
 
 @pytest.mark.parametrize(("bound", "block"), [(10**9, 10**9), (300, 100), (1, 50)])
 def test_pairs_are_counted_as_by_hand_however_little_is_held(
-    bound: int, block: int, text: Text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bound: int, block: int, text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stillvec.baselines.cooccurrence._WORDS", block)
     runs = drained(count_pairs(text, 4, tmp_path, bound))
@@ -53,7 +53,7 @@ def test_pairs_are_counted_as_by_hand_however_little_is_held(
 
 
 @pytest.fixture
-def factors(text: Text, tmp_path: Path) -> tuple[Factors, Run]:
+def factors(text: EncodedCorpus, tmp_path: Path) -> tuple[Factors, SortedRun]:
     """A model with everything filled with something, and all pairs."""
     pytest.importorskip("numba")
     runs = drained(count_pairs(text, 5, tmp_path))
@@ -85,7 +85,7 @@ def pair_loss(word: torch.Tensor, context: torch.Tensor, count: float) -> torch.
     return min(1.0, (count / 3.0) ** 0.6) * distance**2
 
 
-def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Factors, Run]) -> None:
+def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Factors, SortedRun]) -> None:
     model, share = factors
     order = np.random.default_rng(2).permutation(len(model.words))[:12]
     tables = rows_of(model)
@@ -106,7 +106,7 @@ def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Fac
         assert np.allclose(got, each, rtol=1e-5, atol=1e-6)
 
 
-def test_the_loss_of_glove_is_the_papers_sum_and_falls(text: Text, factors: tuple[Factors, Run]) -> None:
+def test_the_loss_of_glove_is_the_papers_sum_and_falls(text: EncodedCorpus, factors: tuple[Factors, SortedRun]) -> None:
     model, share = factors
     words, contexts, *_ = rows_of(model)
     rows = {word: words[row] for word, row in text.vocabulary.index.items()}
@@ -122,7 +122,9 @@ def test_the_loss_of_glove_is_the_papers_sum_and_falls(text: Text, factors: tupl
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7, 500])
-def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(threads: int, factors: tuple[Factors, Run]) -> None:
+def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(
+    threads: int, factors: tuple[Factors, SortedRun]
+) -> None:
     model, share = factors
     size = len(model.words)
     order = np.random.default_rng(0).permutation(size)
@@ -139,13 +141,13 @@ def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(threads: int
     assert (met == 1).all()
 
 
-def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[Factors, Run]) -> None:
+def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[Factors, SortedRun]) -> None:
     for table in (factors[0].words, factors[0].contexts):
         assert table.flags["C_CONTIGUOUS"]
         assert table.ctypes.data % 64 == table.strides[0] % 64 == table.strides[1] % 64 == 0
 
 
-def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[Factors, Run]) -> None:
+def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[Factors, SortedRun]) -> None:
     model, share = factors
     model.learn(share, np.arange(len(model.words)), (0, len(model.words)))
     for table, one in ((model.words, 7), (model.contexts, 6)):
@@ -153,7 +155,7 @@ def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[Factors, Run]) -
         assert not table[:, 0, 8:].any()
 
 
-def test_glove_learns_each_word_that_has_neighbours(text: Text) -> None:
+def test_glove_learns_each_word_that_has_neighbours(text: EncodedCorpus) -> None:
     pytest.importorskip("numba")
     made = drained(Glove(dim=5, epochs=60).steps(text, ONE))
     assert made.vectors.words == text.vocabulary.words
@@ -161,7 +163,7 @@ def test_glove_learns_each_word_that_has_neighbours(text: Text) -> None:
     assert made.notes["pairs"] == len(slow_pairs(10))
 
 
-def test_glove_gives_its_words_or_what_they_and_contexts_add_up_to(factors: tuple[Factors, Run]) -> None:
+def test_glove_gives_its_words_or_what_they_and_contexts_add_up_to(factors: tuple[Factors, SortedRun]) -> None:
     model, _ = factors
     assert np.allclose(model.result(), model.words[:, 0, :6])
     model.settings = Glove(dim=6, add_contexts=True)

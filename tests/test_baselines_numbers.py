@@ -14,13 +14,13 @@ import torch
 from tiny_corpus import sentences, words_of
 from tiny_text import ONE, drained, slow_loss, written
 
-from stillvec.baselines import Text, write_text
+from stillvec.baselines import EncodedCorpus, write_text
 from stillvec.baselines.dependencies import contexts
 from stillvec.baselines.deps import Deps, read_pairs
-from stillvec.baselines.deps import Model as PairModel
-from stillvec.baselines.negatives import Noise, Table, kept_share, told_apart
-from stillvec.baselines.syngcn import Model as GraphModel
+from stillvec.baselines.deps import SynGcnModel as PairModel
+from stillvec.baselines.negatives import AdaGradTable, SharedNegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.baselines.syngcn import SynGcn
+from stillvec.baselines.syngcn import SynGcnModel as GraphModel
 from stillvec.baselines.trees import read_trees
 from stillvec.corpus import Corpus
 from stillvec.corpus.parses import Parse
@@ -28,11 +28,11 @@ from stillvec.vocabulary import Vocabulary
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Text:
+def text(tmp_path: Path) -> EncodedCorpus:
     return written(tmp_path / "text")
 
 
-def test_a_text_has_the_known_words_sentence_by_sentence(text: Text) -> None:
+def test_a_text_has_the_known_words_sentence_by_sentence(text: EncodedCorpus) -> None:
     wanted = [[text.vocabulary.index[word] for word, _, _ in words_of(each)] for each in sentences(96)]
     got = [text.rows[first:last].tolist() for first, last in pairwise([0, *text.ends.tolist()])]
     assert got == wanted
@@ -53,7 +53,7 @@ def test_words_that_are_not_known_and_sentences_of_one_word_are_left_out(tmp_pat
 
 
 @pytest.mark.parametrize(("method", "sg"), [("skipgram", 1), ("cbow", 0)])
-def test_skipgram_and_cbow_are_gensims_numbers(method: str, sg: int, text: Text, tmp_path: Path) -> None:
+def test_skipgram_and_cbow_are_gensims_numbers(method: str, sg: int, text: EncodedCorpus, tmp_path: Path) -> None:
     word2vec = pytest.importorskip("gensim.models.word2vec")
     from stillvec.baselines import BASELINES
 
@@ -70,12 +70,12 @@ def test_skipgram_and_cbow_are_gensims_numbers(method: str, sg: int, text: Text,
     assert np.array_equal(got.matrix, np.stack([model.wv[word] for word in text.vocabulary]))
 
 
-def test_contexts_added_are_the_other_table_of_gensim(text: Text) -> None:
+def test_contexts_added_are_the_other_table_of_gensim(text: EncodedCorpus) -> None:
     pytest.importorskip("gensim")
     from stillvec.baselines.skipgram import Skipgram
 
     class Kept(Skipgram):
-        def vectors(self, model: Any, text: Text) -> Any:
+        def vectors(self, model: Any, text: EncodedCorpus) -> Any:
             object.__setattr__(self, "tables", (model.wv.vectors.copy(), model.syn1neg.copy()))
             return super().vectors(model, text)
 
@@ -97,7 +97,7 @@ def test_fasttext_gives_a_word_that_the_corpus_lacks_the_mean_of_its_ngrams(tmp_
     kept: list[Any] = []
 
     class Kept(FastText):
-        def vectors(self, model: Any, text: Text) -> Any:
+        def vectors(self, model: Any, text: EncodedCorpus) -> Any:
             kept.append(model)
             return super().vectors(model, text)
 
@@ -113,7 +113,9 @@ def test_negative_sampling_has_the_gradient_of_autograd() -> None:
     vectors = torch.randn(5, 4, generator=choose)
     table = torch.randn(7, 4, generator=choose)
     targets, drawn = [0, 3, 3, 6, 2], [3, 1, 1]
-    loss, by_vectors, rows, by_rows = told_apart(vectors, table, torch.tensor(targets), torch.tensor(drawn), 10)
+    loss, by_vectors, rows, by_rows = negative_sampling_loss(
+        vectors, table, torch.tensor(targets), torch.tensor(drawn), 10
+    )
     a, b = vectors.double().requires_grad_(), table.double().requires_grad_()
     wanted = slow_loss(a, b, targets, drawn, 10)
     wanted.backward()
@@ -126,15 +128,15 @@ def test_negative_sampling_has_the_gradient_of_autograd() -> None:
 
 def test_words_are_drawn_and_kept_in_the_proportions_of_the_papers() -> None:
     counts = np.array([900, 0, 90, 10])
-    drawn = Noise(counts, 0.5).draw(40_000, np.random.default_rng(0)).numpy()
+    drawn = SharedNegativeSampler(counts, 0.5).draw(40_000, np.random.default_rng(0)).numpy()
     shares = np.sqrt(counts) / np.sqrt(counts).sum()
     assert np.allclose(np.bincount(drawn, minlength=4) / 40_000, shares, atol=0.01)
-    assert np.allclose(kept_share(counts, 0.01)[[0, 3]], [math.sqrt(0.01 / 0.9) + 0.01 / 0.9, 1.0])
-    assert (kept_share(counts, 0.0) == 1).all()
+    assert np.allclose(keep_probability(counts, 0.01)[[0, 3]], [math.sqrt(0.01 / 0.9) + 0.01 / 0.9, 1.0])
+    assert (keep_probability(counts, 0.0) == 1).all()
 
 
 def test_a_table_steps_by_one_sum_of_squares_a_row() -> None:
-    table = Table(torch.zeros(3, 2))
+    table = AdaGradTable(torch.zeros(3, 2))
     table.update(torch.tensor([2, 0]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]), 0.5)
     table.update(torch.tensor([2]), torch.tensor([[1.0, 1.0]]), 0.5)
     first = -0.5 * np.array([3, 4]) / math.sqrt(12.5)
@@ -186,7 +188,7 @@ def test_deps_reads_pairs_of_known_words_with_contexts_that_are_frequent(tmp_pat
     (tmp_path / "a.conllu").write_text(f"# text = x\n{CONLLU}\n\n{CONLLU}\n\n{other}\n", "utf-8")
     words = ["the", "sells", "bread", "farmer", "baker"]
     vocabulary = Vocabulary(words, [3, 3, 3, 2, 1])
-    text = Text(vocabulary, Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
+    text = EncodedCorpus(vocabulary, Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
     pairs = drained(read_pairs(text, tmp_path, 2))
     found = Counter(zip(pairs.words.tolist(), pairs.contexts.tolist(), strict=True))
     by_word = {words[row]: sorted(n for (word, _), n in found.items() if word == row) for row in range(5)}
@@ -197,7 +199,7 @@ def test_deps_reads_pairs_of_known_words_with_contexts_that_are_frequent(tmp_pat
 
 
 def test_the_full_stop_that_a_parser_leaves_at_an_abbreviation_hides_no_word(tmp_path: Path) -> None:
-    text = Text(Vocabulary(["mr", "smith", "e.g."], [3, 2, 1]), Corpus.from_texts(["x"]), tmp_path, 0, 0)
+    text = EncodedCorpus(Vocabulary(["mr", "smith", "e.g."], [3, 2, 1]), Corpus.from_texts(["x"]), tmp_path, 0, 0)
     parse = Parse(("Mr.", "Smith", "E.g.", ".", "Mrs."), (1, -1, 1, 1, 1), ("dep",) * 5)
     assert text.rows_of(parse) == [0, 1, 2, -1, -1]
 
@@ -205,7 +207,7 @@ def test_the_full_stop_that_a_parser_leaves_at_an_abbreviation_hides_no_word(tmp
 def test_the_gradient_of_deps_is_autograds(tmp_path: Path) -> None:
     (tmp_path / "a.conllu").write_text(f"{CONLLU}\n\n{CONLLU}\n", "utf-8")
     vocabulary = Vocabulary(["the", "farmer", "sells", "bread", "markets"], [2] * 5)
-    text = Text(vocabulary, Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
+    text = EncodedCorpus(vocabulary, Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
     pairs = drained(read_pairs(text, tmp_path, 1))
     model = PairModel(Deps(dim=3, negatives=4), pairs)
     choose = np.random.default_rng(0)
@@ -224,7 +226,7 @@ def test_the_gradient_of_deps_is_autograds(tmp_path: Path) -> None:
 def test_the_layer_of_syngcn_is_the_dense_formula(tmp_path: Path) -> None:
     (tmp_path / "a.conllu").write_text(f"{CONLLU}\n\n{CONLLU.replace('farmer', 'baker')}\n", "utf-8")
     words = ["the", "farmer", "sells", "bread", "markets", "baker"]  # "in" is not known
-    text = Text(Vocabulary(words, [2] * 6), Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
+    text = EncodedCorpus(Vocabulary(words, [2] * 6), Corpus(tmp_path / "a.conllu"), tmp_path, 0, 0)
     trees = drained(read_trees(text, 3))
     assert trees.labels == 3
     model = GraphModel(SynGcn(dim=4, negatives=3, subsample=0.0, labels=3), np.full(6, 2), 3)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from tiny_text import ONE, drained, slow_loss, written
 
-from stillvec.baselines.negatives import Noise
-from stillvec.baselines.sent2vec import Job, Model, Sent2vec
+from stillvec.baselines.negatives import SharedNegativeSampler
+from stillvec.baselines.sent2vec import Sent2vec, Sent2vecJob, Sent2vecModel
 
 SENTENCES = [[0, 1, 2, 3, 1], [4, 0], [2, 2, 5, 1]]
 ROWS = np.concatenate(SENTENCES)
@@ -22,9 +22,9 @@ def numba() -> None:
     pytest.importorskip("numba")
 
 
-def filled(settings: Sent2vec, words: int = 6) -> Model:
+def filled(settings: Sent2vec, words: int = 6) -> Sent2vecModel:
     """A model with something in both tables."""
-    model = Model(settings, np.full(words, 3))
+    model = Sent2vecModel(settings, np.full(words, 3))
     choose = np.random.default_rng(3)
     for table in (model.sources, model.targets):
         table[:] = choose.normal(size=table.shape)
@@ -76,7 +76,7 @@ def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -
 def test_sent2vec_drops_ngrams_of_each_sentence_and_no_word() -> None:
     model = filled(Sent2vec(dim=4, ngrams=3, dropped=3, buckets=10**5, subsample=0.0), 50)
     before = model.sources.copy()
-    model.learn(Job(np.arange(20), np.array([2, 12, 20]), 0.1, (0,)))
+    model.learn(Sent2vecJob(np.arange(20), np.array([2, 12, 20]), 0.1, (0,)))
     changed = np.flatnonzero((model.sources != before).any(1))
     assert changed[changed < 50].tolist() == [*range(20)]
     assert (changed >= 50).sum() == (1 - 1) + (9 + 8 - 3) + (7 + 6 - 3)
@@ -89,7 +89,7 @@ def test_each_ngram_is_dropped_as_often_as_any_other() -> None:
     model = filled(Sent2vec(dim=2, ngrams=2, dropped=2, buckets=10**5, subsample=0.0), 8)
     for seed in range(700):
         before = model.sources[grams]
-        model.learn(Job(rows, np.array([8]), 1e-3, (seed,)))
+        model.learn(Sent2vecJob(rows, np.array([8]), 1e-3, (seed,)))
         often += (model.sources[grams] == before).all(1)
     assert often.sum() == 2 * 700
     assert np.abs(often - 200).max() < 50  # four deviations
@@ -97,11 +97,11 @@ def test_each_ngram_is_dropped_as_often_as_any_other() -> None:
 
 def test_negatives_drawn_at_once_have_the_proportions_of_the_paper_and_are_mixed() -> None:
     counts = np.array([900, 0, 90, 10])
-    drawn = Noise(counts, 0.5).spread(40_000, np.random.default_rng(0))
+    drawn = SharedNegativeSampler(counts, 0.5).spread(40_000, np.random.default_rng(0))
     shares = np.sqrt(counts) / np.sqrt(counts).sum()
     for some in (drawn, drawn[:20_000], drawn[20_000:]):
         assert np.allclose(np.bincount(some, minlength=4) / len(some), shares, atol=0.02)
-    assert len(Noise(counts, 0.5).spread(0, np.random.default_rng(0))) == 0
+    assert len(SharedNegativeSampler(counts, 0.5).spread(0, np.random.default_rng(0))) == 0
 
 
 def test_sent2vec_learns_who_stands_together(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stillvec.analyze import geometry, probe, read_labelled, study
+from stillvec.analysis import geometry, probe, read_labelled, study
 from stillvec.cli import main
-from stillvec.combine.change import Change
+from stillvec.combination.change import Change
 from stillvec.formats import load, save
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -178,7 +178,7 @@ def test_without_matplotlib_the_extra_is_named_before_the_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     worked: list[Any] = []
-    monkeypatch.setattr("stillvec.cli.analyze.geometry", lambda *given, **more: worked.append(given))
+    monkeypatch.setattr("stillvec.cli.analyze_command.geometry", lambda *given, **more: worked.append(given))
     assert main(["analyze", str(folder), "--out", str(tmp_path / "a.png")]) == 1
     assert "stillvec[plot]" in capsys.readouterr().err
     assert worked == []

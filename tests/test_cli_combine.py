@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stillvec.cli import main
-from stillvec.combine import COMBINERS
-from stillvec.combine.concat import Concat
+from stillvec.combination import COMBINERS
+from stillvec.combination.concat import Concat
 from stillvec.formats import load, read_manifest, save, write_folder
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors

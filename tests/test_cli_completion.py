@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from stillvec.cli import VERBS, completion, main, shells
-from stillvec.cli.completion import NAMED, SEVERAL, Verb, described
+from stillvec.cli import VERBS, completion_command, completion_scripts, main
+from stillvec.cli.completion_command import NAMED, SEVERAL, Verb, described
 from stillvec.learners import LEARNERS
 
 PLAIN = {"TERM": "dumb", "PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, verbs: list[Verb]) -> Path:
     folder = tmp_path_factory.mktemp("shell")
     (folder / "text.txt").write_text("ice", "utf-8")
     for shell in ("bash", "zsh", "fish"):
-        (folder / f"completion.{shell}").write_text(getattr(shells, shell)(verbs), "utf-8")
+        (folder / f"completion.{shell}").write_text(getattr(completion_scripts, shell)(verbs), "utf-8")
     return folder
 
 
@@ -113,7 +113,7 @@ def test_fish_completes_too(place: Path) -> None:
         pytest.skip("There is no fish here.")
 
     def offered(line: str) -> list[str]:
-        command = f"source completion.fish; complete -C '{line}'"
+        command = f"source completion_command.fish; complete -C '{line}'"
         env = PLAIN | {"HOME": str(place)}
         told = subprocess.run(
             ["fish", "-N", "-c", command], cwd=place, env=env, capture_output=True, text=True, check=True
@@ -138,10 +138,10 @@ def test_nothing_is_offered_for_a_number(place: Path) -> None:
 def test_all_verbs_and_options_are_offered(verbs: list[Verb]) -> None:
     for verb in verbs:
         parser = argparse.ArgumentParser()
-        importlib.import_module(f"stillvec.cli.{verb.name}").arguments(parser)
+        importlib.import_module(f"stillvec.cli.{verb.name}_command").arguments(parser)
         flags = {flag for action in parser._actions for flag in action.option_strings}
         assert {flag for option in verb.options for flag in option.flags} == flags
-        for text in (shells.bash(verbs), shells.zsh(verbs)):
+        for text in (completion_scripts.bash(verbs), completion_scripts.zsh(verbs)):
             assert all(flag in text for flag in flags)
 
 
@@ -168,7 +168,7 @@ def test_a_second_call_takes_from_the_cache(
     assert main(["completion", "zsh"]) == 0
     first = capsys.readouterr().out
     nothing: Callable[[str], Verb] = lambda verb: pytest.fail(f"{verb} was looked at again")  # noqa: E731
-    monkeypatch.setattr(completion, "described", nothing)
+    monkeypatch.setattr(completion_command, "described", nothing)
     assert main(["completion", "zsh"]) == 0
     assert capsys.readouterr().out == first
     (kept,) = (tmp_path / "completion").iterdir()

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from stillvec import WordVectors
-from stillvec.cli import demo, main
+from stillvec.cli import demo_command, main
 from stillvec.cli.chart import draw_scores
 from stillvec.corpus import Corpus
 from stillvec.errors import CallError, MissingExtra
-from stillvec.evaluate import Score
+from stillvec.evaluation import Score
 from stillvec.formats import load, read_manifest, save
 
 VALUES = {"auto": 0.81, "decontextualized": 0.795, "skipgram": -0.02}
@@ -28,7 +28,7 @@ def scores(covered: dict[str, int] | None = None) -> list[Score]:
     """Scores of three sets on the demo's tests, each on its own words and on common ones."""
     covered = covered or dict.fromkeys(VALUES, 80)
     found = []
-    for dataset in demo.TESTS:
+    for dataset in demo_command.TESTS:
         for words in ("own", "common"):
             for name, value in VALUES.items():
                 known = covered[name] if words == "own" else min(covered.values())
@@ -38,7 +38,7 @@ def scores(covered: dict[str, int] | None = None) -> list[Score]:
 
 
 def test_the_texts_are_inside_the_package_and_hold_half_a_million_words() -> None:
-    texts = demo.packaged_texts()
+    texts = demo_command.packaged_texts()
     assert all(path.is_file() for path in texts)
     news = [*Corpus(texts[1]).sentences()]
     assert len(news) > 2000
@@ -47,46 +47,46 @@ def test_the_texts_are_inside_the_package_and_hold_half_a_million_words() -> Non
 
 def test_a_missing_package_is_told_with_its_extra() -> None:
     with pytest.raises(MissingExtra, match=r"The demo needs the package 'no_such_thing'.*stillvec\[plot\]"):
-        demo.check_packages([("json", "distill"), ("no_such_thing", "plot")])
+        demo_command.check_packages([("json", "distill"), ("no_such_thing", "plot")])
 
 
 def test_every_package_that_is_needed_comes_with_an_extra_that_exists() -> None:
     project = Path(__file__).resolve().parents[1] / "pyproject.toml"
     text = project.read_text(encoding="utf-8")
-    for package, extra in demo.NEEDED:
+    for package, extra in demo_command.NEEDED:
         line = next(line for line in text.splitlines() if line.startswith(f"{extra} = "))
         assert package.replace("_", "-") in line
 
 
 def test_what_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
-    demo.check_place(tmp_path / "new")
+    demo_command.check_place(tmp_path / "new")
     (tmp_path / "scores.png").write_bytes(b"mine")
     with pytest.raises(CallError, match=r"scores.png that is no demo's"):
-        demo.check_place(tmp_path)
+        demo_command.check_place(tmp_path)
     (tmp_path / "auto").mkdir()
     (tmp_path / "auto" / "thesis.txt").write_text("mine")
     with pytest.raises(CallError, match="holds other things"):
-        demo.check_place(tmp_path)
+        demo_command.check_place(tmp_path)
     with pytest.raises(CallError, match="is a file"):
-        demo.check_place(tmp_path / "scores.png")
+        demo_command.check_place(tmp_path / "scores.png")
 
 
 def test_an_earlier_demo_is_replaced_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
-    for name in demo.METHODS:
+    for name in demo_command.METHODS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text("{}")
     (tmp_path / "scores.png").write_bytes(b"old")
     (tmp_path / "thesis.txt").write_text("mine")
-    demo.check_place(tmp_path)
+    demo_command.check_place(tmp_path)
 
 
 def test_a_line_has_test_vectors_score_interval_and_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    first, second, third, *_ = demo.score_rows(scores())
+    first, second, third, *_ = demo_command.score_rows(scores())
     assert first[:4] == ("WordSim-353", "auto", "81.0", "76.0 – 86.0")
     assert second[0] == "  80 of 100"
     assert len(first[4]) > len(second[4]) - 1 > 8
     assert third[0] == third[4] == ""  # a negative score has no bar
-    demo.show_scores(scores())
+    demo_command.show_scores(scores())
     out = capsys.readouterr().out
     assert "All three know the same words" in out
     assert "that all three know" not in out
@@ -94,7 +94,7 @@ def test_a_line_has_test_vectors_score_interval_and_bar(capsys: pytest.CaptureFi
 
 
 def test_common_items_get_lines_of_their_own_where_they_are_others(capsys: pytest.CaptureFixture[str]) -> None:
-    demo.show_scores(scores({"auto": 90, "decontextualized": 90, "skipgram": 70}))
+    demo_command.show_scores(scores({"auto": 90, "decontextualized": 90, "skipgram": 70}))
     out = capsys.readouterr().out
     assert "The same on the items that all three know" in out
     assert "90 of 100" in out
@@ -103,7 +103,7 @@ def test_common_items_get_lines_of_their_own_where_they_are_others(capsys: pytes
 
 def test_the_plot_is_a_png_of_a_readable_size(tmp_path: Path) -> None:
     file = tmp_path / "new" / "scores.png"
-    draw_scores(scores(), demo.TESTS, file, "A title")
+    draw_scores(scores(), demo_command.TESTS, file, "A title")
     data = file.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert data[-8:-4] == b"IEND"
@@ -122,8 +122,8 @@ def test_scores_come_from_the_packaged_tests_whatever_the_environment_says(
     sets = {"a": WordVectors(words, rows), "b": WordVectors(words, rows[::-1])}
     for name, vectors in sets.items():
         save(vectors, tmp_path / name)
-    found = demo.score(sets, tmp_path / "s.json", tmp_path / "page.html")
-    assert {score.dataset for score in found} == {*demo.TESTS}
+    found = demo_command.score(sets, tmp_path / "s.json", tmp_path / "page.html")
+    assert {score.dataset for score in found} == {*demo_command.TESTS}
     assert {score.words for score in found} == {"own", "common"}
     assert [each["vectors"] for each in json.loads((tmp_path / "s.json").read_text())] == ["a", "b"]
     assert "from half a million words, evaluated" in (tmp_path / "page.html").read_text("utf-8")
@@ -132,7 +132,7 @@ def test_scores_come_from_the_packaged_tests_whatever_the_environment_says(
 def test_neighbours_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["music", "song", "river", "lake", "car"]
     vectors = WordVectors(words, np.eye(5) + np.array([0.0, 0.5, 0.1, 0.2, 0.3]))
-    demo.show_neighbours({"auto": vectors, "skipgram": vectors}, words=2, neighbours=2)
+    demo_command.show_neighbours({"auto": vectors, "skipgram": vectors}, words=2, neighbours=2)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].split() == ["auto", "skipgram"]
     assert lines[3].split()[0] == "music"
@@ -154,11 +154,11 @@ def test_the_whole_demo_runs_and_distilled_vectors_win(tmp_path: Path, capsys: p
         assert time.perf_counter() - begun < 300
     out = capsys.readouterr().out
     assert "What to try next" in out
-    for name in demo.METHODS:
+    for name in demo_command.METHODS:
         vectors = load(tmp_path / name)
         assert len(vectors) > 9000
         assert read_manifest(tmp_path / name)["method"] == name
     sets = {each["vectors"]: each["scores"] for each in json.loads((tmp_path / "scores.json").read_text())}
     best = {name: {s["dataset"]: s["value"] for s in found if s["words"] == "own"} for name, found in sets.items()}
-    assert all(best["auto"][test] > best["skipgram"][test] + 0.1 for test in demo.TESTS)
-    demo.check_place(tmp_path)
+    assert all(best["auto"][test] > best["skipgram"][test] + 0.1 for test in demo_command.TESTS)
+    demo_command.check_place(tmp_path)

@@ -19,7 +19,7 @@ from stillvec.cli import main
 from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation
-from stillvec.pipeline.distilling import Run
+from stillvec.pipeline.distillation import Run
 from stillvec.teachers import load_teacher
 
 TEXTS = sentences(48)
@@ -340,10 +340,10 @@ def test_on_a_terminal_a_bar_is_drawn_and_taken_away(
 
 
 def test_a_long_run_says_how_much_time_is_left(capsys: pytest.CaptureFixture[str]) -> None:
-    from stillvec.cli.progress import watch
-    from stillvec.pipeline import Step
+    from stillvec.cli.progress_bar import watch
+    from stillvec.pipeline import Progress
 
-    watch([Step("reading the corpus", 250, 1000, "words", 5.0)])
+    watch([Progress("reading the corpus", 250, 1000, "words", 5.0)])
     told = capsys.readouterr().err
     assert told == "reading the corpus: 250 of 1,000 words, 50 words a second, about 15 s left\n"
 
@@ -532,7 +532,7 @@ def test_after_an_error_nothing_half_written_is_left(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", "disk")
 
-    for place in ("stillvec.learners.aggregate.WordMeans", "stillvec.formats.stillvec.write_tensors"):
+    for place in ("stillvec.learners.aggregate.WordMeans", "stillvec.formats.stillvec_folder.write_tensors"):
         with monkeypatch.context() as patch:
             patch.setattr(place, fail)
             assert distil(corpus, "--layer", "1") == 1
@@ -545,10 +545,10 @@ def test_after_an_error_nothing_half_written_is_left(
 @pytest.mark.parametrize(
     "place",
     [
-        "stillvec.pipeline.reading.WordCounter.add",
+        "stillvec.pipeline.sentence_stream.WordCounter.add",
         "stillvec.teachers.teacher.Teacher.states",
         "stillvec.learners.aggregate.WordMeans",
-        "stillvec.formats.stillvec.write_tensors",
+        "stillvec.formats.stillvec_folder.write_tensors",
     ],
 )
 def test_ctrl_c_ends_with_1_and_leaves_nothing_half_written(
@@ -575,9 +575,9 @@ def test_settings_of_a_run_are_checked_in_python_too() -> None:
 
 def test_distill_in_python_gives_vectors_and_writes_them(corpus: Path, model: str, out: Path) -> None:
     from stillvec.corpus import Corpus
-    from stillvec.pipeline import Step, distill
+    from stillvec.pipeline import Progress, distill
 
-    seen: list[Step] = []
+    seen: list[Progress] = []
     one = distill(corpus, teacher=model, method="aggregate", min_count=1, out=out, progress=seen.append, keep=["zebra"])
     assert not isinstance(one, dict)
     assert np.array_equal(one.matrix, load(out).matrix)

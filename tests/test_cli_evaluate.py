@@ -16,12 +16,12 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from stillvec import Vocabulary, WordVectors, save
 from stillvec.cli import main
-from stillvec.cli.evaluate import legend
+from stillvec.cli.evaluate_command import legend
 from stillvec.cli.scoreboard import short_names, show_report
 from stillvec.errors import CallError
-from stillvec.evaluate import Report, Score
-from stillvec.evaluate.encoders import TeacherEncoder, rival
-from stillvec.evaluate.known import KNOWN, known_as
+from stillvec.evaluation import Report, Score
+from stillvec.evaluation.catalog import KNOWN, known_as
+from stillvec.evaluation.encoders import TeacherEncoder, rival
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -122,7 +122,7 @@ def test_the_second_call_prints_the_same_from_the_cache_and_no_cache_keeps_nothi
     assert not (tmp_path / "cache").exists()
     assert main(call) == 0
     assert capsys.readouterr().out == first
-    monkeypatch.setattr("stillvec.evaluate.similarity.Similarity.answer", None)  # whoever asks now fails
+    monkeypatch.setattr("stillvec.evaluation.similarity.Similarity.answer", None)  # whoever asks now fails
     assert main(call) == 0
     assert capsys.readouterr().out == first
 

@@ -12,15 +12,15 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.combine import COMBINERS
+from stillvec.combination import COMBINERS
 from stillvec.errors import CallError
 from stillvec.files import file_digest
 from stillvec.formats import load, read_manifest, save, write_folder
-from stillvec.refine import STEPS, read_step
-from stillvec.refine.all_but_the_top import AllButTheTop
-from stillvec.refine.center import Center
-from stillvec.refine.retrofit import Retrofit
-from stillvec.refine.unit import Unit
+from stillvec.refinement import STEPS, read_step
+from stillvec.refinement.all_but_the_top import AllButTheTop
+from stillvec.refinement.center import Center
+from stillvec.refinement.normalize import Normalize
+from stillvec.refinement.retrofit import Retrofit
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_steps_are_read_with_their_settings() -> None:
     assert read_step("center") == Center()
     assert read_step("all_but_the_top:directions=3") == AllButTheTop(3)
     assert read_step("retrofit:lexicon=a:b.txt,lexicon=c.txt, sweeps=4") == Retrofit(("a:b.txt", "c.txt"), 4)
-    assert read_step(Unit()) == Unit()
+    assert read_step(Normalize()) == Normalize()
     assert read_step({"step": "retrofit", "settings": {"lexicon": ["a"], "parts": []}}) == Retrofit(("a",))
 
 
@@ -56,8 +56,8 @@ def test_a_step_that_is_none_is_told_why(wrong: str, sentence: str) -> None:
 
 
 def test_refine_is_one_step_after_another(vectors: WordVectors, lexicon: Path) -> None:
-    wanted = Unit()(Retrofit((str(lexicon),), sweeps=3)(Center()(vectors)))
-    after = stillvec.refine(vectors, "center", f"retrofit:lexicon={lexicon},sweeps=3", Unit())
+    wanted = Normalize()(Retrofit((str(lexicon),), sweeps=3)(Center()(vectors)))
+    after = stillvec.refine(vectors, "center", f"retrofit:lexicon={lexicon},sweeps=3", Normalize())
     assert np.array_equal(after.matrix, wanted.matrix)
     assert after.vocabulary == vectors.vocabulary
 

@@ -254,12 +254,12 @@ def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
 
 
 def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.learners.checkpoints._EVERY", 0.0)
+    monkeypatch.setattr("stillvec.learners.training_checkpoint._EVERY", 0.0)
     call = ["train", corpus, "--method", "sent2vec:epochs=4", *SMALL, "--quiet", "--store", "kept"]
     assert main([*call, "--out", "whole"]) == 0
-    from stillvec.baselines.sent2vec import Model
+    from stillvec.baselines.sent2vec import Sent2vecModel
 
-    learn, calls = Model.learn, []
+    learn, calls = Sent2vecModel.learn, []
 
     def stopping(self: Any, job: Any) -> Any:
         calls.append(job.seed[1])
@@ -268,7 +268,7 @@ def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkey
         return learn(self, job)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Model, "learn", stopping)
+        patched.setattr(Sent2vecModel, "learn", stopping)
         assert main([*call, "--out", "half"]) == 1
     assert not Path("half").exists()
     assert [*Path("kept").glob("training-*")]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.cli import main, show
+from stillvec.cli import console, main
 from stillvec.formats import FORMATS, load, save
 
 
@@ -148,12 +148,12 @@ def test_replacing_spaces_never_makes_two_words_one(tmp_path: Path, capsys: pyte
 
 
 def test_plain_tables_align_wide_characters_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    show.table("words", ("word", "count"), [("雪", 1234), ("e\u0301a", 5)])
+    console.table("words", ("word", "count"), [("雪", 1234), ("e\u0301a", 5)])
     assert capsys.readouterr().out == "words\n  word  count\n  雪    1,234\n  e\u0301a        5\n"
 
 
 def test_an_empty_table_is_its_head(capsys: pytest.CaptureFixture[str]) -> None:
-    show.table("nothing", ("word", "count"), [])
+    console.table("nothing", ("word", "count"), [])
     assert capsys.readouterr().out == "nothing\n  word  count\n"
 
 
@@ -161,8 +161,8 @@ def test_a_terminal_gets_rich_and_words_are_not_markup(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    show.table("odd [red]words", ("word", "cosine"), [("[bold]", 0.5)])
-    show.note("wrote [bold]")
+    console.table("odd [red]words", ("word", "cosine"), [("[bold]", 0.5)])
+    console.note("wrote [bold]")
     out = capsys.readouterr().out
     assert "[bold]" in out.splitlines()[-1]
     assert "[red]" in out
@@ -174,5 +174,5 @@ def test_without_rich_a_terminal_gets_plain_text(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    show.table("t", ("a",), [("x",)])
+    console.table("t", ("a",), [("x",)])
     assert capsys.readouterr().out == "t\n  a\n  x\n"

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from stillvec.combine import COMBINERS
-from stillvec.combine.average import Average
-from stillvec.combine.concat import Concat
-from stillvec.combine.gcca import Gcca
-from stillvec.combine.joining import joined
-from stillvec.combine.svd import Svd
+from stillvec.combination import COMBINERS
+from stillvec.combination.average import Average
+from stillvec.combination.concat import Concat
+from stillvec.combination.gcca import Gcca
+from stillvec.combination.joint_space import joined
+from stillvec.combination.svd import Svd
 from stillvec.errors import CallError, VocabularyError
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
@@ -116,7 +116,9 @@ def test_blocks_do_not_change_the_result(
     method: Any, spaces: list[WordVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = method()(*spaces)
-    monkeypatch.setattr("stillvec.combine.joining._BLOCK", 22)  # even, as every other word is held out by `geometric`
+    monkeypatch.setattr(
+        "stillvec.combination.joint_space._BLOCK", 22
+    )  # even, as every other word is held out by `geometric`
     assert np.abs(_cosines(method()(*spaces)) - _cosines(whole)).max() < 1e-3
 
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.linalg import orthogonal_procrustes, sqrtm
 from scipy.stats import ortho_group
 
-from stillvec.combine.align import Align
-from stillvec.combine.rotating import mutual_nearest, neighbourhood, procrustes, reweighted
+from stillvec.combination.align import Align
+from stillvec.combination.rotation import mutual_nearest, neighbourhood, procrustes, reweighted
 from stillvec.errors import CallError, LexiconError, VocabularyError
 from stillvec.vectors import WordVectors
 
@@ -31,7 +31,7 @@ def test_the_rotation_is_that_of_scipy() -> None:
 
 @pytest.mark.parametrize("cells", [1 << 23, 100])
 def test_mutual_nearest_words_are_those_of_a_slow_loop(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.combine.rotating._CELLS", cells)
+    monkeypatch.setattr("stillvec.combination.rotation._CELLS", cells)
     random = np.random.default_rng(1)
     x, z = _unit(random.normal(size=(30, 4))), _unit(random.normal(size=(37, 4)))
     cosines = x @ z.T

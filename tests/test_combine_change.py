@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import false_discovery_control, ortho_group
 
-from stillvec.combine.change import Change
+from stillvec.combination.change import Change
 from stillvec.errors import CallError, VocabularyError
 from stillvec.vectors import WordVectors
 

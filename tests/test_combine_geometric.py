@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from stillvec.combine.average import Average
-from stillvec.combine.geometric import Geometric
-from stillvec.combine.joining import Joined, joined
-from stillvec.combine.metrics import Shared
+from stillvec.combination.average import Average
+from stillvec.combination.geometric import Geometric
+from stillvec.combination.joint_space import Joined, joined
+from stillvec.combination.metric_learning import Shared
 from stillvec.errors import CallError, VocabularyError
 from stillvec.vectors import WordVectors
 

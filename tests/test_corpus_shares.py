@@ -10,7 +10,7 @@ import pytest
 
 from stillvec.corpus import Corpus
 from stillvec.errors import CorpusError
-from stillvec.pipeline.reading import Reading
+from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.vocabulary import Vocabulary
 
 WORDS = ["river", "Käse", "été", "水", "\ufeff", "\x00", "don't", "stop.", "\u2028", "\x0b"]
@@ -39,7 +39,7 @@ def test_a_file_that_is_cut_gives_the_paragraphs_of_the_whole(
         corpus = Corpus(tmp_path / "text.txt", paragraphs=mode)
         whole = [*corpus.paragraphs()]
         for share in (500, 20_000):
-            monkeypatch.setattr("stillvec.corpus.stretches.SHARE", share)
+            monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", share)
             shares = corpus.shares()
             assert [paragraph for each in shares for paragraph in each.paragraphs()] == whole
             assert len(shares) > 1
@@ -53,7 +53,7 @@ def test_wrapped_lines_are_told_by_how_the_file_begins(tmp_path: Path, monkeypat
     (tmp_path / "text.txt").write_text(wrapped + "\n\n" + "A line.\nAnother line.\n" * 9000, "utf-8")
     corpus = Corpus(tmp_path / "text.txt")
     whole = [*corpus.paragraphs()]
-    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 20_000)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 20_000)
     assert [paragraph for each in corpus.shares() for paragraph in each.paragraphs()] == whole
 
 
@@ -61,7 +61,7 @@ def test_files_are_shared_until_they_are_large_enough(tmp_path: Path, monkeypatc
     """Whatever is not plain text stays whole, and so do texts in memory."""
     for number, size in enumerate((5, 5, 20, 1, 1)):
         (tmp_path / f"{number}.txt").write_text("a" * size, "utf-8")
-    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 10)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 10)
     shares = Corpus(tmp_path).shares()
     assert [[Path(name).stem for name in share.sources] for share in shares] == [["0", "1"], ["2"], ["3", "4"]]
     text = "A line of text.\n" * 50
@@ -84,17 +84,17 @@ def test_files_are_shared_until_they_are_large_enough(tmp_path: Path, monkeypatc
 def test_chunks_end_with_the_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So whoever reads the shares apart has the chunks, and the batches, of one reader."""
     (tmp_path / "text.txt").write_text("A line of text in a file.\n" * 1000, "utf-8")
-    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 5000)
-    reading = Reading(Corpus(tmp_path / "text.txt"), Vocabulary(["text"]), None, 16)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 5000)
+    reading = SentenceStream(Corpus(tmp_path / "text.txt"), Vocabulary(["text"]), None, 16)
     parts = reading.parts()
     assert len(parts) == 6
     monkeypatch.undo()
     apart = [chunk for part in parts for chunk in part.chunks()]
-    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 5000)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 5000)
     assert [*reading.chunks()] == apart
     assert [*reading.paragraphs()] == [chunk for part in parts for chunk in part.paragraphs()]
     assert (
-        Reading(reading.corpus, reading.vocabulary, 5, 16).parts()[0].corpus is reading.corpus
+        SentenceStream(reading.corpus, reading.vocabulary, 5, 16).parts()[0].corpus is reading.corpus
     )  # choosing is one stream
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from stillvec.corpus import Corpus
 from stillvec.corpus.archives import CHUNK, Opened
 from stillvec.corpus.decoding import LONGEST, cut, decode, lines
-from stillvec.corpus.plain import is_hard_wrapped
-from stillvec.corpus.reading import Tally
+from stillvec.corpus.plain_text import is_hard_wrapped
+from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError, StillvecWarning
 
 WRAPPED = """It was the best of times, it was the worst of times, it was the
@@ -67,7 +67,7 @@ def test_nul_characters_become_spaces(tmp_path: Path) -> None:
 
 def test_a_line_break_in_two_chunks_is_one() -> None:
     opened = Opened(Path("x"), "x", b"", iter([b"a\r", b"\nb\r", b"c\r"]))
-    assert list(lines(decode(opened, Tally()))) == ["a", "b", "c", ""]
+    assert list(lines(decode(opened, ReadStats()))) == ["a", "b", "c", ""]
 
 
 @settings(max_examples=200, deadline=None)
@@ -76,7 +76,7 @@ def test_chunks_do_not_show_in_the_text(text: str, size: int) -> None:
     data = text.encode("utf-8", "replace")
     chunks = [data[start : start + size] for start in range(0, len(data), size)]
     plain = data.decode().replace("\r\n", "\n").replace("\r", "\n").replace("\x00", " ").replace("\ufeff", "")
-    assert "".join(decode(Opened(Path("x"), "x", b"", iter(chunks)), Tally())) == plain
+    assert "".join(decode(Opened(Path("x"), "x", b"", iter(chunks)), ReadStats())) == plain
 
 
 def test_bytes_that_are_not_utf8_are_replaced_counted_and_reported_once(tmp_path: Path) -> None:

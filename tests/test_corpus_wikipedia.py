@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from stillvec.corpus import Corpus
-from stillvec.corpus.markup import plain_paragraphs
+from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CorpusError
 
 MEDIA = frozenset({"file", "image", "category", "media"})

@@ -104,7 +104,7 @@ def test_every_command_of_a_page_is_one_that_there_is(page: Path) -> None:
     for verb, *rest in calls(page):
         assert verb in VERBS, f"{page.name}: stillvec {verb}"
         parser = argparse.ArgumentParser()
-        importlib.import_module(f"stillvec.cli.{verb}").arguments(parser)
+        importlib.import_module(f"stillvec.cli.{verb}_command").arguments(parser)
         try:
             parser.parse_args(rest)
         except SystemExit as end:

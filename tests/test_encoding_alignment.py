@@ -14,12 +14,12 @@ import pytest
 import torch
 import transformers
 
-from stillvec.encoding import Encoded, Load, Marked, Preparation, read_batch
-from stillvec.encoding.prepared import window_starts
+from stillvec.encoding import BatchBudget, BatchBuilder, Encoded, TextChunk, read_batch
+from stillvec.encoding.batch import window_starts
 from stillvec.errors import CallError
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.teachers.fake import FAMILIES, tiny_teacher, write_tiny_model
-from stillvec.vocabulary import Found, Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 SENTENCES = (
     "The house stands by the sea.",
@@ -112,7 +112,9 @@ def _owned(reference: Reference, body: list[int], room: int) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def _slow(reference: Reference, text: str, found: Found, room: int) -> tuple[np.ndarray, list[dict[str, np.ndarray]]]:
+def _slow(
+    reference: Reference, text: str, found: WordSpans, room: int
+) -> tuple[np.ndarray, list[dict[str, np.ndarray]]]:
     """(layers, D) of the sentence, and for each word with a piece, by pooling, (layers, D); plain loops."""
     body, spans = reference.body(text)
     states = _owned(reference, body, room)
@@ -123,10 +125,10 @@ def _slow(reference: Reference, text: str, found: Found, room: int) -> tuple[np.
     return states.mean(1), words
 
 
-def _numbered(texts: Sequence[str]) -> Found:
+def _numbered(texts: Sequence[str]) -> WordSpans:
     """Every word of the texts, each with a number of its own instead of a row."""
-    found = WordFinder(Vocabulary(["house"])).find(texts)
-    return Found(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+    found = WordMatcher(Vocabulary(["house"])).find(texts)
+    return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
 
 
 def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budget: int = 512) -> None:
@@ -135,7 +137,7 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
     slow = {}
     for number, text in enumerate(texts):
         here = found.text == number
-        part = Found(found.ids[here], found.starts[here], found.ends[here], found.text[here])
+        part = WordSpans(found.ids[here], found.starts[here], found.ends[here], found.text[here])
         if reference.body(text)[0]:
             slow[number] = _slow(reference, text, part, room)
     expected = {
@@ -144,11 +146,11 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
         for word, pooled in zip(found.ids[found.text == number].tolist(), words, strict=True)
         if pooled
     }
-    preparation = Preparation(teacher.cutter, WordFinder(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
+    preparation = BatchBuilder(teacher.cutter, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
     heard: list[int] = []
     sentences = 0
     layers = range(teacher.depth + 1)
-    for batch in preparation(Marked(texts, found)):
+    for batch in preparation(TextChunk(texts, found)):
         encoded = read_batch(teacher, batch, layers)
         heard += batch.word_id.tolist()
         sentences += len(batch.sentence_pieces)
@@ -234,8 +236,8 @@ def test_real_teachers_read_long_texts_in_windows(name: str, data_folder: Path) 
 
 
 def _read(teacher: Teacher, text: str) -> Encoded:
-    preparation = Preparation.of(teacher, WordFinder(Vocabulary(["house"])), Load(512, 16))
-    (batch,) = preparation(Marked([text]))
+    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["house"])), BatchBudget(512, 16))
+    (batch,) = preparation(TextChunk([text]))
     return read_batch(teacher, batch, [0, teacher.depth])
 
 

@@ -23,22 +23,22 @@ from hypothesis import strategies as st
 
 from stillvec.encoding import (
     Batch,
+    BatchBudget,
+    BatchBuilder,
+    BatchLoader,
     Bookmark,
     Encoded,
-    Load,
-    Marked,
-    Preparation,
-    Preparer,
-    Progress,
+    PassProgress,
+    TextChunk,
     encode,
     read_batch,
 )
-from stillvec.encoding.prepared import Prepared, batches, prepare, window_starts
-from stillvec.encoding.preparing import ahead
+from stillvec.encoding.batch import TokenizedChunk, batches, tokenize, window_starts
+from stillvec.encoding.batch_loader import prefetch
 from stillvec.errors import CorpusError, StillvecError
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import TEXT, tiny_teacher
-from stillvec.vocabulary import Found, Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 WORDS = " ".join(TEXT).split()
 VOCABULARY = Vocabulary([*dict.fromkeys(WORDS)])
@@ -53,14 +53,14 @@ def _text(length: int) -> str:
     return " ".join(WORDS[number % len(WORDS)] for number in range(length))
 
 
-def _prepare(texts: Sequence[str], family: str = "bert") -> tuple[Prepared, Found]:
+def _prepare(texts: Sequence[str], family: str = "bert") -> tuple[TokenizedChunk, WordSpans]:
     """Every word with a number of its own, so that it can be found again."""
-    found = WordFinder(VOCABULARY).find(texts)
-    numbered = Found(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
-    return prepare(texts, numbered, _teacher(family).cutter, _teacher(family).window), numbered
+    found = WordMatcher(VOCABULARY).find(texts)
+    numbered = WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+    return tokenize(texts, numbered, _teacher(family).cutter, _teacher(family).window), numbered
 
 
-def _batches(texts: Sequence[str], budget: int, family: str = "bert") -> tuple[list[Batch], Prepared, Found]:
+def _batches(texts: Sequence[str], budget: int, family: str = "bert") -> tuple[list[Batch], TokenizedChunk, WordSpans]:
     prepared, found = _prepare(texts, family)
     return list(batches(prepared, _teacher(family).cutter, _teacher(family).pad, budget)), prepared, found
 
@@ -157,14 +157,14 @@ def _states(made: Sequence[Batch], family: str) -> dict[int, torch.Tensor]:
 # made ahead
 
 
-def _preparation() -> Preparation:
-    return Preparation.of(_teacher(), WordFinder(VOCABULARY), Load(128, 16))
+def _preparation() -> BatchBuilder:
+    return BatchBuilder.of(_teacher(), WordMatcher(VOCABULARY), BatchBudget(128, 16))
 
 
-def _chunks(count: int) -> Iterator[Marked]:
+def _chunks(count: int) -> Iterator[TextChunk]:
     random = np.random.default_rng(0)
     for _ in range(count):
-        yield Marked([_text(length) for length in random.integers(0, 40, 16).tolist()])
+        yield TextChunk([_text(length) for length in random.integers(0, 40, 16).tolist()])
 
 
 def _same(one: Batch, other: Batch) -> bool:
@@ -191,7 +191,7 @@ def nothing_left() -> Iterator[None]:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_thread_and_processes_make_the_same_batches_in_order(workers: int) -> None:
     expected = [batch for chunk in _chunks(20) for batch in _preparation()(chunk)]
-    with Preparer(_preparation(), Load(128, 16, workers)) as ready:
+    with BatchLoader(_preparation(), BatchBudget(128, 16, workers)) as ready:
         for _ in range(2):  # it may be asked again
             made = list(ready.batches(_chunks(20)))
             assert len(made) == len(expected)
@@ -201,7 +201,7 @@ def test_a_thread_and_processes_make_the_same_batches_in_order(workers: int) -> 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_from_a_bookmark_on_the_batches_are_those_that_were_still_to_come(workers: int) -> None:
-    with Preparer(_preparation(), Load(128, 16, workers)) as ready:
+    with BatchLoader(_preparation(), BatchBudget(128, 16, workers)) as ready:
         mark = Bookmark()
         marks, made = [], []
         for batch in ready.batches(_chunks(8), mark):
@@ -217,20 +217,20 @@ def test_from_a_bookmark_on_the_batches_are_those_that_were_still_to_come(worker
 
 @pytest.mark.usefixtures("nothing_left")
 def test_chunks_before_a_bookmark_are_not_prepared() -> None:
-    prepared: list[Marked] = []
+    prepared: list[TextChunk] = []
     preparation = _preparation()
 
-    class Counting(Preparation):
-        def __call__(self, marked: Marked) -> list[Batch]:
+    class Counting(BatchBuilder):
+        def __call__(self, marked: TextChunk) -> list[Batch]:
             prepared.append(marked)
             return super().__call__(marked)
 
-    with Preparer(Counting(**vars(preparation)), Load(128, 16)) as ready:
+    with BatchLoader(Counting(**vars(preparation)), BatchBudget(128, 16)) as ready:
         list(ready.batches(_chunks(8), Bookmark(6, 1)))
     assert len(prepared) == 2
 
 
-def _breaking() -> Iterator[Marked]:
+def _breaking() -> Iterator[TextChunk]:
     yield from _chunks(3)
     raise CorpusError("The corpus broke off.")
 
@@ -238,15 +238,15 @@ def _breaking() -> Iterator[Marked]:
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_error_in_the_text_is_raised_where_batches_are_read(workers: int) -> None:
-    load = Load(128, 16, workers)
-    with pytest.raises(CorpusError, match="broke off"), Preparer(_preparation(), load) as ready:
+    load = BatchBudget(128, 16, workers)
+    with pytest.raises(CorpusError, match="broke off"), BatchLoader(_preparation(), load) as ready:
         list(ready.batches(_breaking()))
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_an_error_in_a_process_is_raised_where_batches_are_read() -> None:
-    bad = Marked([7])  # type: ignore[list-item]
-    with pytest.raises(TypeError), Preparer(_preparation(), Load(128, 16, 2)) as ready:
+    bad = TextChunk([7])  # type: ignore[list-item]
+    with pytest.raises(TypeError), BatchLoader(_preparation(), BatchBudget(128, 16, 2)) as ready:
         list(ready.batches(iter([bad])))
 
 
@@ -255,12 +255,12 @@ def test_an_error_in_a_process_is_raised_where_batches_are_read() -> None:
 def test_stopping_early_leaves_nothing_running(workers: int) -> None:
     taken = multiprocessing.Value("i", 0)  # the text may be read by another process
 
-    def endless() -> Iterator[Marked]:
+    def endless() -> Iterator[TextChunk]:
         while True:
             taken.value += 1
             yield from _chunks(1)
 
-    with Preparer(_preparation(), Load(128, 16, workers)) as ready:
+    with BatchLoader(_preparation(), BatchBudget(128, 16, workers)) as ready:
         for number, _ in enumerate(ready.batches(endless())):
             if number == 2:
                 break
@@ -273,23 +273,26 @@ def test_stopping_early_leaves_nothing_running(workers: int) -> None:
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_reader_that_fails_leaves_nothing_running(workers: int) -> None:
-    def fail(ready: Preparer) -> None:
+    def fail(ready: BatchLoader) -> None:
         for _ in ready.batches(_chunks(200)):
             raise RuntimeError("the teacher broke")
 
-    with pytest.raises(RuntimeError, match="teacher broke"), Preparer(_preparation(), Load(128, 16, workers)) as ready:
+    with (
+        pytest.raises(RuntimeError, match="teacher broke"),
+        BatchLoader(_preparation(), BatchBudget(128, 16, workers)) as ready,
+    ):
         fail(ready)
 
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("which", [0, -1])  # a worker, the reader
 def test_a_process_that_is_killed_is_told_in_a_sentence(which: int) -> None:
-    def slowly() -> Iterator[Marked]:
+    def slowly() -> Iterator[TextChunk]:
         for chunk in _chunks(100):
             time.sleep(0.02)
             yield chunk
 
-    def go_through(ready: Preparer) -> None:
+    def go_through(ready: BatchLoader) -> None:
         for number, _ in enumerate(ready.batches(slowly())):
             if number == 3:
                 multiprocessing.active_children()  # sorts out who lives
@@ -297,7 +300,7 @@ def test_a_process_that_is_killed_is_told_in_a_sentence(which: int) -> None:
                 os.kill(ready._crew._processes[which].pid, signal.SIGKILL)
 
     told = r"A process that prepares the text ended with -9 .* try again"
-    with pytest.raises(StillvecError, match=told), Preparer(_preparation(), Load(128, 16, 2)) as ready:
+    with pytest.raises(StillvecError, match=told), BatchLoader(_preparation(), BatchBudget(128, 16, 2)) as ready:
         go_through(ready)
 
 
@@ -307,13 +310,13 @@ def test_an_error_that_cannot_travel_is_told_in_words() -> None:
         def __init__(self, one: str, two: str) -> None:
             super().__init__(f"{one} and {two}")
 
-    def broken() -> Iterator[Marked]:
+    def broken() -> Iterator[TextChunk]:
         yield from _chunks(2)
         raise OddError("salt", "pepper")
 
     with (
         pytest.raises(RuntimeError, match="OddError: salt and pepper"),
-        Preparer(_preparation(), Load(128, 16, 2)) as ready,
+        BatchLoader(_preparation(), BatchBudget(128, 16, 2)) as ready,
     ):
         list(ready.batches(broken()))
 
@@ -352,9 +355,9 @@ def _lives(pid: int) -> bool:
 def test_shapes_for_a_gpu_are_few(budget: int) -> None:
     """cuDNN makes a plan for each: rows of a full batch are a round number, the last one's padding included."""
     teacher = _teacher()
-    preparation = Preparation(teacher.cutter, WordFinder(VOCABULARY), teacher.window, teacher.pad, budget, True)
+    preparation = BatchBuilder(teacher.cutter, WordMatcher(VOCABULARY), teacher.window, teacher.pad, budget, True)
     random = np.random.default_rng(1)
-    made = preparation(Marked([_text(length) for length in random.integers(5, 15, 9000).tolist()]))
+    made = preparation(TextChunk([_text(length) for length in random.integers(5, 15, 9000).tolist()]))
     shapes = {batch.ids.shape for batch in made}
     assert len(made) > 4
     assert len(shapes) == 1
@@ -374,7 +377,7 @@ def test_what_is_made_ahead_is_bounded() -> None:
             made.append(number)
             yield number
 
-    coming = ahead(items(), depth=4)
+    coming = prefetch(items(), depth=4)
     assert next(coming) == 1
     time.sleep(0.3)
     assert len(made) <= 1 + 4 + 1  # taken, waiting, in hand
@@ -384,8 +387,8 @@ def test_what_is_made_ahead_is_bounded() -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_all_that_is_made_ahead_arrives_in_order() -> None:
-    assert list(ahead(range(100), depth=3)) == list(range(100))
-    assert list(ahead([], depth=3)) == []
+    assert list(prefetch(range(100), depth=3)) == list(range(100))
+    assert list(prefetch([], depth=3)) == []
 
 
 # the pass
@@ -406,14 +409,14 @@ def test_all_listeners_hear_every_batch_of_one_pass() -> None:
     progress = list(encode(_teacher(), made, [one, other, deaf]))
     assert one.heard == other.heard == deaf.heard == [(len(batch.word_id), [0, 1, 2]) for batch in made]
     last = progress[-1]
-    assert isinstance(last, Progress)
+    assert isinstance(last, PassProgress)
     assert last.words == sum(len(batch.word_id) for batch in made)
     assert last.pieces == sum(len(batch.piece_place) for batch in made)
     assert last.sentences == sum(len(batch.sentence_pieces) for batch in made)
 
 
 def test_words_outside_the_vocabulary_have_states_and_no_row() -> None:
-    (batch,) = _preparation()(Marked(["the zebra sleeps"]))
+    (batch,) = _preparation()(TextChunk(["the zebra sleeps"]))
     encoded = read_batch(_teacher(), batch, [2])
     assert encoded.words(2).shape[0] == 3
     assert encoded.known.tolist() == [0, 2]

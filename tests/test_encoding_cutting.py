@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.encoding.cutting import Cut, RunCutter, cut_found
-from stillvec.teachers import PieceCutter
+from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words
+from stillvec.teachers import SubwordTokenizer
 from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
-from stillvec.vocabulary import Vocabulary, WordFinder, memory
+from stillvec.vocabulary import Vocabulary, WordMatcher, token_cache
 
 WORDS = [*dict.fromkeys(" ".join(TEXT).split())]
 TERMS = ["new york", "c++", "e-mail", "l'", "café", "'s", "the school", "don't", "3.5"]
@@ -28,22 +28,22 @@ RUNS = [
 
 
 @cache
-def _cutter(family: str) -> PieceCutter:
+def _cutter(family: str) -> SubwordTokenizer:
     return tiny_teacher(family=family).cutter
 
 
 @cache
-def _finder(terms: bool) -> WordFinder:
-    return WordFinder(Vocabulary([*dict.fromkeys([*WORDS, *(TERMS if terms else [])])]))
+def _finder(terms: bool) -> WordMatcher:
+    return WordMatcher(Vocabulary([*dict.fromkeys([*WORDS, *(TERMS if terms else [])])]))
 
 
-def _same(one: Cut, other: Cut) -> None:
-    for field in dataclasses.fields(Cut):
+def _same(one: TokenizedTexts, other: TokenizedTexts) -> None:
+    for field in dataclasses.fields(TokenizedTexts):
         np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), field.name)
 
 
-def _whole(texts: list[str], cutter: PieceCutter, finder: WordFinder) -> Cut:
-    return cut_found(cutter.cut(texts), finder.find(texts))[0]
+def _whole(texts: list[str], cutter: SubwordTokenizer, finder: WordMatcher) -> TokenizedTexts:
+    return align_words(cutter.cut(texts), finder.find(texts))[0]
 
 
 texts_of_runs = st.lists(st.lists(st.sampled_from(RUNS), max_size=8).map(" ".join), max_size=6)
@@ -55,7 +55,7 @@ any_texts = st.lists(st.text(st.characters(codec="utf-8"), max_size=25), max_siz
 @pytest.mark.parametrize("family", FAMILIES)
 def test_runs_end_to_end_are_the_text(family: str, calls: list[list[str]], terms: bool) -> None:
     cutter, finder = _cutter(family), _finder(terms)
-    runs = RunCutter(cutter, finder)
+    runs = CachingTokenizer(cutter, finder)
     for texts in calls:
         _same(runs.cut(texts), _whole(texts, cutter, finder))
 
@@ -63,7 +63,7 @@ def test_runs_end_to_end_are_the_text(family: str, calls: list[list[str]], terms
 def test_a_text_without_a_piece_has_none() -> None:
     cutter, finder = _cutter("bert"), _finder(False)
     for texts in (["\x1b \x08"], [""], []):
-        _same(RunCutter(cutter, finder).cut(texts), _whole(texts, cutter, finder))
+        _same(CachingTokenizer(cutter, finder).cut(texts), _whole(texts, cutter, finder))
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
@@ -73,7 +73,7 @@ def test_the_usual_tokenizers_part_their_text_at_blanks(family: str) -> None:
 
 def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cutter, finder = _cutter("bert"), _finder(False)
-    runs = RunCutter(cutter, finder)
+    runs = CachingTokenizer(cutter, finder)
     seen: list[str] = []
     whole = finder.find_in_runs
     monkeypatch.setattr(finder, "find_in_runs", lambda runs: seen.extend(runs) or whole(runs))
@@ -83,9 +83,9 @@ def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_MOST", 20)
+    monkeypatch.setattr(token_cache, "_MOST", 20)
     cutter, finder = _cutter("bert"), _finder(False)
-    runs = RunCutter(cutter, finder)
+    runs = CachingTokenizer(cutter, finder)
     for start in range(0, 200, 10):
         texts = [f"the w{number} school" for number in range(start, start + 10)]
         _same(runs.cut(texts), _whole(texts, cutter, finder))
@@ -93,8 +93,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_runs_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_LONGEST", 1000)
-    runs = RunCutter(_cutter("bert"), _finder(False))
+    monkeypatch.setattr(token_cache, "_LONGEST", 1000)
+    runs = CachingTokenizer(_cutter("bert"), _finder(False))
     for number in range(30):
         runs.cut([f"{number}" + "x" * 300])
         assert runs._known.numbers.characters < 1400

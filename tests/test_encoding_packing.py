@@ -11,13 +11,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.encoding import Batch, Load, Marked, Preparation, read_batch
-from stillvec.encoding.prepared import packed
+from stillvec.encoding import Batch, BatchBudget, BatchBuilder, TextChunk, read_batch
+from stillvec.encoding.batch import pack_rows
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
-from stillvec.teachers.mpnet import attend_at_once
-from stillvec.teachers.packing import packing_of
-from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.teachers.mpnet import use_fused_attention
+from stillvec.teachers.sequence_packing import packing_of
+from stillvec.vocabulary import Vocabulary, WordMatcher
 
 WORDS = " ".join(TEXT).split()
 VOCABULARY = Vocabulary([*dict.fromkeys(WORDS)])
@@ -32,8 +32,8 @@ def _teacher(family: str) -> Teacher:
 
 
 def _batches(teacher: Teacher, texts: list[str], budget: int) -> list[Batch]:
-    preparation = Preparation.of(teacher, WordFinder(VOCABULARY), Load(budget, 64))
-    return preparation(Marked(texts))
+    preparation = BatchBuilder.of(teacher, WordMatcher(VOCABULARY), BatchBudget(budget, 64))
+    return preparation(TextChunk(texts))
 
 
 def _sums(teacher: Teacher, texts: list[str], budget: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -87,7 +87,7 @@ def test_a_model_that_sees_its_neighbours_is_not_packed() -> None:
 @settings(deadline=None, max_examples=200)
 @given(lengths=st.lists(st.integers(1, 40), max_size=60))
 def test_rows_hold_what_was_packed_and_nothing_twice(lengths: list[int]) -> None:
-    row, column = packed(np.array(lengths, np.int64), 40)
+    row, column = pack_rows(np.array(lengths, np.int64), 40)
     taken = [(r, c + k) for r, c, n in zip(row.tolist(), column.tolist(), lengths, strict=True) for k in range(n)]
     assert len({*taken}) == sum(lengths)
     assert all(0 <= place < 40 for _, place in taken)
@@ -96,7 +96,7 @@ def test_rows_hold_what_was_packed_and_nothing_twice(lengths: list[int]) -> None
 
 def test_packed_rows_are_nearly_full() -> None:
     lengths = np.clip(np.random.default_rng(0).lognormal(3.1, 0.6, 8000).astype(np.int64), 3, 128)
-    row, _ = packed(lengths, 128)
+    row, _ = pack_rows(lengths, 128)
     assert lengths.sum() / (128 * (row.max() + 1)) > 0.98
 
 
@@ -106,7 +106,7 @@ def test_one_step_of_attention_gives_what_seven_give() -> None:
     mask = torch.ones_like(ids)
     mask[1, 12:] = 0
     before = teacher.states(ids, mask, [0, 1, 2])
-    attend_at_once(teacher.model)
+    use_fused_attention(teacher.model)
     after = teacher.states(ids, mask, [0, 1, 2])
     for layer in before:
         torch.testing.assert_close(after[layer], before[layer], rtol=1e-5, atol=1e-5)
@@ -121,8 +121,8 @@ def test_a_gpu_gets_what_it_has_room_for(
     properties = type("Properties", (), {"total_memory": gigabytes << 30})
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
     large = dataclasses.replace(_teacher("bert"), device=torch.device("cuda"), depth=depth, dim=dim)
-    load = Load.for_teacher(large)
+    load = BatchBudget.for_teacher(large)
     assert load.pieces == pieces
     assert 6 * (depth + 1) * dim * load.pieces < 0.16 * properties.total_memory
-    wider = Load.for_teacher(dataclasses.replace(large, depth=8 * depth, dim=8 * dim))
+    wider = BatchBudget.for_teacher(dataclasses.replace(large, depth=8 * depth, dim=8 * dim))
     assert 4096 <= wider.pieces < load.pieces

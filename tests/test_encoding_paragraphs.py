@@ -15,10 +15,10 @@ from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, sentenc
 
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CallError
-from stillvec.learners import LEARNERS, Lesson
-from stillvec.learners.kept import KeptContexts
-from stillvec.pipeline import reading
-from stillvec.pipeline.reading import Reading
+from stillvec.learners import LEARNERS, EncodingPass
+from stillvec.learners.stored_contexts import StoredContexts
+from stillvec.pipeline import sentence_stream
+from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
@@ -92,9 +92,11 @@ def slow_windows(teacher: Teacher, text: str) -> list[tuple[list[np.ndarray], tu
 def kept_paragraphs(
     teacher: Teacher, texts: Sequence[str], vocabulary: Vocabulary, workers: int = 0, **settings: Any
 ) -> dict[str, np.ndarray]:
-    part = KeptContexts(reads="paragraph", states=True, **settings)
+    part = StoredContexts(reads="paragraph", states=True, **settings)
     learner: Any = SimpleNamespace(parts=lambda: {"contexts": part})
-    heard = listened(Lesson({"it": learner}, teacher, vocabulary), texts, workers, whole=True).heard("it")["contexts"]
+    heard = listened(EncodingPass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).heard("it")[
+        "contexts"
+    ]
     return {name[5:]: np.array(array) for name, array in heard.arrays.items()}
 
 
@@ -187,9 +189,11 @@ def test_a_word_without_a_context_is_no_short_paragraph(teacher: Teacher) -> Non
 def test_listeners_of_paragraphs_do_not_hear_each_others_words(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
     learners: dict[str, Any] = {str(least): LEARNERS["x2static"](context="paragraph", least=least) for least in (1, 3)}
-    together = listened(Lesson(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
+    together = listened(EncodingPass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
     for name, learner in learners.items():
-        alone = listened(Lesson({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).heard(name)["contexts"]
+        alone = listened(EncodingPass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).heard(name)[
+            "contexts"
+        ]
         for label, array in alone.arrays.items():
             assert np.array_equal(array, together.heard(name)["contexts"][label]), (name, label)
 
@@ -207,9 +211,9 @@ def test_processes_keep_what_a_thread_keeps(teacher: Teacher) -> None:
 def test_a_paragraph_too_long_to_be_read_is_cut_between_sentences(
     longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_WHOLE", longest)
+    monkeypatch.setattr(sentence_stream, "_WHOLE", longest)
     text = " ".join(PARAGRAPHS[:3])
-    read = Reading(Corpus.from_texts([text]), vocabulary_of(SPLIT), None, 64)
+    read = SentenceStream(Corpus.from_texts([text]), vocabulary_of(SPLIT), None, 64)
     parts = [part for marked in read.paragraphs() for part in marked.texts]
     assert "".join(parts) == text
     assert [sentence for part in parts for sentence in split_sentences(part)] == split_sentences(text)
@@ -225,7 +229,7 @@ def test_few_contexts_choose_whole_paragraphs() -> None:
     vocabulary = counted(texts)
 
     def made(contexts: int | None, seed: int) -> list[str]:
-        read = Reading(Corpus.from_texts(texts), vocabulary, contexts, 64, seed)
+        read = SentenceStream(Corpus.from_texts(texts), vocabulary, contexts, 64, seed)
         return [text for marked in read.paragraphs() for text in marked.texts]
 
     assert made(None, 0) == texts

@@ -18,10 +18,18 @@ import pytest
 import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, sentences
 
-from stillvec.encoding import Contexts, ContextWriter, Desk, Load, Marked, bytes_needed, store
+from stillvec.encoding import (
+    BatchBudget,
+    Contexts,
+    ContextWriter,
+    StoreLocation,
+    TextChunk,
+    bytes_needed,
+    context_store,
+)
 from stillvec.errors import FormatError, StillvecError, TeacherError
-from stillvec.learners import LEARNERS, Lesson
-from stillvec.learners.kept import KeptContexts
+from stillvec.learners import LEARNERS, EncodingPass
+from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
@@ -181,13 +189,15 @@ def test_a_file_is_no_store(place: Path) -> None:
 # ---- what goes wrong
 
 
-def desk(place: Path, words: int = 600, **source: object) -> Desk:
-    return Desk(place.parent, source, words, words // 10)
+def desk(place: Path, words: int = 600, **source: object) -> StoreLocation:
+    return StoreLocation(place.parent, source, words, words // 10)
 
 
-def lesson(teacher: Teacher, desk: Desk | None, *parts: str, vocabulary: Vocabulary | None = None) -> Lesson:
+def lesson(
+    teacher: Teacher, desk: StoreLocation | None, *parts: str, vocabulary: Vocabulary | None = None
+) -> EncodingPass:
     learners = {name: LEARNERS[name]() for name in parts or ("attentive_skipgram",)}
-    return Lesson(learners, teacher, vocabulary or counted(TEXTS), desk=desk)
+    return EncodingPass(learners, teacher, vocabulary or counted(TEXTS), desk=desk)
 
 
 @pytest.mark.parametrize("methods", [("x2static",), ("attentive_skipgram",)])
@@ -195,13 +205,13 @@ def test_it_says_beforehand_how_much_room_it_needs_and_takes_about_that(
     methods: tuple[str, ...], teacher: Teacher, place: Path
 ) -> None:
     words = sum(len(text.split()) for text in TEXTS)
-    made = lesson(teacher, Desk(place.parent, {}, words, len(TEXTS)), *methods)
+    made = lesson(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods)
     said = made.bytes_needed
     kept = listened(made, TEXTS).kept_at(methods[0])
     assert kept is not None
     files = sum(file.stat().st_size for file in kept.iterdir() if file.name != "store.json")
     assert said == files == bytes_needed(words, len(TEXTS), 16, states=methods != ("x2static",))
-    assert lesson(teacher, Desk(place.parent, {}, words, len(TEXTS)), *methods).bytes_needed == 0
+    assert lesson(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods).bytes_needed == 0
 
 
 def free(monkeypatch: pytest.MonkeyPatch, size: float) -> None:
@@ -230,7 +240,7 @@ def test_there_is_room_for_all_stores_of_a_run_or_for_none(
     teacher: Teacher, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = [lesson(teacher, desk(place, 10**8), name).bytes_needed for name in ("x2static", "attentive_skipgram")]
-    monkeypatch.setattr(store, "_SPARE", 0)
+    monkeypatch.setattr(context_store, "_SPARE", 0)
     free(monkeypatch, sum(sizes) - 1)
     for name in ("x2static", "attentive_skipgram"):
         lesson(teacher, desk(place, 10**8), name)
@@ -286,19 +296,19 @@ def test_a_disk_that_gets_full_is_one_sentence_and_leaves_nothing(where: str, te
 def test_whatever_ends_a_pass_leaves_nothing(error: type[BaseException], teacher: Teacher, place: Path) -> None:
     made = lesson(teacher, desk(place))
 
-    def corpus() -> Iterator[Marked]:
-        yield Marked(TEXTS[:32])
+    def corpus() -> Iterator[TextChunk]:
+        yield TextChunk(TEXTS[:32])
         assert len(there(place.parent)) <= 1
         raise error
 
     if error is GeneratorExit:  # who listened has gone
-        steps = made.read([Marked(TEXTS[:8]), Marked(TEXTS[8:16])], Load(64, 8))
+        steps = made.read([TextChunk(TEXTS[:8]), TextChunk(TEXTS[8:16])], BatchBudget(64, 8))
         next(steps)
         assert [name.endswith(".part") for name in there(place.parent)] == [True]
         del steps
     else:
         with pytest.raises(error):
-            for _ in made.read(corpus(), Load(64, 8)):
+            for _ in made.read(corpus(), BatchBudget(64, 8)):
                 pass
     assert there(place.parent) == []
     assert made.kept_at("attentive_skipgram") is None
@@ -320,7 +330,7 @@ def test_leftovers_of_the_dead_are_swept_and_those_of_the_living_and_of_others_s
     ended = subprocess.Popen(["true"])
     ended.wait()
     place.parent.mkdir()
-    here = store._here()
+    here = context_store._here()
     gone = [f".one.{here}.{ended.pid}.abc.part", f".another.{here}.{ended.pid}.abc.part"]
     stay = [f".one.{here}.{os.getpid()}.abc.part", f".one.01234567.{ended.pid}.abc.part", "another", ".profile"]
     for name in (*gone, *stay):
@@ -350,13 +360,13 @@ def test_a_store_can_be_read_by_whom_a_folder_can_be_read(place: Path, tmp_path:
 # ---- what a store is of
 
 
-def name_of(teacher: Teacher, vocabulary: Vocabulary, part: KeptContexts, source: dict[str, object]) -> str:
+def name_of(teacher: Teacher, vocabulary: Vocabulary, part: StoredContexts, source: dict[str, object]) -> str:
     keeper = part.listen(teacher, vocabulary)
-    return Desk(Path("stores"), source).place(keeper._facts).name
+    return StoreLocation(Path("stores"), source).place(keeper._facts).name
 
 
 def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:
-    vocabulary, part = counted(TEXTS), KeptContexts()
+    vocabulary, part = counted(TEXTS), StoredContexts()
     plain: dict[str, object] = {"corpus": "0123", "contexts": 20, "seed": 0}
     words = list(vocabulary.words)
     names = [
@@ -364,25 +374,25 @@ def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:
         name_of(tiny_teacher(KNOWN, seed=1), vocabulary, part, plain),
         name_of(teacher, Vocabulary(words[1:], vocabulary.counts[1:]), part, plain),
         name_of(teacher, Vocabulary(words, vocabulary.counts, lowercase=False), part, plain),
-        name_of(teacher, vocabulary, KeptContexts("1"), plain),
-        name_of(teacher, vocabulary, KeptContexts("0-2"), plain),
-        name_of(teacher, vocabulary, KeptContexts(reads="paragraph"), plain),
-        name_of(teacher, vocabulary, KeptContexts(reads="paragraph", least=2), plain),
-        name_of(teacher, vocabulary, KeptContexts(states=True), plain),
+        name_of(teacher, vocabulary, StoredContexts("1"), plain),
+        name_of(teacher, vocabulary, StoredContexts("0-2"), plain),
+        name_of(teacher, vocabulary, StoredContexts(reads="paragraph"), plain),
+        name_of(teacher, vocabulary, StoredContexts(reads="paragraph", least=2), plain),
+        name_of(teacher, vocabulary, StoredContexts(states=True), plain),
         *(name_of(teacher, vocabulary, part, plain | change) for change in ({"corpus": "0124"}, {"contexts": 21})),
         *(name_of(teacher, vocabulary, part, plain | change) for change in ({"seed": 1}, {"contexts": None})),
     ]
     assert len(set(names)) == len(names)
     for name, other in (("last", "2"), ("-1", "2-2")):  # the same layer, written otherwise
-        one, two = (name_of(teacher, vocabulary, KeptContexts(each), plain) for each in (name, other))
+        one, two = (name_of(teacher, vocabulary, StoredContexts(each), plain) for each in (name, other))
         assert one == two == names[0]
-    assert name_of(tiny_teacher(KNOWN), vocabulary, KeptContexts(), dict(reversed(plain.items()))) == names[0]
+    assert name_of(tiny_teacher(KNOWN), vocabulary, StoredContexts(), dict(reversed(plain.items()))) == names[0]
 
 
 def test_another_run_of_the_same_does_not_ask_the_teacher(teacher: Teacher, place: Path) -> None:
     first = listened(lesson(teacher, desk(place)), TEXTS).heard("attentive_skipgram")["contexts"]
     again = lesson(teacher, desk(place))
-    steps = [*again.read(iter_of_none(), Load(64, 8))]
+    steps = [*again.read(iter_of_none(), BatchBudget(64, 8))]
     assert steps == []
     for name, array in again.heard("attentive_skipgram")["contexts"].arrays.items():
         assert np.array_equal(array, first[name]), name
@@ -391,7 +401,7 @@ def test_another_run_of_the_same_does_not_ask_the_teacher(teacher: Teacher, plac
         assert np.array_equal(array, first[name]), name
 
 
-def iter_of_none() -> Iterator[Marked]:
+def iter_of_none() -> Iterator[TextChunk]:
     raise AssertionError("nobody should read")
     yield
 

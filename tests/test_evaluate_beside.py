@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from stillvec.evaluate.trained import beside
+from stillvec.evaluation.supervised import beside
 
 pytest.importorskip("torch")
 

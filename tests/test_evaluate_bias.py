@@ -12,10 +12,10 @@ from scipy import stats
 
 from stillvec import WordVectors
 from stillvec.errors import DatasetError, StillvecWarning
-from stillvec.evaluate import evaluate
-from stillvec.evaluate.bias import LISTS, Bias
-from stillvec.evaluate.intervals import Resampling, wilson
-from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.bias import LISTS, Bias
+from stillvec.evaluation.intervals import Resampling, wilson
+from stillvec.evaluation.lookup import Lookup
 
 HELD = {name: [f"{name}{number}" for number in range(size)] for name, size in zip(LISTS, (5, 4, 3, 6), strict=True)}
 

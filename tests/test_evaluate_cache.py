@@ -13,12 +13,12 @@ import pytest
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import CallError
-from stillvec.evaluate import TASKS, Evaluation, evaluate
-from stillvec.evaluate.caching import Cache, files_digest, vectors_digest
-from stillvec.evaluate.choosing import chosen_tasks, split_tasks
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.similarity import Similarity
-from stillvec.evaluate.tasks import Answers, Items
+from stillvec.evaluation import TASKS, Evaluation, evaluate
+from stillvec.evaluation.answer_cache import Cache, files_digest, vectors_digest
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.similarity import Similarity
+from stillvec.evaluation.task_selection import chosen_tasks, split_tasks
+from stillvec.evaluation.tasks import Answers, Items
 
 WORDS = ["cat", "dog", "ice", "snow", "fire", "sat"]
 
@@ -90,7 +90,7 @@ def test_other_code_has_other_answers(
     data: Path, tmp_path: Path, answered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluate(vectors(), data, cache=tmp_path / "kept", resamples=5)
-    monkeypatch.setattr("stillvec.evaluate.caching._code", lambda: "another version")
+    monkeypatch.setattr("stillvec.evaluation.answer_cache._code", lambda: "another version")
     evaluate(vectors(), data, cache=tmp_path / "kept", resamples=5)
     assert len(answered) == 4
 
@@ -126,7 +126,7 @@ def test_a_dataset_with_a_broken_file_beside_it_is_read_again_and_named_again(da
 def test_the_digest_is_of_all_rows_however_many_blocks_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     words = [f"w{i}" for i in range(200)]
-    monkeypatch.setattr("stillvec.evaluate.caching._CHUNK", 1024)
+    monkeypatch.setattr("stillvec.evaluation.answer_cache._CHUNK", 1024)
     whole = vectors_digest(WordVectors(words, matrix))
     assert vectors_digest(WordVectors(words, np.asfortranarray(matrix))) == whole
     for row in (0, 31, 32, 199):

@@ -11,10 +11,10 @@ import pytest
 
 from stillvec import WordVectors
 from stillvec.errors import DatasetError
-from stillvec.evaluate import evaluate
-from stillvec.evaluate.categorization import Categorization, _hierarchies, _hits, _kmeans
-from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.lookup import Lookup
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.categorization import Categorization, _hierarchies, _hits, _kmeans
+from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.lookup import Lookup
 
 
 def clouds(spread: float, n: int = 20, clusters: int = 4, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +116,7 @@ def test_clouds_far_apart_are_pure_and_lengths_count_only_if_asked(tmp_path: Pat
 
 def test_many_words_are_clustered_without_a_hierarchy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points, gold = clouds(2.5)
-    monkeypatch.setattr("stillvec.evaluate.categorization._hierarchies", None)  # calling it would fail
+    monkeypatch.setattr("stillvec.evaluation.categorization._hierarchies", None)  # calling it would fail
     task = Categorization(linked=79)
     items = task.read(folder_of(tmp_path, gold) / "categorization" / "sorted.csv")
     answers = task.answer(Lookup(WordVectors([f"w{n}" for n in range(len(gold))], points)), items)

@@ -11,13 +11,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score
 
 from stillvec.errors import CallError, DatasetError
-from stillvec.evaluate.batching import texts_as_sequences
-from stillvec.evaluate.classification import Classification, macro_f1
-from stillvec.evaluate.convolution import Convolution, Network, Schedule
-from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.linear import RidgePath, Scaling, chosen_logistic, logistic, one_hot, predicted
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
+from stillvec.evaluation.classification import Classification, macro_f1
+from stillvec.evaluation.cnn import CnnNetwork, CnnSchedule, Convolution
+from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.linear_probe import RidgePath, Scaling, chosen_logistic, logistic, one_hot, predicted
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import texts_as_sequences
+from stillvec.evaluation.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
 from stillvec.vectors import WordVectors
 
 GOOD, BAD, PLAIN = ("fine", "lovely", "great"), ("dull", "awful", "poor"), ("a", "film", "and", "the", "plot")
@@ -139,7 +139,7 @@ def test_the_penalty_is_chosen_on_development_items_alone() -> None:
 
 def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors) -> None:
     sequences = texts_as_sequences(Lookup(vectors), ["a lovely film", "dull"])
-    network = Network(sequences.table, 3, 0, tuned=False)
+    network = CnnNetwork(sequences.table, 3, 0, tuned=False)
     ids = torch.from_numpy(sequences.padded(np.arange(2), border=1))
     filters = network.filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
     for row, length in enumerate((3, 1)):
@@ -187,7 +187,7 @@ def test_a_text_without_known_words_is_not_covered_and_words_are_counted(vectors
 
 
 def test_seeds_have_a_mean_and_a_spread(vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.evaluate.convolution.Schedule", lambda: Schedule((1e-3,), (1, 1)))
+    monkeypatch.setattr("stillvec.evaluation.cnn.Schedule", lambda: CnnSchedule((1e-3,), (1, 1)))
     _write(tmp_path / "classification" / "a.train.txt", 40)
     path = _write(tmp_path / "classification" / "a.test.txt", 30, seed=5)
     task = Classification(model="cnn", seeds=3)

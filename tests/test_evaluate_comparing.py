@@ -12,13 +12,13 @@ from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import CallError, LexiconError, StillvecWarning
-from stillvec.evaluate import Comparison, PolicyRanking, Report, Score, evaluate, paired_difference
-from stillvec.evaluate.comparing import compared, drawn, holm
-from stillvec.evaluate.intervals import Estimate, Resampling
-from stillvec.evaluate.similarity import Similarity
-from stillvec.evaluate.tasks import Answers, Items
+from stillvec.evaluation import Comparison, PolicyRanking, Report, Score, evaluate, paired_difference
+from stillvec.evaluation.comparison import bootstrap, compare, holm
+from stillvec.evaluation.intervals import Estimate, Resampling
+from stillvec.evaluation.similarity import Similarity
+from stillvec.evaluation.tasks import Answers, Items
 from stillvec.lexicons import Edge, as_pair, pairs_held
-from stillvec.refine.retrofit import Retrofit
+from stillvec.refinement.retrofit import Retrofit
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ def one_comparison(
 ) -> Comparison:
     items, chosen = items_of(gold), np.arange(len(gold))
     of = {
-        name: drawn(task, items, Answers(np.ones(len(gold), bool), {metric: x}), chosen, Resampling(resamples), 0)
+        name: bootstrap(task, items, Answers(np.ones(len(gold), bool), {metric: x}), chosen, Resampling(resamples), 0)
         for name, x in (("a", a), ("b", b))
     }
-    return compared({n: each[metric] for n, each in of.items()}, len(gold), task="t", dataset="d", metric=metric)[0]
+    return compare({n: each[metric] for n, each in of.items()}, len(gold), task="t", dataset="d", metric=metric)[0]
 
 
 def test_a_mean_is_compared_as_by_the_paired_t_test_of_scipy() -> None:
@@ -107,8 +107,8 @@ def test_what_the_task_scores_itself_is_what_weights_give() -> None:
     generator = np.random.default_rng(3)
     gold, x = generator.standard_normal((2, 50))
     items, chosen = items_of(gold), np.arange(50)
-    fast = drawn(Similarity(), items, Answers(np.ones(50, bool), {"spearman": x}), chosen, Resampling(1000), 4)
-    slow = drawn(Hidden(), items, Answers(np.ones(50, bool), {"hidden": x}), chosen, Resampling(1000), 4)
+    fast = bootstrap(Similarity(), items, Answers(np.ones(50, bool), {"spearman": x}), chosen, Resampling(1000), 4)
+    slow = bootstrap(Hidden(), items, Answers(np.ones(50, bool), {"hidden": x}), chosen, Resampling(1000), 4)
     assert len(slow["other"].resampled) == 200
     np.testing.assert_allclose(slow["other"].resampled, fast["spearman"].resampled[:200], atol=1e-12)
 

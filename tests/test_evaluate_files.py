@@ -16,11 +16,11 @@ from scipy import stats
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.cli.evaluate import unique_names
+from stillvec.cli.evaluate_command import unique_names
 from stillvec.errors import CallError, DatasetError, MissingExtra
-from stillvec.evaluate import TASKS, Report, Score, evaluate
-from stillvec.evaluate.sentences import Sentences
-from stillvec.evaluate.similarity import Similarity
+from stillvec.evaluation import TASKS, Report, Score, evaluate
+from stillvec.evaluation.sentences import Sentences
+from stillvec.evaluation.similarity import Similarity
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "ice", "snow", "fire"]
 CONTRACT = {"task", "dataset", "metric", "value", "low", "high", "n_items", "n_covered", "unknown"}
@@ -142,7 +142,7 @@ def test_without_a_folder_the_datasets_of_gensim_are_used_and_gensim_is_not_impo
     pytest.importorskip("gensim")
     code = (
         "import os, sys; os.environ.pop('STILLVEC_DATA', None)\n"
-        "from stillvec import WordVectors; from stillvec.evaluate import evaluate\n"
+        "from stillvec import WordVectors; from stillvec.evaluation import evaluate\n"
         "vectors = WordVectors(['cat', 'tiger', 'old', 'new', 'king', 'queen'], [[i, 1] for i in range(6)])\n"
         "report = evaluate(vectors, resamples=10)\n"
         "assert 'gensim' not in sys.modules and 'torch' not in sys.modules\n"
@@ -178,7 +178,7 @@ def test_sentences_are_compared_by_their_mean_vectors(folder: Path) -> None:
     assert scores["pearson"].value == pytest.approx(stats.pearsonr(cosines(own), gold).statistic, abs=1e-5)
     assert scores["spearman-sif"].value == pytest.approx(stats.spearmanr(cosines(weighted), gold).statistic)
     items = Sentences().read(folder / "sentences" / "sts.test.csv")
-    sif = Sentences().answer(stillvec.evaluate.lookup.Lookup(own), items).values["spearman-sif"]  # type: ignore[attr-defined]
+    sif = Sentences().answer(stillvec.evaluation.lookup.Lookup(own), items).values["spearman-sif"]  # type: ignore[attr-defined]
     np.testing.assert_allclose(sif[:3], cosines(weighted), atol=1e-5)
     assert (scores["spearman"].n_items, scores["spearman"].n_covered) == (4, 3)
 
@@ -227,7 +227,7 @@ def test_a_report_gives_the_scores_of_one_set_by_name() -> None:
 
 
 def test_the_front_door_has_the_function_before_and_after_its_room_is_loaded(folder: Path) -> None:
-    import stillvec.evaluate
+    import stillvec.evaluation
 
     assert stillvec.evaluate(vectors(), folder, ["analogy"]).scores[0].task == "analogy"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.evaluate import evaluate
-from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.means import Asked, mean_of
-from stillvec.evaluate.report import is_ordered
-from stillvec.evaluate.tasks import Answers, Items
-from stillvec.report.standing import ranking
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.evaluation_report import is_ordered
+from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.means import SimilarityResult, mean_of
+from stillvec.evaluation.tasks import Answers, Items
+from stillvec.report.mean_scores import ranking
 
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -41,11 +41,11 @@ def data_of_pairs() -> Pairs:
     return np.arange(200).reshape(100, 2), gold, gold + generator.standard_normal(100)
 
 
-def asked(name: str, pairs: np.ndarray, gold: np.ndarray, said: dict[str, np.ndarray]) -> Asked:
+def asked(name: str, pairs: np.ndarray, gold: np.ndarray, said: dict[str, np.ndarray]) -> SimilarityResult:
     everything = np.ones(len(gold), bool)
     items = Items(tuple((f"w{a}", f"w{b}") for a, b in pairs), gold)
     answers = {of: Answers(everything, {"spearman": values}) for of, values in said.items()}
-    return Asked(name, items, answers, dict.fromkeys(said, everything))
+    return SimilarityResult(name, items, answers, dict.fromkeys(said, everything))
 
 
 def test_a_dataset_given_twice_says_no_more_than_once(data_of_pairs: Pairs) -> None:

@@ -10,10 +10,10 @@ from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import CallError
-from stillvec.evaluate import evaluate, paired_difference
-from stillvec.evaluate.intervals import Resampling, pearson, spearman, wilson
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.similarity import Similarity
+from stillvec.evaluation import evaluate, paired_difference
+from stillvec.evaluation.intervals import Resampling, pearson, spearman, wilson
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.similarity import Similarity
 
 
 def noisy(n: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -9,11 +9,11 @@ import pytest
 
 from stillvec import WordVectors
 from stillvec.errors import CallError, DatasetError
-from stillvec.evaluate import evaluate
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.outliers import Outliers
-from stillvec.evaluate.overlap import neighbour_overlap
-from stillvec.evaluate.synonyms import Synonyms
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.neighbour_overlap import neighbour_overlap
+from stillvec.evaluation.outliers import Outliers
+from stillvec.evaluation.synonyms import Synonyms
 
 GROUPS = [([f"{name}{n}" for n in range(8)], [f"out{name}{n}" for n in range(8)]) for name in "ab"]
 
@@ -168,7 +168,7 @@ def test_neighbours_in_common_are_those_of_a_slow_loop(monkeypatch: pytest.Monke
     assert found.value == pytest.approx(np.mean(shares))
     assert found.low < found.value < found.high < 1
     assert (found.n_words, found.chance) == (60, pytest.approx(7 / 59))
-    monkeypatch.setattr("stillvec.evaluate.overlap._CELLS", 500)  # blocks of eight words
+    monkeypatch.setattr("stillvec.evaluation.neighbour_overlap._CELLS", 500)  # blocks of eight words
     assert neighbour_overlap(a, b, k=7) == found
 
 

@@ -11,17 +11,17 @@ from scipy.stats import spearmanr
 from sklearn.metrics import mutual_info_score
 
 from stillvec.errors import CallError
-from stillvec.evaluate.batching import tokens_as_sequences
-from stillvec.evaluate.information import MutualInformation
-from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.labels import KINDS, Labels
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.mutual_information import bias, clusters, entropy, information, mutual_information
-from stillvec.evaluate.perceptron import perceptron
-from stillvec.evaluate.probing import POOLINGS, Probing, probed, randomized
-from stillvec.evaluate.profile import profile, table
-from stillvec.evaluate.splits import Round
-from stillvec.evaluate.treebank import Sentence, conllu
+from stillvec.evaluation.information import MutualInformation
+from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.labels import KINDS, Labels
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.mutual_information import bias, clusters, entropy, information, mutual_information
+from stillvec.evaluation.perceptron import perceptron
+from stillvec.evaluation.probing import POOLINGS, Probing, probed, randomized
+from stillvec.evaluation.profile import profile, table
+from stillvec.evaluation.sequence_batches import tokens_as_sequences
+from stillvec.evaluation.splits import Round
+from stillvec.evaluation.treebank import Sentence, conllu
 from stillvec.vectors import WordVectors
 
 SENTENCES = """\

@@ -10,11 +10,11 @@ from scipy import stats
 
 from stillvec import WordVectors
 from stillvec.errors import DatasetError
-from stillvec.evaluate import evaluate
-from stillvec.evaluate.analogy import Analogy
-from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.relation import Relation
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.analogy import Analogy
+from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.relation import Relation
 
 RELATIONS = {"1a": 3, "10j": 2}  # relation → prototypes
 PAIRS = 12

@@ -13,15 +13,15 @@ from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from stillvec.errors import CallError, DatasetError
-from stillvec.evaluate.batching import Sequences, tokens_as_sequences
-from stillvec.evaluate.crf import best_paths, log_partition, marginals, negative_log_likelihood
-from stillvec.evaluate.intervals import Resampling
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.spans import are_spans, counts, spans
-from stillvec.evaluate.tagging import Tagging
-from stillvec.evaluate.tasks import Answers
-from stillvec.evaluate.trained import on_one_thread
-from stillvec.evaluate.treebank import conllu, tagged
+from stillvec.evaluation.crf import best_paths, log_partition, marginals, negative_log_likelihood
+from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import Sequences, tokens_as_sequences
+from stillvec.evaluation.spans import are_spans, counts, spans
+from stillvec.evaluation.supervised import on_one_thread
+from stillvec.evaluation.tagging import Tagging
+from stillvec.evaluation.tasks import Answers
+from stillvec.evaluation.treebank import conllu, tagged
 from stillvec.vectors import WordVectors
 
 LENGTHS, TAGS = (4, 1, 3), 3

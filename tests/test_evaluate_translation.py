@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stillvec.cli import main
-from stillvec.combine.align import Align
+from stillvec.combination.align import Align
 from stillvec.errors import DatasetError
-from stillvec.evaluate import evaluate
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.translation import Translation
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.translation import Translation
 from stillvec.formats import save
 from stillvec.vectors import WordVectors
 

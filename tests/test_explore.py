@@ -12,14 +12,14 @@ import pytest
 
 from stillvec import Corpus, Vocabulary, WordVectors
 from stillvec.errors import CallError, VocabularyError
-from stillvec.evaluate.evaluating import Step
-from stillvec.explore import Explorer, WordMap, mapping, plane
-from stillvec.explore.axes import along
-from stillvec.explore.examples import Reader
-from stillvec.explore.explorer import UnknownWord
-from stillvec.explore.map import clusters
-from stillvec.explore.relations import Relations
-from stillvec.explore.spelling import Speller
+from stillvec.evaluation.evaluation_run import Progress
+from stillvec.exploration import Explorer, WordMap, mapping, tsne_layout
+from stillvec.exploration.axes import along
+from stillvec.exploration.examples import ExampleReader
+from stillvec.exploration.explorer import UnknownWord
+from stillvec.exploration.relations import LexiconRelations
+from stillvec.exploration.suggestions import Speller
+from stillvec.exploration.word_map import clusters
 from stillvec.lexicons import Edge
 from stillvec.report.tsne import affinities, divergence, squared_distances
 from stillvec.subwords import Ngrams, SubwordTable
@@ -199,7 +199,7 @@ EDGES = [
 def test_a_card_tells_count_rank_length_and_relations_the_nearest_first() -> None:
     vectors = vectors_of(0)
     layers = {"layer-1": vectors_of(1), "layer-2": vectors_of(2), "other words": vectors_of(3, ["no", "such"])}
-    explorer = Explorer({"a": vectors}, Relations(EDGES, vectors.words), layers=layers)
+    explorer = Explorer({"a": vectors}, LexiconRelations(EDGES, vectors.words), layers=layers)
     card = explorer.card("Ice")
     assert card["layers"] == [(name, layers[name].nearest("ice", 5)) for name in ("layer-1", "layer-2")]
     assert card["sets"] == [
@@ -235,14 +235,14 @@ def test_a_word_never_seen_has_neighbours_and_a_card_where_there_are_ngrams() ->
 def test_examples_are_the_first_sentences_with_the_whole_word() -> None:
     far = "and " * 60
     corpus = Corpus.from_texts([f"An iceberg swam. {far}ICE is cold. The ice, the ice! We ate it.", "No more ice."])
-    explorer = Explorer({"a": vectors_of(0)}, reader=Reader(corpus, most=2, seconds=1e9))
+    explorer = Explorer({"a": vectors_of(0)}, reader=ExampleReader(corpus, most=2, seconds=1e9))
     seen = explorer.examples("Ice")
     (before, word, behind), second = seen["found"]
     assert (word, behind) == ("ICE", " is cold.")
     assert before.startswith("… and and")
     assert second == ("The ", "ice", ", the ice!")
     assert not seen["ended"]
-    whole = Reader(corpus, seconds=1e9).examples("fir", True)
+    whole = ExampleReader(corpus, seconds=1e9).examples("fir", True)
     assert (whole.found, whole.read, whole.ended) == ([], len([*corpus.sentences()]), True)
 
 
@@ -251,13 +251,13 @@ def test_examples_of_many_words_are_those_of_each() -> None:
         ["Ice and snow, ice! The ice.", "No firm snow.", "Snow again; ICE again.", f"{'x ' * 99}fir"]
     )
     words = ["ice", "snow", "firm", "fir", "the"]
-    reader = Reader(corpus, most=2, seconds=1e9)
+    reader = ExampleReader(corpus, most=2, seconds=1e9)
     *_, seen = reader.of_many(words, True, 2)
     assert seen.found == {word: reader.examples(word, True).found for word in words}
     assert (seen.read, seen.ended) == (len([*corpus.sentences()]), True)
     ticks = itertools.count(step=100)
     many = Corpus.from_texts([f"Number {n} is here." for n in range(9000)])
-    *_, cut = Reader(many, seconds=1.0, clock=lambda: float(next(ticks))).of_many(["ice"], True, 2)
+    *_, cut = ExampleReader(many, seconds=1.0, clock=lambda: float(next(ticks))).of_many(["ice"], True, 2)
     assert (cut.found, cut.ended) == ({"ice": []}, False)
     assert 0 < cut.read < 9000
 
@@ -265,7 +265,7 @@ def test_examples_of_many_words_are_those_of_each() -> None:
 def test_the_search_for_examples_ends_when_time_is_up() -> None:
     ticks = itertools.count()
     corpus = Corpus.from_texts([f"Number {n} is here." for n in range(3000)])
-    reader = Reader(corpus, seconds=1.5, clock=lambda: float(next(ticks)))
+    reader = ExampleReader(corpus, seconds=1.5, clock=lambda: float(next(ticks)))
     seen = reader.examples("ice", True)
     assert (seen.found, seen.ended) == ([], False)
     assert 0 < seen.read < 3000
@@ -284,25 +284,27 @@ def test_repulsion_over_the_grid_is_that_of_all_pairs() -> None:
     near = 1 / (1 + squared_distances(places.astype(np.float64)))
     np.fill_diagonal(near, 0)
     exact = ((near**2).sum(axis=1)[:, None] * places - near**2 @ places) / near.sum()
-    off = plane.repulsion(places) - exact
+    off = tsne_layout.repulsion(places) - exact
     assert np.sqrt((off**2).sum() / (exact**2).sum()) < 0.05
     small = places / 10  # where the grid is fine
     near = 1 / (1 + squared_distances(small.astype(np.float64)))
     np.fill_diagonal(near, 0)
     exact = ((near**2).sum(axis=1)[:, None] * small - near**2 @ small) / near.sum()
-    assert plane.repulsion(small) == pytest.approx(exact, rel=1e-3, abs=1e-3 * float(np.abs(exact).max()))
+    assert tsne_layout.repulsion(small) == pytest.approx(exact, rel=1e-3, abs=1e-3 * float(np.abs(exact).max()))
 
 
 def test_shares_and_the_whole_gradient_are_those_of_exact_tsne() -> None:
     points = np.random.default_rng(1).normal(size=(40, 5)).astype(np.float32)
     near, far = np.zeros((40, 39), np.int64), np.zeros((40, 39), np.float32)
-    for rows, found, distances in plane.neighbours(points, 39):
+    for rows, found, distances in tsne_layout.neighbours(points, 39):
         near[rows], far[rows] = found, distances
-    joined = plane.shares(near, far, 6.0)
+    joined = tsne_layout.shares(near, far, 6.0)
     exact = affinities(squared_distances(points.astype(np.float64)), 6.0)
     assert joined.toarray() == pytest.approx(exact, abs=1e-5)
     places = np.random.default_rng(2).normal(size=(40, 2)).astype(np.float32)
-    slope = 4 * (plane.attraction(places, joined) - plane.repulsion(places))  # of the Kullback-Leibler divergence
+    slope = 4 * (
+        tsne_layout.attraction(places, joined) - tsne_layout.repulsion(places)
+    )  # of the Kullback-Leibler divergence
     assert slope == pytest.approx(divergence(places.astype(np.float64), exact)[1], abs=2e-4)
 
 
@@ -311,15 +313,15 @@ def test_neighbours_are_exact_and_what_a_plane_keeps_of_them_is_counted() -> Non
     places = points[:, :2]
     slow, flat = (squared_distances(p.astype(np.float64)) + np.diag([np.inf] * 700) for p in (points, places))
     near, far = np.zeros((700, 30), np.int64), np.zeros((700, 30), np.float32)
-    for rows, found, distances in plane.neighbours(points, 30):
+    for rows, found, distances in tsne_layout.neighbours(points, 30):
         near[rows], far[rows] = found, distances
     assert [{*row} for row in near.tolist()] == [{*row} for row in np.argsort(slow, axis=1)[:, :30].tolist()]
     assert far == pytest.approx(np.take_along_axis(slow, near, axis=1), abs=1e-4)
     ten = [[{*row} for row in np.argsort(each, axis=1)[:, :10].tolist()] for each in (slow, flat)]
     share = np.mean([len(whole & shown) / 10 for whole, shown in zip(*ten, strict=True)])
     assert 0.1 < share < 0.6
-    assert plane.kept(near, far, places, sample=700) == pytest.approx(share)
-    assert plane.kept(near, far, places) == pytest.approx(share, abs=0.05)  # of a sample
+    assert tsne_layout.neighbour_preservation(near, far, places, sample=700) == pytest.approx(share)
+    assert tsne_layout.neighbour_preservation(near, far, places) == pytest.approx(share, abs=0.05)  # of a sample
 
 
 def grouped(n: int = 240, dim: int = 12) -> tuple[WordVectors, np.ndarray]:
@@ -333,8 +335,8 @@ def test_a_map_keeps_groups_together_is_kept_and_comes_back_the_same() -> None:
     vectors, kind = grouped()
     *steps, laid = mapping(vectors, 200)
     assert isinstance(laid, WordMap)
-    assert all(isinstance(step, Step) for step in steps)
-    assert {step.stage for step in steps if isinstance(step, Step)} == {"finding neighbours", "laying the map"}
+    assert all(isinstance(step, Progress) for step in steps)
+    assert {step.stage for step in steps if isinstance(step, Progress)} == {"finding neighbours", "laying the map"}
     assert laid.places.shape == (200, 2)
     assert np.abs(laid.places).max() == pytest.approx(1)
     far = squared_distances(laid.places.astype(np.float64)) + np.diag([np.inf] * 200)
@@ -378,7 +380,7 @@ def test_the_packed_map_has_places_clusters_and_parts_of_speech() -> None:
     import base64
 
     vectors = vectors_of(0)
-    explorer = Explorer({"a": vectors}, Relations(EDGES, vectors.words))
+    explorer = Explorer({"a": vectors}, LexiconRelations(EDGES, vectors.words))
     *_, laid = mapping(vectors)
     assert isinstance(laid, WordMap)
     packed = explorer.packed_map("a", laid)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from stillvec import Corpus, Vocabulary, WordVectors
-from stillvec.explore import Explorer, Server, exported_page, exporting, plane
-from stillvec.explore.examples import Reader
-from stillvec.explore.relations import Relations
+from stillvec.exploration import Explorer, Server, exported_page, exporting, tsne_layout
+from stillvec.exploration.examples import ExampleReader
+from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.")
@@ -38,7 +38,7 @@ def explorer() -> Explorer:
     edges = [Edge("ice", EVIL, 1.0, "synonym", "noun"), Edge("ice", "fire", 1.0, "antonym", "noun")]
     corpus = Corpus.from_texts([f"Some ice lay <b>there</b>. {EVIL} is a word."])
     sets = dict(zip(NAMES, map(vectors_of, (0, 1)), strict=True))
-    return Explorer(sets, Relations(edges, WORDS), Reader(corpus, seconds=1e9), {EVIL: vectors_of(2)})
+    return Explorer(sets, LexiconRelations(edges, WORDS), ExampleReader(corpus, seconds=1e9), {EVIL: vectors_of(2)})
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     folder = tmp_path_factory.mktemp("explore")
     before = os.environ.get("STILLVEC_CACHE")
     os.environ["STILLVEC_CACHE"] = str(folder / "cache")
-    plane.STEPS, steps = 60, plane.STEPS
+    tsne_layout.STEPS, steps = 60, tsne_layout.STEPS
     *_, data = exporting(explorer())
     assert isinstance(data, dict)
     (folder / "page.html").write_text(exported_page(data), "utf-8")
@@ -55,7 +55,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield {"served": server.address, "file": (folder / "page.html").as_uri()}
         server.shutdown()
-    plane.STEPS = steps
+    tsne_layout.STEPS = steps
     os.environ.pop("STILLVEC_CACHE")
     if before is not None:
         os.environ["STILLVEC_CACHE"] = before

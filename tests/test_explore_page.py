@@ -25,9 +25,9 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.explore import Explorer, Server, exported_page, exporting, live_page, plane
-from stillvec.explore.page import SCRIPTS
-from stillvec.explore.relations import Relations
+from stillvec.exploration import Explorer, Server, exported_page, exporting, live_page, tsne_layout
+from stillvec.exploration.explorer_page import SCRIPTS
+from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
 
 EVIL = "<script>alert(1)</script>"
@@ -43,7 +43,7 @@ def vectors_of(seed: int) -> WordVectors:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(plane, "STEPS", 30)  # a map that is not looked at
+    monkeypatch.setattr(tsne_layout, "STEPS", 30)  # a map that is not looked at
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ class Reader(HTMLParser):
 
 def written(**settings: Any) -> tuple[str, dict[str, Any]]:
     vectors = vectors_of(0)
-    relations = Relations([Edge("word1", EVIL, 1.0, "synonym", "noun")], vectors.words)
+    relations = LexiconRelations([Edge("word1", EVIL, 1.0, "synonym", "noun")], vectors.words)
     *_, data = exporting(Explorer({EVIL: vectors}, relations), **settings)
     assert isinstance(data, dict)
     return exported_page(data), data
@@ -199,7 +199,7 @@ def test_the_script_asks_for_no_element_that_the_page_lacks() -> None:
 
 def test_no_markup_is_made_of_text() -> None:
     for name in SCRIPTS:
-        script = files("stillvec.explore").joinpath(name).read_text("utf-8")
+        script = files("stillvec.exploration").joinpath(name).read_text("utf-8")
         assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", script)
 
 

@@ -17,12 +17,12 @@ from tiny_corpus import sentences
 
 from stillvec.baselines import BASELINES
 from stillvec.cli import main
-from stillvec.combine import COMBINERS
+from stillvec.combination import COMBINERS
 from stillvec.formats import load, read_manifest, save, write_folder
-from stillvec.formats.card import card
+from stillvec.formats.model_card import card
 from stillvec.formats.papers import ABOUT, PAPERS
 from stillvec.learners import LEARNERS
-from stillvec.refine import STEPS
+from stillvec.refinement import STEPS
 from stillvec.vectors import WordVectors
 
 PLAIN = {"format": 1, "stillvec": "0.1.0", "words": 2, "dim": 3, "dtype": "float32", "lowercase": True}

@@ -211,13 +211,13 @@ def test_vectors_can_be_written_over_the_file_they_were_read_from(tmp_path: Path
 
 @every_format
 def test_more_rows_than_a_block_come_back(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.formats.text._BLOCK", 100)
-    monkeypatch.setattr("stillvec.formats.text._NUMBERS", 30)
+    monkeypatch.setattr("stillvec.formats.text_rows._BLOCK", 100)
+    monkeypatch.setattr("stillvec.formats.text_rows._NUMBERS", 30)
     monkeypatch.setattr("stillvec.formats.word2vec_binary._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.tensors._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.npy._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.hdf5._BLOCK", 100)
-    monkeypatch.setattr("stillvec.formats.parquet._ROWS", 100)
+    monkeypatch.setattr("stillvec.formats.parquet_table._ROWS", 100)
     monkeypatch.setattr("stillvec.formats.projector._NUMBERS", 100)
     monkeypatch.setattr("stillvec.formats.projector._LINES", 100)
     matrix = np.random.default_rng(2).normal(size=(300, 7)).astype(np.float32)

@@ -12,7 +12,7 @@ import pytest
 from stillvec import Vocabulary, WordVectors, load, save
 from stillvec.cli import main
 from stillvec.errors import FormatError
-from stillvec.vocabulary import WordFinder
+from stillvec.vocabulary import WordMatcher
 
 MATRIX = np.random.default_rng(9).normal(size=(4, 6)).astype(np.float32)
 OURS = WordVectors(Vocabulary(["ice", "snow", "北京", "[PAD]"], [9, 4, 2, 0], lowercase=True), MATRIX)
@@ -29,7 +29,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_onnxruntime_gives_the_mean_that_encode_gives(file: Path) -> None:
     import onnxruntime
 
-    found = WordFinder(OURS.vocabulary).find(TEXTS)
+    found = WordMatcher(OURS.vocabulary).find(TEXTS)
     rows = np.full((len(TEXTS), 7), -1, np.int64)
     for number in range(len(TEXTS)):
         ids = found.ids[found.text == number]

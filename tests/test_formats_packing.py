@@ -13,10 +13,10 @@ import safetensors.numpy
 from stillvec.cli import main
 from stillvec.errors import FormatError
 from stillvec.formats import load, read_manifest, save, write_folder
-from stillvec.formats import packing as module
-from stillvec.formats.packing import PACKINGS, pack, unpack
+from stillvec.formats import matrix_compression as module
+from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.tensors import write_tensors
-from stillvec.refine import read_step
+from stillvec.refinement import read_step
 from stillvec.vectors import WordVectors
 
 STEPS = {"int8": "quantize:to=int8", "pq": "quantize:to=pq,parts=9", "sparse": "prune:sparsity=0.9"}

@@ -233,7 +233,7 @@ def test_nan_in_the_vectors_is_named_by_word(folder: Path) -> None:
 
 
 def test_a_stretch_of_nan_in_large_vectors_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.formats.rows.LOOKED_AT", 1000)
+    monkeypatch.setattr("stillvec.formats.vector_table.LOOKED_AT", 1000)
     matrix = np.ones((2000, 4), np.float32)
     save(WordVectors([f"w{i}" for i in range(2000)], matrix), tmp_path / "v")
     matrix[1000:] = np.nan
@@ -270,7 +270,7 @@ def test_numbers_that_safetensors_lacks_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("stillvec.formats.stillvec._AT_ONCE", 0)
+    monkeypatch.setattr("stillvec.formats.stillvec_folder._AT_ONCE", 0)
     return folder
 
 

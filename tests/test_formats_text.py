@@ -82,7 +82,7 @@ def test_a_short_and_a_long_line_do_not_make_two_good_ones(tmp_path: Path) -> No
 
 
 def test_a_bad_line_far_down_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.formats.text._BLOCK", 64)
+    monkeypatch.setattr("stillvec.formats.text_rows._BLOCK", 64)
     lines = [f"w{i} {i} 0.5" for i in range(100)]
     lines[77] = "w77 77"
     with pytest.raises(FormatError, match=r"v\.txt:79: "):

@@ -14,23 +14,23 @@ from fuzzed_readers import MADE, RECIPE, TREE, WORDNET, readers_of
 from fuzzing import ROOM, Reader, fuzz, place
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.cli import completion
+from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
-from stillvec.corpus.markup import plain_paragraphs
+from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CallError, CorpusError, DatasetError, FormatError, LexiconError
-from stillvec.evaluate.caching import Cache
-from stillvec.evaluate.report import Report
-from stillvec.evaluate.tasks import TASKS
+from stillvec.evaluation.answer_cache import Cache
+from stillvec.evaluation.evaluation_report import Report
+from stillvec.evaluation.tasks import TASKS
 from stillvec.files import cache_folder
 from stillvec.formats import load, save, write_folder
-from stillvec.formats.card import card
+from stillvec.formats.model_card import card
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.lexicons import read_evaluated, read_lexicon
-from stillvec.pipeline.adding import Earlier
-from stillvec.pipeline.merging import merge_results
+from stillvec.pipeline.pass_checkpoint import PassCheckpoint
+from stillvec.pipeline.previous_result import PreviousResult
 from stillvec.pipeline.recipe import read_recipe
-from stillvec.pipeline.resuming import PassCheckpoint
-from stillvec.refine.alpha import Alpha
+from stillvec.pipeline.result_merge import merge_results
+from stillvec.refinement.natural_alpha import NaturalAlpha
 
 DEEP = "[" * 100_000
 DIGITS = "9" * 5000  # Python reads no number of more than 4,300
@@ -114,7 +114,7 @@ def test_a_recipe_with_an_absurd_value_is_refused(tmp_path: Path, value: str) ->
 
 
 def test_a_store_of_contexts_with_absurd_facts_is_refused(tmp_path: Path) -> None:
-    from stillvec.encoding.store import Contexts
+    from stillvec.encoding.context_store import Contexts
 
     for text in (DEEP, '{"shapes": {"words": [Infinity]}, "scale": 1}'):
         written(tmp_path, "store.json", text)
@@ -264,7 +264,7 @@ def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
 def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, Any]) -> None:
     told(folder, **facts)
     with pytest.raises((FormatError, CallError), match="has no"):
-        Earlier(folder).learner()
+        PreviousResult(folder).learner()
 
 
 @pytest.mark.parametrize("facts", [{"read": {"words": "many"}}, {"corpus": {}}, {"teacher": {"name": "x"}}])
@@ -288,7 +288,7 @@ def test_a_checkpoint_that_lacks_what_listeners_hold_is_refused(tmp_path: Path) 
 
 
 def test_a_store_whose_sentences_are_of_other_lengths_is_refused(tmp_path: Path) -> None:
-    from stillvec.encoding.store import Contexts
+    from stillvec.encoding.context_store import Contexts
 
     (reader,) = (each for each in readers_of("runs") if each.name == "store of contexts")
     place(dict(reader.seeds[0]) | {"s/lengths.i32": np.array([5, -2], "<i4").tobytes()}, tmp_path)
@@ -299,12 +299,12 @@ def test_a_store_whose_sentences_are_of_other_lengths_is_refused(tmp_path: Path)
 @pytest.mark.parametrize("content", [b"\x93NUMPY\x01\x00\x10\x00{'descr': (", b"", b"PK\x05\x06" + bytes(18)])
 def test_contexts_of_alpha_that_are_no_table_are_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(FormatError, match="was wanted in"):
-        Alpha(contexts=str(written(tmp_path, "c.npy", content)))(VECTORS)
+        NaturalAlpha(contexts=str(written(tmp_path, "c.npy", content)))(VECTORS)
 
 
 @pytest.mark.parametrize("text", [DEEP, "3", '{"vectors": "v", "scores": 1.5}', '{"vectors": "v", "scores": [3]}'])
 def test_a_file_of_scores_that_holds_none_is_refused(tmp_path: Path, text: str) -> None:
-    from stillvec.cli.info import _scores
+    from stillvec.cli.info_command import _scores
 
     with pytest.raises(DatasetError, match="is no file of scores"):
         _scores(written(tmp_path, "s.json", text), tmp_path / "v")
@@ -334,10 +334,10 @@ def test_answers_that_were_damaged_are_given_anew(tmp_path: Path, at: int) -> No
 
 @pytest.mark.parametrize("text", [DEEP, "3", "[3]", '[{"name": "info"}]'])
 def test_a_kept_list_of_verbs_that_was_damaged_is_made_anew(text: str) -> None:
-    whole = completion.known()
+    whole = completion_command.known()
     (file,) = (cache_folder() / "completion").iterdir()
     file.write_text(text)
-    assert completion.known() == whole
+    assert completion_command.known() == whole
 
 
 @pytest.mark.parametrize("facts", [b"{", b"\xff\xfe", b"3", DEEP.encode()])

@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from stillvec.encoding import Load, Marked  # noqa: E402
-from stillvec.learners import LEARNERS, Lesson  # noqa: E402
+from stillvec.encoding import BatchBudget, TextChunk  # noqa: E402
+from stillvec.learners import LEARNERS, EncodingPass  # noqa: E402
 from stillvec.teachers import load_teacher  # noqa: E402
 from stillvec.vocabulary import Vocabulary, WordCounter  # noqa: E402
 
@@ -31,9 +31,9 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
     found = {}
     for device in ("cpu", "cuda"):
         teacher = load_teacher(os.environ.get("STILLVEC_MINILM", "minilm"), device=device, precision="fp32")
-        lesson = Lesson({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
-        load = Load(2048, 16, workers if device == "cuda" else 0)
-        for _ in lesson.read([Marked(SENTENCES[:30]), Marked(SENTENCES[30:])], load):
+        lesson = EncodingPass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+        load = BatchBudget(2048, 16, workers if device == "cuda" else 0)
+        for _ in lesson.read([TextChunk(SENTENCES[:30]), TextChunk(SENTENCES[30:])], load):
             pass
         found[device] = lesson.learners["aggregate"].finish(lesson.heard("aggregate")).vectors.matrix
     np.testing.assert_allclose(found["cuda"], found["cpu"], atol=2e-3)
@@ -41,7 +41,7 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
 
 @pytest.mark.parametrize("dim", [7, 384, 1000])
 def test_states_are_added_up_by_word_in_one_step(dim: int) -> None:
-    summing = pytest.importorskip("stillvec.encoding.summing")
+    summing = pytest.importorskip("stillvec.encoding.triton_segment_sum")
     random = np.random.default_rng(dim)
     states = torch.tensor(random.normal(size=(50, dim)), dtype=torch.bfloat16, device="cuda")
     place, share, row = random.integers(0, 50, 300), random.integers(1, 5, 300), np.sort(random.integers(0, 20, 300))

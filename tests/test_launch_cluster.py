@@ -18,13 +18,13 @@ from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
-from stillvec.encoding import Marked
+from stillvec.distributed.ray_jobs import Tree, chunks_a_job
+from stillvec.encoding import TextChunk
 from stillvec.errors import CallError, CorpusError
 from stillvec.formats import load, read_manifest
-from stillvec.launch.jobs import Tree, chunks_a_job
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.reading import Reading
-from stillvec.pipeline.results import saved_steps
+from stillvec.pipeline.result import saved_steps
+from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = [*sentences(9000), "A lonely lighthouse keeper whistles."]
@@ -83,27 +83,29 @@ def check_same(one: Path, other: Path, *, trained: str = "x2static") -> None:
             assert said["read"][key] == told["read"][key], key
 
 
-def dying(reading: Reading | None, killed: Path) -> Reading:
+def dying(reading: SentenceStream | None, killed: Path) -> SentenceStream:
     """The reader's process is killed, once, when it has given a chunk."""
 
-    class Dying(Reading):  # here, so that Ray sends the class too
-        def chunks(self) -> Iterator[Marked]:
+    class Dying(SentenceStream):  # here, so that Ray sends the class too
+        def chunks(self) -> Iterator[TextChunk]:
             for chunk in super().chunks():
                 yield chunk
                 if not killed.exists():
                     killed.touch()
                     os.kill(os.getpid(), signal.SIGKILL)
 
-    return Dying(**{each.name: getattr(reading, each.name) for each in fields(Reading) if each.init})
+    return Dying(**{each.name: getattr(reading, each.name) for each in fields(SentenceStream) if each.init})
 
 
 def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     cluster: Any, corpus: Corpus, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In shares that are stretches of a file, read by several; one process reads the same ones, one after the other."""
-    from stillvec.launch.cluster import RayRun
+    from stillvec.distributed.ray_run import RayRun
 
-    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 100_000)  # the first file, and four stretches of the second
+    monkeypatch.setattr(
+        "stillvec.corpus.file_slices.SHARE", 100_000
+    )  # the first file, and four stretches of the second
     one = written(Run(settings(model), corpus, store=tmp_path / "stores"), tmp_path / "one")
     run = RayRun(settings(model), corpus, store=tmp_path / "other-stores", workers=2)
     died, reading = tmp_path / "died", run.reading
@@ -127,7 +129,7 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
 @pytest.mark.slow
 def test_the_number_of_workers_decides_no_bit(cluster: Any, corpus: Corpus, model: str, tmp_path: Path) -> None:
     """Of chosen sentences too, which are those that one process chooses."""
-    from stillvec.launch.cluster import RayRun
+    from stillvec.distributed.ray_run import RayRun
 
     chosen = settings(model, contexts=2000, method="auto,whitened_context,first_component,x2static:context=paragraph")
     one = written(Run(chosen, corpus, store=tmp_path / "a"), tmp_path / "one")
@@ -145,14 +147,14 @@ def test_the_number_of_workers_decides_no_bit(cluster: Any, corpus: Corpus, mode
 def test_many_files_with_a_result_that_is_added_to_and_one_that_is_overwritten(
     cluster: Any, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stillvec.launch.cluster import RayRun
+    from stillvec.distributed.ray_run import RayRun
 
     (tmp_path / "texts").mkdir()
     for number in range(40):
         (tmp_path / "texts" / f"{number:02}.txt").write_text(
             "\n".join(TEXTS[number * 100 : number * 100 + 100]), "utf-8"
         )
-    monkeypatch.setattr("stillvec.corpus.stretches.SHARE", 9000)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 9000)
     texts = Corpus(tmp_path / "texts")
     plain = settings(model, method="aggregate")
     first = written(Run(plain, Corpus.from_texts(TEXTS[5000:5200])), tmp_path / "first")
@@ -211,7 +213,7 @@ def test_without_ray_the_extra_is_named(
 
 
 def test_an_address_where_nobody_is_is_refused_at_once() -> None:
-    from stillvec.launch.cluster import _knock
+    from stillvec.distributed.ray_run import _knock
 
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, and not listening
@@ -234,5 +236,5 @@ def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:
     [(1000, None, 1), (16 * 110 * 64 * 3, None, 3), (10**12, None, 2**28 // (16 * 110)), (10**12, 20, 32)],
 )
 def test_jobs_are_many_and_not_too_large(characters: int, contexts: int | None, chunks: int) -> None:
-    reading = Reading(Corpus.from_texts(["A text."]), Vocabulary(["text"]), contexts, 16, characters=characters)
+    reading = SentenceStream(Corpus.from_texts(["A text."]), Vocabulary(["text"]), contexts, 16, characters=characters)
     assert chunks_a_job(reading) == chunks

@@ -15,16 +15,16 @@ from tiny_corpus import likeness, sentences
 from tiny_text import drained
 
 from stillvec.cli import main
-from stillvec.cli.distill import arguments as distill_arguments
-from stillvec.cli.distill import distilled
+from stillvec.cli.distill_command import arguments as distill_arguments
+from stillvec.cli.distill_command import distilled
 from stillvec.corpus import Corpus
-from stillvec.encoding import Contexts, ContextWriter, Marked, join_stores
+from stillvec.encoding import Contexts, ContextWriter, TextChunk, join_stores
 from stillvec.errors import CallError
 from stillvec.formats import load, read_manifest, read_statistics
-from stillvec.learners.sharing import Share
+from stillvec.learners.partition import Partition
 from stillvec.pipeline import Distillation
-from stillvec.pipeline.counting import Counted, tallied
-from stillvec.pipeline.reading import Reading
+from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition
+from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.vectors import WordVectors
 
 TEXTS = [*sentences(4500), "A lonely lighthouse keeper whistles."]  # three chunks for the teacher
@@ -141,7 +141,7 @@ def test_what_several_processes_cannot_do_is_refused(case: str, room: Path, tmp_
     assert not (tmp_path / "out").exists()
 
 
-def chunks_of(reading: Callable[[Share], Reading], share: Share) -> list[list[str]]:
+def chunks_of(reading: Callable[[Partition], SentenceStream], share: Partition) -> list[list[str]]:
     return [[*marked.texts] for marked in reading(share).chunks()]
 
 
@@ -150,14 +150,14 @@ def chunks_of(reading: Callable[[Share], Reading], share: Share) -> list[list[st
 def test_every_chunk_is_in_one_share(room: Path, contexts: int | None, in_order: bool) -> None:
     """The choice of sentences is that of one process, and stretches lie in the order of the corpus."""
     corpus = Corpus(room / "one.txt", room / "two.txt")
-    count = counted(corpus, Share())
+    count = counted(corpus, Partition())
     vocabulary, facts = count.chosen(corpus, Distillation(min_count=1))
 
-    def reading(share: Share) -> Reading:
-        return Reading(corpus, vocabulary, contexts, 64, 0, share, facts["characters"], facts["words"])
+    def reading(share: Partition) -> SentenceStream:
+        return SentenceStream(corpus, vocabulary, contexts, 64, 0, share, facts["characters"], facts["words"])
 
-    whole = chunks_of(reading, Share())
-    shares = [chunks_of(reading, Share(number, 3, in_order)) for number in range(3)]
+    whole = chunks_of(reading, Partition())
+    shares = [chunks_of(reading, Partition(number, 3, in_order)) for number in range(3)]
     assert len(whole) > 3
     if in_order and contexts is None:
         assert all(shares)
@@ -173,28 +173,28 @@ def test_shares_of_the_count_add_up(tmp_path: Path, files: int) -> None:
         (tmp_path / f"{number:02}.txt").write_text("\n".join(TEXTS[number::files]), "utf-8")
     (tmp_path / "empty.txt").write_text("", "utf-8")
     corpus = Corpus(tmp_path)
-    whole = counted(corpus, Share())
-    one, two, three = (counted(corpus, Share(number, 3)) for number in range(3))
+    whole = counted(corpus, Partition())
+    one, two, three = (counted(corpus, Partition(number, 3)) for number in range(3))
     assert one + two + three == whole
     assert (three + (one + two)).digest == whole.digest
     assert one.words < whole.words
     (tmp_path / "00.txt").write_text("Something else.", "utf-8")
-    assert counted(Corpus(tmp_path), Share()).digest != whole.digest
+    assert counted(Corpus(tmp_path), Partition()).digest != whole.digest
 
 
-def counted(corpus: Corpus, share: Share) -> Counted:
-    return drained(tallied(corpus, Distillation(), share))
+def counted(corpus: Corpus, share: Partition) -> CorpusCounts:
+    return drained(count_partition(corpus, Distillation(), share))
 
 
 def test_words_read_alone_and_texts_beside_the_corpus_are_dealt_once() -> None:
     wanted = np.random.default_rng(0).random(20_000) < 0.7
-    texts = [Marked([str(number)]) for number in range(7)]
+    texts = [TextChunk([str(number)]) for number in range(7)]
     for in_order in (False, True):
-        shares = [Share(number, 3, in_order) for number in range(3)]
+        shares = [Partition(number, 3, in_order) for number in range(3)]
         assert (np.sum([share.rows(wanted) for share in shares], axis=0) == wanted).all()
         dealt = [text.texts[0] for share in shares for text in share.dealt(texts)]
         assert sorted(dealt) == [*map(str, range(7))]
-    assert not Share(0, 3, in_order=True).rows(wanted).any(), "they come after the last stretch"
+    assert not Partition(0, 3, in_order=True).rows(wanted).any(), "they come after the last stretch"
 
 
 def test_shards_of_contexts_are_joined_in_the_scale_of_the_first(tmp_path: Path) -> None:

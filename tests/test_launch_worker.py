@@ -12,13 +12,13 @@ import pytest
 from tiny_corpus import sentences
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Load
+from stillvec.distributed.ray_dataset import rows
+from stillvec.distributed.ray_jobs import SENTENCES, ReadingJob
+from stillvec.distributed.ray_worker import Worker, WorkerConfig
+from stillvec.encoding import BatchBudget
 from stillvec.errors import StillvecError
-from stillvec.launch.dataset import rows
-from stillvec.launch.jobs import SENTENCES, Job
-from stillvec.launch.worker import Orders, Worker
 from stillvec.pipeline import Distillation
-from stillvec.pipeline.reading import Reading
+from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.vocabulary import Vocabulary
 
 pytest.importorskip("pyarrow")
@@ -27,29 +27,29 @@ VOCABULARY = Vocabulary([*dict.fromkeys(" ".join(TEXTS).lower().split())])
 
 
 @pytest.fixture
-def orders(model: str, tmp_path: Path) -> Orders:
+def orders(model: str, tmp_path: Path) -> WorkerConfig:
     settings = Distillation(teacher=model, method="aggregate", min_count=1, contexts=None, device="cpu")
-    return Orders(settings, VOCABULARY, None, True, None, str(tmp_path))
+    return WorkerConfig(settings, VOCABULARY, None, True, None, str(tmp_path))
 
 
 def blocks() -> Iterator[Any]:
     corpus = Corpus.from_texts(TEXTS)
-    reading = Reading(corpus, VOCABULARY, None, 16)
+    reading = SentenceStream(corpus, VOCABULARY, None, 16)
     return rows(lambda given: given, [reading], corpus, SENTENCES, 4)
 
 
-def done(worker: Worker, orders: Orders) -> list[dict[int, dict[str, Any]]]:
-    jobs = [worker.do([orders], Job(f"job-{number}"), block) for number, block in enumerate(blocks())]
+def done(worker: Worker, orders: WorkerConfig) -> list[dict[int, dict[str, Any]]]:
+    jobs = [worker.do([orders], ReadingJob(f"job-{number}"), block) for number, block in enumerate(blocks())]
     assert sum(told["sentences"] for told, _ in jobs) == len(TEXTS)
     return [heard for _, heard in jobs]
 
 
 def test_jobs_share_those_who_prepare_and_give_what_they_give_alone(
-    orders: Orders, monkeypatch: pytest.MonkeyPatch
+    orders: WorkerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16))
+    monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16))
     alone = done(Worker(lambda given: given), orders)
-    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16, 2))
+    monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16, 2))
     worker = Worker(lambda given: given)
     several = done(worker, orders)
     assert len(several) == len(alone) > 2
@@ -63,13 +63,13 @@ def test_jobs_share_those_who_prepare_and_give_what_they_give_alone(
     assert multiprocessing.active_children() == []
 
 
-def test_after_a_job_that_failed_others_prepare(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16, 2))
+def test_after_a_job_that_failed_others_prepare(orders: WorkerConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16, 2))
     worker = Worker(lambda given: given)
     block = next(blocks())
     broken = {**{name: block[name] for name in ("texts", "paragraphs")}, "whole": []}  # shorter than the others
     with pytest.raises((ValueError, StillvecError)):
-        worker.do([orders], Job("bad"), broken)
+        worker.do([orders], ReadingJob("bad"), broken)
     assert worker._preparer is None
     assert multiprocessing.active_children() == []
     done(worker, orders)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, matrix_of, sentences
 
-from stillvec.encoding import Load, Marked
+from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import CallError, LexiconError, StillvecError
-from stillvec.learners import LEARNERS, Learner, Lesson
-from stillvec.learners.listening import layers_of
-from stillvec.learners.trained import TrainedLearner
+from stillvec.learners import LEARNERS, EncodingPass, Learner
+from stillvec.learners.accumulators import layers_of
+from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
 from stillvec.teachers import Teacher
@@ -108,18 +108,18 @@ def test_every_method_goes_on_from_the_middle_of_a_pass_to_the_same_bytes(
     learner = made(name, dictionary)
     texts = [*TEXTS, *TEXTS[:20]]  # some sentences twice
 
-    def read(lesson: Lesson) -> list[dict[str, np.ndarray]]:
-        chunks = [Marked(texts[at : at + 32]) for at in range(0, len(texts), 32)]
-        paragraphs = [Marked([" ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)], None, True, True)]
-        steps = lesson.read(chunks, Load(128, 32), paragraphs)
+    def read(lesson: EncodingPass) -> list[dict[str, np.ndarray]]:
+        chunks = [TextChunk(texts[at : at + 32]) for at in range(0, len(texts), 32)]
+        paragraphs = [TextChunk([" ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)], None, True, True)]
+        steps = lesson.read(chunks, BatchBudget(128, 32), paragraphs)
         return [{key: np.array(array) for key, array in lesson.remember().items()} for _ in steps]
 
-    whole = Lesson({"it": learner}, teacher, vocabulary)
+    whole = EncodingPass({"it": learner}, teacher, vocabulary)
     assert whole.can_remember, "its listener lacks a memory"
     moments = read(whole)
     wanted = {part: dict(kept.arrays) for part, kept in whole.heard("it").items()}
     for moment in {0, len(moments) // 3, len(moments) // 2, len(moments) - 2, len(moments) - 1}:
-        lesson = Lesson({"it": learner}, teacher, vocabulary)
+        lesson = EncodingPass({"it": learner}, teacher, vocabulary)
         lesson.recall(moments[moment])
         read(lesson)
         for part, kept in lesson.heard("it").items():
@@ -219,7 +219,7 @@ def test_several_methods_hear_in_one_encoding_what_each_hears_alone(
 
 def test_equal_parts_of_several_methods_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
     names = {"auto": LEARNERS["auto"](), "additive": LEARNERS["additive"](), "again": LEARNERS["additive"](ridge=1.0)}
-    lesson = Lesson(names, teacher, vocabulary)
+    lesson = EncodingPass(names, teacher, vocabulary)
     first = {name: lesson.heard(name)["sentences"]["sum:products"] for name in names}
     assert np.shares_memory(first["auto"], first["additive"])
     assert np.shares_memory(first["additive"], first["again"])
@@ -267,7 +267,7 @@ def test_a_dictionary_that_is_not_there_is_told_before_the_corpus_is_read(
         LEARNERS["auto"](dictionary=str(tmp_path / "none.tsv")),
     ):
         with pytest.raises(StillvecError, match=r"none\.tsv"):
-            Lesson({"it": learner}, teacher, vocabulary)
+            EncodingPass({"it": learner}, teacher, vocabulary)
 
 
 @pytest.mark.parametrize("words", [["house"], ["house", "sea"], ["house", "sea", "dog"]])

@@ -13,15 +13,15 @@ import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, matrix_of, sentences, slow_states, words_of
 
 from stillvec.cli import main
-from stillvec.encoding import Load, Marked, Preparation, encode
+from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode
 from stillvec.errors import CallError
 from stillvec.formats import load, read_statistics
-from stillvec.learners import Lesson
+from stillvec.learners import EncodingPass
 from stillvec.learners.first_component import FirstComponent, StateSample, first_components, occurrence_keys
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import tiny_teacher, write_tiny_model
-from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordMatcher
 
 TEXTS = [*sentences(96), *sentences(96)[:8], "The farmer loves the farmer near the river.", "A zebra."]
 
@@ -60,8 +60,8 @@ def component(states: np.ndarray, *, center: bool) -> np.ndarray:
 def read(part: StateSample, teacher: Teacher, vocabulary: Vocabulary, chunks: Sequence[Sequence[str]]) -> Statistics:
     """What the part keeps of texts that are read in these chunks."""
     learner = FirstComponent(part.layer, part.pieces, part.keep, seed=part.seed)
-    lesson = Lesson({"it": learner}, teacher, vocabulary)
-    for _ in lesson.read([Marked(chunk) for chunk in chunks], Load(256, 32)):
+    lesson = EncodingPass({"it": learner}, teacher, vocabulary)
+    for _ in lesson.read([TextChunk(chunk) for chunk in chunks], BatchBudget(256, 32)):
         pass
     return lesson.heard("it")["sample"]
 
@@ -134,10 +134,10 @@ def test_states_that_are_all_alike_give_their_direction_and_not_rounding() -> No
 def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
     teacher: Teacher, vocabulary: Vocabulary
 ) -> None:
-    lesson = Lesson({"it": FirstComponent(keep=3)}, teacher, vocabulary)
+    lesson = EncodingPass({"it": FirstComponent(keep=3)}, teacher, vocabulary)
     (listener,) = lesson._listeners.values()
     rows = []
-    for _ in lesson.read([Marked(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], Load(128, 16)):
+    for _ in lesson.read([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
         rows.append(len(listener.states))  # type: ignore[attr-defined]
     kept = lesson.heard("it")["sample"]
     counts = np.maximum(vocabulary.counts, 1)  # "walrus" was read alone
@@ -153,8 +153,8 @@ def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
 def test_rows_are_made_for_what_was_heard_and_not_for_the_vocabulary(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*WHO, *(f"unheard{number}" for number in range(5_000))])
     listener = StateSample(keep=64).listen(teacher, vocabulary)
-    preparation = Preparation.of(teacher, WordFinder(vocabulary), Load(256, 32))
-    for _ in encode(teacher, preparation(Marked(TEXTS[:30])), [listener]):
+    preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
+    for _ in encode(teacher, preparation(TextChunk(TEXTS[:30])), [listener]):
         pass
     assert len(listener.arrays()["sample:keys"]) == 30
     assert len(listener.states) <= 90  # type: ignore[attr-defined]
@@ -165,8 +165,8 @@ def test_the_sample_is_that_of_the_smallest_keys(keep: int, teacher: Teacher, vo
     """Found slowly: all keys of all sentences, each read as a batch of its own."""
     keys: dict[int, set[int]] = {row: set() for row in range(len(vocabulary))}
     for text in [*TEXTS, "walrus"]:
-        preparation = Preparation.of(teacher, WordFinder(vocabulary), Load(256, 32))
-        (batch,) = preparation(Marked([text]))
+        preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
+        (batch,) = preparation(TextChunk([text]))
         for row, key in zip(batch.word_id.tolist(), occurrence_keys(batch, 5).tolist(), strict=True):
             keys[row].add(key)
     wanted = [(row, key) for row in keys for key in sorted(keys[row])[:keep]]
@@ -210,8 +210,8 @@ def test_another_seed_takes_other_contexts(teacher: Teacher, vocabulary: Vocabul
 def test_keys_are_spread_evenly_over_a_words_contexts(teacher: Teacher) -> None:
     """Sentences that differ in one piece, and places in one sentence, have keys that do not know of each other."""
     texts = [f"the {who} {does} the {what} the" for who in WHO for does in DOES for what in WHAT]
-    preparation = Preparation.of(teacher, WordFinder(Vocabulary(["the"])), Load(1 << 20, 4_096))
-    drawn = [occurrence_keys(batch, 0)[batch.word_id >= 0] for batch in preparation(Marked(texts))]
+    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["the"])), BatchBudget(1 << 20, 4_096))
+    drawn = [occurrence_keys(batch, 0)[batch.word_id >= 0] for batch in preparation(TextChunk(texts))]
     keys = np.concatenate(drawn) / 2.0**63
     assert len(np.unique(keys)) == 3 * 12**3
     share = np.bincount((keys * 16).astype(int), minlength=16) / len(keys)
@@ -223,13 +223,13 @@ def test_keys_are_spread_evenly_over_a_words_contexts(teacher: Teacher) -> None:
 
 
 def test_the_same_pieces_in_another_order_are_another_context(teacher: Teacher) -> None:
-    finder = WordFinder(Vocabulary(["the"]))
-    batches = Preparation.of(teacher, finder, Load(256, 32))(Marked(["the farmer king", "the king farmer"]))
+    finder = WordMatcher(Vocabulary(["the"]))
+    batches = BatchBuilder.of(teacher, finder, BatchBudget(256, 32))(TextChunk(["the farmer king", "the king farmer"]))
     assert len({key for batch in batches for key in occurrence_keys(batch, 0)[batch.word_id == 0].tolist()}) == 2
 
 
 def test_both_kinds_of_component_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
-    lesson = Lesson({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
+    lesson = EncodingPass({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
     assert len(lesson._listeners) == 1
 
 
@@ -276,4 +276,4 @@ def test_a_gpu_keeps_the_contexts_of_a_cpu(teacher: Teacher, vocabulary: Vocabul
 @pytest.mark.parametrize("keep", [0, -1])
 def test_no_contexts_at_all_are_refused(keep: int, teacher: Teacher, vocabulary: Vocabulary) -> None:
     with pytest.raises(CallError, match="keep is at least 1"):
-        Lesson({"it": FirstComponent(keep=keep)}, teacher, vocabulary)
+        EncodingPass({"it": FirstComponent(keep=keep)}, teacher, vocabulary)

@@ -26,7 +26,7 @@ from tiny_corpus import (
     words_of,
 )  # fmt: skip
 
-from stillvec.learners import LEARNERS, Learner, Lesson
+from stillvec.learners import LEARNERS, EncodingPass, Learner
 from stillvec.learners.additive import Additive
 from stillvec.learners.aggregate import Aggregate
 from stillvec.learners.auto import _AS_GOOD, Auto
@@ -396,7 +396,7 @@ def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corp
 def test_words_of_an_earlier_result_are_not_read_alone_again(teacher: Teacher) -> None:
     texts = sentences(24)
     earlier = counted(texts, keep=["zebra"])
-    lesson = Lesson(
+    lesson = EncodingPass(
         {"it": Aggregate(), "own": TokenTable()}, teacher, counted(texts, keep=["zebra", "lion"]), known=earlier
     )
     for _ in lesson.read([]):

@@ -10,13 +10,13 @@ import pytest
 import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, sentences
 
-from stillvec.encoding import Load, Marked
-from stillvec.learners import Finished, Lesson
+from stillvec.encoding import BatchBudget, TextChunk
+from stillvec.learners import EncodingPass, Finished
+from stillvec.learners.accumulator_state import can_remember, recall, remembered
+from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.additive import WeightedSentences
 from stillvec.learners.first_component import StateSample
-from stillvec.learners.kept import KeptContexts
-from stillvec.learners.listening import Part
-from stillvec.learners.remembering import can_remember, recall, remembered
+from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import tiny_teacher
@@ -29,9 +29,9 @@ ABSENT = [f"word{number}" for number in range(60)]
 class Only:
     """A learner that only listens."""
 
-    part: Part
+    part: AccumulatorSpec
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"it": self.part}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
@@ -43,10 +43,10 @@ def teacher() -> Teacher:
     return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
 
 
-def steps(lesson: Lesson) -> Iterator[None]:
-    chunks = [Marked(TEXTS[at : at + 16]) for at in range(0, len(TEXTS), 16)]
-    paragraphs = [Marked([" ".join(TEXTS[at : at + 2]) for at in range(0, len(TEXTS), 2)], None, True, True)]
-    for _ in lesson.read(chunks, Load(32, 16), paragraphs):
+def steps(lesson: EncodingPass) -> Iterator[None]:
+    chunks = [TextChunk(TEXTS[at : at + 16]) for at in range(0, len(TEXTS), 16)]
+    paragraphs = [TextChunk([" ".join(TEXTS[at : at + 2]) for at in range(0, len(TEXTS), 2)], None, True, True)]
+    for _ in lesson.read(chunks, BatchBudget(32, 16), paragraphs):
         yield
 
 
@@ -55,18 +55,18 @@ def steps(lesson: Lesson) -> Iterator[None]:
     [
         WeightedSentences(max_sentences=50),
         StateSample(keep=2),
-        KeptContexts(reads="paragraph"),
-        KeptContexts(states=True),
+        StoredContexts(reads="paragraph"),
+        StoredContexts(states=True),
     ],
 )
-def test_a_pass_goes_on_from_each_of_its_batches(part: Part, teacher: Teacher) -> None:
+def test_a_pass_goes_on_from_each_of_its_batches(part: AccumulatorSpec, teacher: Teacher) -> None:
     vocabulary = counted(TEXTS, keep=ABSENT)
-    whole = Lesson({"it": Only(part)}, teacher, vocabulary)
+    whole = EncodingPass({"it": Only(part)}, teacher, vocabulary)
     moments = [{name: np.array(array) for name, array in whole.remember().items()} for _ in steps(whole)]
     assert len(moments) > 20
     wanted = whole.heard("it")["it"].arrays
     for moment in moments[::5]:
-        lesson = Lesson({"it": Only(part)}, teacher, vocabulary)
+        lesson = EncodingPass({"it": Only(part)}, teacher, vocabulary)
         lesson.recall(moment)
         for name, array in remembered(lesson.listeners[0]).items():
             assert array.tobytes() == moment[f"part/0/{name}"].tobytes(), name

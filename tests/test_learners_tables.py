@@ -10,8 +10,8 @@ import torch
 from tiny_corpus import counted, heard_by, sentences
 
 from stillvec.errors import StillvecError
-from stillvec.learners import LEARNERS, tables
-from stillvec.learners.tables import free_memory, word_table
+from stillvec.learners import LEARNERS, table_memory
+from stillvec.learners.table_memory import free_memory, word_table
 from stillvec.teachers.fake import tiny_teacher
 
 CPU = torch.device("cpu")
@@ -19,7 +19,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def short_of_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(tables, "free_memory", lambda: 100)
+    monkeypatch.setattr(table_memory, "free_memory", lambda: 100)
     monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -54,7 +54,7 @@ def test_methods_give_the_same_from_files(method: str, request: pytest.FixtureRe
 
 
 def test_where_the_disk_has_no_room_either_it_is_said(short_of_memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    monkeypatch.setattr(table_memory.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     with pytest.raises(StillvecError, match="fewer --max-words"):
         word_table(1000, 8, CPU)
     assert [*short_of_memory.iterdir()] == []

@@ -16,14 +16,14 @@ from safetensors.torch import load_file, save_file
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
 
 from stillvec.errors import CallError, StillvecWarning, TrainingError
-from stillvec.learners import LEARNERS, Finished, checkpoints
-from stillvec.learners import shards as shards_module
-from stillvec.learners import training as module
-from stillvec.learners.checkpoints import Checkpoint, checkpoint_for
-from stillvec.learners.rows import RowAdam
-from stillvec.learners.shards import kept_counts, read_shard, shards
-from stillvec.learners.trained import TrainedLearner
-from stillvec.learners.training import Course, TrainingStep, Watch
+from stillvec.learners import LEARNERS, Finished, training_checkpoint
+from stillvec.learners import iterate_blocks as shards_module
+from stillvec.learners import training_loop as module
+from stillvec.learners.context_blocks import iterate_blocks, kept_counts, read_block
+from stillvec.learners.row_optimizers import RowAdam
+from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.learners.training_checkpoint import Checkpoint, checkpoint_for
+from stillvec.learners.training_loop import LossMonitor, Schedule, TrainingStep
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
 from stillvec.teachers.fake import tiny_teacher
@@ -58,7 +58,7 @@ def name(request: pytest.FixtureRequest) -> str:
 def shards_of_20(monkeypatch: pytest.MonkeyPatch) -> None:
     """97 sentences are 5 shards, and a checkpoint is written after each."""
     monkeypatch.setattr(shards_module, "SHARD", 20)
-    monkeypatch.setattr(checkpoints, "_EVERY", 0.0)
+    monkeypatch.setattr(training_checkpoint, "_EVERY", 0.0)
 
 
 def made(name: str, **settings: object) -> TrainedLearner:
@@ -169,7 +169,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
     whole, steps = trained(learner, heard)
     killed(learner, heard, tmp_path, after)
     learnt: list[int] = []
-    once = module.learn_shard
+    once = module.learn_block
     monkeypatch.setattr(module, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
     rest, later = trained(learner, heard, tmp_path, resume=True)
     assert learnt == [*range(after, 10)], "what was learnt is not learnt again"
@@ -272,11 +272,11 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
 
     def full(*_: object) -> None:
         tried.append(1)
-        raise checkpoints.SafetensorError("Error while serializing: No space left on device")
+        raise training_checkpoint.SafetensorError("Error while serializing: No space left on device")
 
     learner = made("x2static", rate=0.01)
     wanted = matrix(learner, heard)
-    monkeypatch.setattr(checkpoints, "save_file", full)
+    monkeypatch.setattr(training_checkpoint, "save_file", full)
     with pytest.warns(StillvecWarning, match="No checkpoint could be written .*No space left") as told:
         got = matrix(learner, heard, tmp_path)
     assert got.tobytes() == wanted.tobytes()
@@ -288,9 +288,9 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
 def test_checkpoints_are_no_more_frequent_than_is_said(
     heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_EVERY", 3600.0)
+    monkeypatch.setattr(training_checkpoint, "_EVERY", 3600.0)
     written: list[object] = []
-    monkeypatch.setattr(checkpoints, "save_file", lambda *given: written.append(given))
+    monkeypatch.setattr(training_checkpoint, "save_file", lambda *given: written.append(given))
     trained(made("x2static", epochs=2), heard, tmp_path)
     assert written == []
 
@@ -303,7 +303,7 @@ def test_every_epoch_has_all_shards_in_an_order_of_its_own(heard: Heard, monkeyp
     seen: list[tuple[int, list[int]]] = []
 
     def watched(kept: Statistics, number: int, device: torch.device, order: Any = None) -> Any:
-        shard = read_shard(kept, number, device, order)
+        shard = read_block(kept, number, device, order)
         if order is not None:
             seen.append((number, shard.words.tolist()))
         return shard
@@ -345,7 +345,7 @@ def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeyp
     device = torch.device("cpu")
     seen = []
     for number in range(3):
-        shard = read_shard(kept, number, device, np.random.default_rng(number) if shuffled else None)
+        shard = read_block(kept, number, device, np.random.default_rng(number) if shuffled else None)
         assert shard.states is not None
         first = 0
         for length, context in zip(shard.lengths.tolist(), shard.contexts, strict=True):
@@ -359,7 +359,7 @@ def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeyp
         assert first == len(shard.words)
     assert sorted(seen) == [*range(9)]
     assert (seen == sorted(seen)) is not shuffled
-    assert [len(shard.lengths) for shard in shards(kept, device)] == [4, 4, 1]
+    assert [len(shard.lengths) for shard in iterate_blocks(kept, device)] == [4, 4, 1]
 
 
 def test_counts_are_those_of_the_contexts(heard: Heard) -> None:
@@ -373,7 +373,7 @@ def test_counts_are_those_of_the_contexts(heard: Heard) -> None:
 
 
 def test_the_rate_falls_in_a_line_to_a_hundredth_or_stays() -> None:
-    falls, stays = Course(rate=0.5), Course(rate=0.5, decay="constant")
+    falls, stays = Schedule(rate=0.5), Schedule(rate=0.5, decay="constant")
     assert [falls.rate_at(share) for share in (0.0, 0.25, 0.5, 0.98)] == pytest.approx([0.5, 0.375, 0.25, 0.01])
     assert [falls.rate_at(share) for share in (0.99, 0.995, 1.0)] == pytest.approx([0.005] * 3)
     assert [stays.rate_at(share) for share in (0.0, 0.5, 1.0)] == [0.5] * 3
@@ -433,7 +433,7 @@ def test_divergence_is_told_at_once_and_leaves_no_checkpoint(name: str, heard: H
     learner = made(name, epochs=50, rate=1e4)
     learnt: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        once = module.learn_shard
+        once = module.learn_block
         patch.setattr(module, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
         with pytest.raises(
             TrainingError, match=r"diverged: .* at a rate of 10000; give a lower one \(rate=1000\)"
@@ -448,11 +448,11 @@ def test_divergence_is_told_at_once_and_leaves_no_checkpoint(name: str, heard: H
 def test_a_run_that_diverges_late_leaves_no_checkpoint_to_go_on_from(
     heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    once = module.learn_shard
+    once = module.learn_block
 
     def diverging(*given: Any) -> Any:
         if given[3] == 3:
-            raise module.diverged(0.01)
+            raise module.divergence_error(0.01)
         return once(*given)
 
     learner = made("x2static", rate=0.01)
@@ -479,7 +479,7 @@ def test_vectors_that_are_no_numbers_are_not_given(heard: Heard, monkeypatch: py
 
 
 def losses(*values: float) -> Iterator[float]:
-    watch = Watch(Course(rate=0.1))
+    watch = LossMonitor(Schedule(rate=0.1))
     for value in values:
         watch.add(torch.tensor(value * 5), 5)
         watch.look()
@@ -494,7 +494,7 @@ def test_a_loss_that_wavers_is_no_divergence() -> None:
 
 
 def test_a_look_is_the_mean_since_the_last(heard: Heard) -> None:
-    watch = Watch(Course())
+    watch = LossMonitor(Schedule())
     watch.look()
     assert math.isnan(watch.loss)
     watch.add(torch.tensor(6.0), 2)

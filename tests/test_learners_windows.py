@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
+from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.context_to_vec import ContextToVec
-from stillvec.learners.rows import clipped
-from stillvec.learners.shards import Shard
-from stillvec.learners.training import Course
-from stillvec.learners.windows import Form, WindowTable, attention_weights, windows
+from stillvec.learners.row_optimizers import clip_gradient
+from stillvec.learners.training_loop import Schedule
+from stillvec.learners.windows import WindowConfig, WindowTable, attention_weights, windows
 from stillvec.registry import settings_from
 
 CPU = torch.device("cpu")
@@ -29,13 +29,13 @@ def random(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def form_of(**settings: Any) -> Form:
+def form_of(**settings: Any) -> WindowConfig:
     return ContextToVec(**{**PLAIN, **settings}).form()
 
 
-def a_shard() -> Shard:
+def a_shard() -> ContextBlock:
     states = torch.randn(len(TEXT), WIDTH, generator=random(1))
-    return Shard(torch.tensor(TEXT), torch.tensor(LENGTHS), torch.zeros(len(LENGTHS), WIDTH), states)
+    return ContextBlock(torch.tensor(TEXT), torch.tensor(LENGTHS), torch.zeros(len(LENGTHS), WIDTH), states)
 
 
 class Drawn:
@@ -49,7 +49,7 @@ class Drawn:
         return self.last
 
 
-def a_model(form: Form) -> WindowTable:
+def a_model(form: WindowConfig) -> WindowTable:
     """Large numbers, so that no term is nearly linear."""
     model = WindowTable(form, torch.arange(1, WORDS + 1), lambda: [a_shard()], WIDTH, CPU)
     model.table.table.copy_(torch.randn(model.table.table.shape, generator=random(2)))
@@ -64,7 +64,7 @@ def soft(x: float) -> float:
     return float(np.logaddexp(0, -x))
 
 
-def slow_centre(form: Form, states: np.ndarray, at: int, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def slow_centre(form: WindowConfig, states: np.ndarray, at: int, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """u at one place of one sentence."""
     own = (states[at] - arrays["mean"]) @ arrays["first"]
     if not form.around:
@@ -75,13 +75,13 @@ def slow_centre(form: Form, states: np.ndarray, at: int, arrays: dict[str, np.nd
     return np.asarray((1 - form.around) * own + form.around * (mean @ arrays["second"]))
 
 
-def slow_window(form: Form, words: list[int], at: int) -> list[int]:
+def slow_window(form: WindowConfig, words: list[int], at: int) -> list[int]:
     """The places of the known words around one place of one sentence."""
     reach = range(-form.window, form.window + 1)
     return [at + k for k in reach if (k or form.own) and 0 <= at + k < len(words) and words[at + k] >= 0]
 
 
-def slow_right(form: Form, u: np.ndarray, rows: np.ndarray) -> float:
+def slow_right(form: WindowConfig, u: np.ndarray, rows: np.ndarray) -> float:
     """What a centre (dim,) pays for the rows (n, dim or dim + 1) around it."""
     full = np.append(u, 1.0) if form.bias else u
     if form.pool == "each":
@@ -95,7 +95,7 @@ def slow_right(form: Form, u: np.ndarray, rows: np.ndarray) -> float:
     return soft(float((weight[:, None] * rows).sum(0) @ full))
 
 
-def slow_loss(form: Form, arrays: dict[str, np.ndarray], negatives: np.ndarray) -> tuple[float, int]:
+def slow_loss(form: WindowConfig, arrays: dict[str, np.ndarray], negatives: np.ndarray) -> tuple[float, int]:
     states, table = a_shard().states.double().numpy(), arrays["table"]  # type: ignore[union-attr]
     total, count, first = 0.0, 0, 0
     for length in LENGTHS:
@@ -137,7 +137,7 @@ def test_loss_and_gradient_are_those_of_a_slow_loop(name: str) -> None:
     arrays = {"table": model.table.table, "mean": model.mean, "first": model.projections[0]}
     arrays |= {"second": model.projections[1]} if form.around else {}
     before = {key: each.double().numpy().copy() for key, each in arrays.items()}
-    (seen,) = model.learn(a_shard(), random(), Course(rate=1.0), 0.0, 0.0)
+    (seen,) = model.learn(a_shard(), random(), Schedule(rate=1.0), 0.0, 0.0)
     wanted, count = slow_loss(form, before, model.noise.last.numpy())
     assert count == seen[1] > 5
     assert float(seen[0]) == pytest.approx(wanted, rel=1e-5)
@@ -146,7 +146,7 @@ def test_loss_and_gradient_are_those_of_a_slow_loop(name: str) -> None:
         assert np.abs(moved - differences(form, before, key, model.noise.last.numpy())).max() < 2e-4, key
 
 
-def differences(form: Form, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
+def differences(form: WindowConfig, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
     """The loop's gradient in one of its arrays."""
     found = np.zeros_like(arrays[key])
     for place in np.ndindex(*found.shape):
@@ -163,10 +163,10 @@ def test_the_table_feels_the_attention() -> None:
     """With weights held still the gradient would be another."""
     form = form_of(own=False, projection_rate=0.5, **FORMS["wang"])
     still, free = a_model(form), a_model(form)
-    for _ in free.learn(a_shard(), random(), Course(rate=1.0), 0.0, 0.0):
+    for _ in free.learn(a_shard(), random(), Schedule(rate=1.0), 0.0, 0.0):
         pass
     flat = a_model(replace(form, attention=0.0))
-    for _ in flat.learn(a_shard(), random(), Course(rate=1.0), 0.0, 0.0):
+    for _ in flat.learn(a_shard(), random(), Schedule(rate=1.0), 0.0, 0.0):
         pass
     moves = [each.table.table - still.table.table for each in (free, flat)]
     assert float((moves[0] - moves[1]).abs().max()) > 0.1
@@ -215,7 +215,7 @@ def test_rows_that_no_window_and_no_negative_has_stay_where_they_are(shared: int
     before = model.table.table.clone()
     drawn = torch.tensor([3, 4])
     model.noise.draw = lambda shape, generator: drawn[torch.arange(int(np.prod(shape))) % 2].reshape(shape)  # type: ignore[method-assign]
-    for _ in model.learn(a_shard(), random(), Course(rate=0.1), 0.0, 0.0):
+    for _ in model.learn(a_shard(), random(), Schedule(rate=0.1), 0.0, 0.0):
         pass
     moved = {int(row) for row in torch.nonzero((model.table.table != before).any(1))}
     assert moved == {3, 4, 5, 9, 10}, "6 stands alone, 7 and 8 in a sentence that is too long"
@@ -225,23 +225,23 @@ def test_a_batch_without_a_centre_changes_nothing_and_is_not_told() -> None:
     model = a_model(form_of(optimizer="adam", shortest=10))
     model.table.update(torch.arange(WORDS), torch.ones_like(model.table.table), 0.1)
     before = model.table.table.clone()
-    assert [*model.learn(a_shard(), random(), Course(rate=0.1), 0.0, 0.0)] == []
+    assert [*model.learn(a_shard(), random(), Schedule(rate=0.1), 0.0, 0.0)] == []
     assert torch.equal(model.table.table, before)
 
 
 def test_words_around_a_centre_are_left_out_by_their_share() -> None:
     """Word 0 is nearly always left out, word 1 never: a centre lives by its neighbours, not by itself."""
     words = torch.tensor([0, 1, 1, 0, 0] * 2000)
-    shard = Shard(words, torch.tensor([3, 2] * 2000), torch.zeros(4000, WIDTH), torch.zeros(len(words), WIDTH))
+    shard = ContextBlock(words, torch.tensor([3, 2] * 2000), torch.zeros(4000, WIDTH), torch.zeros(len(words), WIDTH))
     model = WindowTable(form_of(own=False, subsample=0.01, batch=500), torch.tensor([9999, 1]), list, WIDTH, CPU)
-    centres = sum(count for _, count, _ in model.learn(shard, random(), Course(), 0.0, 1.0))
+    centres = sum(count for _, count, _ in model.learn(shard, random(), Schedule(), 0.0, 1.0))
     assert centres == pytest.approx(2000 * 3 + 4000 * (0.1 + 0.01), rel=0.01)
 
 
 @pytest.mark.parametrize(("size", "step"), [(50.0, 5.0), (3.0, 3.0)])
 def test_gradients_are_clipped_at_the_norm_of_all_of_them(size: float, step: float) -> None:
     given = [torch.tensor([[3.0, 0.0]]) * size / 5, torch.tensor([0.0, 4.0]) * size / 5]
-    found = clipped(given, 5.0)
+    found = clip_gradient(given, 5.0)
     assert float(torch.cat([each.flatten() for each in found]).norm()) == pytest.approx(step)
     for one, other in zip(found, given, strict=True):
         assert torch.allclose(one, other * step / size)
@@ -252,7 +252,7 @@ def test_a_clipped_step_moves_table_and_projections_no_further_than_the_rate_tim
         form_of(clip=0.01, projection_rate=1.0, batch=100), torch.arange(1, WORDS + 1), list, WIDTH, CPU
     )
     before = [each.clone() for each in (model.table.table, *model.projections)]
-    assert len([*model.learn(a_shard(), random(), Course(rate=0.1, decay="constant"), 0.0, 0.0)]) == 1
+    assert len([*model.learn(a_shard(), random(), Schedule(rate=0.1, decay="constant"), 0.0, 0.0)]) == 1
     moved = [new - old for new, old in zip((model.table.table, *model.projections), before, strict=True)]
     assert float(torch.cat([each.flatten() for each in moved]).norm()) == pytest.approx(0.1 * 0.01, rel=1e-3)
 

@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from tiny_corpus import counted, heard_by, matrix_of, sentences
 from torch import Tensor
 
-from stillvec.learners.rows import Noise, RowAdam, kept_share
-from stillvec.learners.shards import Shard
-from stillvec.learners.training import Course
+from stillvec.learners.context_blocks import ContextBlock
+from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, keep_probability
+from stillvec.learners.training_loop import Schedule
 from stillvec.learners.whitened_context import WhitenedContext
-from stillvec.learners.x2static import Batch, X2Static, gradient_of, shared_gradient
+from stillvec.learners.x2static import X2Static, X2StaticBatch, gradient_of, shared_gradient
 from stillvec.registry import settings_from
 from stillvec.teachers.fake import tiny_teacher
 
@@ -25,14 +25,14 @@ def random(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def a_batch(*, bias: bool) -> tuple[Tensor, Batch]:
+def a_batch(*, bias: bool) -> tuple[Tensor, X2StaticBatch]:
     """Five sentences, one without a target; word 2 is a target of three, and twice of one of them."""
     table = torch.randn(WORDS, 4 + bias, generator=random(1), dtype=torch.float64)
     contexts = torch.randn(5, 4, generator=random(2), dtype=torch.float64)
     contexts = F.pad(contexts, (0, 1), value=1.0) if bias else contexts
     words = torch.tensor([2, 0, 2, 5, 2, 2, 1])
     sentence = torch.tensor([0, 0, 1, 1, 3, 3, 4])
-    return table, Batch(contexts, words, sentence)
+    return table, X2StaticBatch(contexts, words, sentence)
 
 
 def dense(rows: Tensor, gradient: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ def dense(rows: Tensor, gradient: Tensor) -> Tensor:
     return torch.zeros(WORDS, gradient.shape[1], dtype=gradient.dtype).index_add_(0, rows, gradient)
 
 
-def written(table: Tensor, batch: Batch, negatives: list[list[int]], weight: float = 1.0) -> Tensor:
+def written(table: Tensor, batch: X2StaticBatch, negatives: list[list[int]], weight: float = 1.0) -> Tensor:
     """The objective as the paper writes it, target by target."""
     total = torch.zeros((), dtype=table.dtype)
     for number, (word, sentence) in enumerate(zip(batch.words.tolist(), batch.sentence.tolist(), strict=True)):
@@ -52,7 +52,7 @@ def written(table: Tensor, batch: Batch, negatives: list[list[int]], weight: flo
 
 
 def check_against_autograd(
-    table: Tensor, batch: Batch, negatives: list[list[int]], weight: float, got: tuple[Tensor, Tensor, Tensor]
+    table: Tensor, batch: X2StaticBatch, negatives: list[list[int]], weight: float, got: tuple[Tensor, Tensor, Tensor]
 ) -> None:
     leaf = table.clone().requires_grad_()
     loss = written(leaf, batch, negatives, weight)
@@ -82,7 +82,7 @@ def test_the_gradient_of_shared_negatives_is_autograds(bias: bool, drawn: list[i
 def test_shared_negatives_have_the_expectation_of_negatives_for_each_target() -> None:
     """Exact: both gradients are sums over the negatives, so the expectation is over one draw."""
     table, batch = a_batch(bias=True)
-    shares = Noise(torch.tensor([40, 30, 20, 9, 4, 1, 1]), 0.5).shares.double()
+    shares = NegativeSampler(torch.tensor([40, 30, 20, 9, 4, 1, 1]), 0.5).shares.double()
     each, shared = torch.zeros_like(table), torch.zeros_like(table)
     for word, share in enumerate(shares):
         rows, gradient, _ = gradient_of(table, batch, torch.full((len(batch.words), 3), word))
@@ -110,7 +110,7 @@ def test_steps_are_those_of_sparse_adam() -> None:
 def test_subsampling_keeps_the_papers_share() -> None:
     counts = torch.tensor([9000, 900, 90, 10, 0])
     wanted = [min(1.0, (0.001 / f) ** 0.5 + 0.001 / f) for f in (0.9, 0.09, 0.009)] + [1.0, 1.0]
-    assert kept_share(counts, 0.001).tolist() == pytest.approx(wanted)
+    assert keep_probability(counts, 0.001).tolist() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("shared", [0, 16])
@@ -121,8 +121,8 @@ def test_targets_are_left_out_by_their_share_and_unknown_words_are_none(shared: 
     counts = torch.tensor([int((words == row).sum()) for row in range(4)])
     settings = X2Static(subsample=0.01, whiten=False, bias=False, start="zero", shared=shared, batch=100)
     model = settings.model(counts, list, 3, torch.device("cpu"))
-    shard = Shard(torch.tensor(words), torch.full((2000,), 10), torch.zeros(2000, 3), None)
-    seen = [*model.learn(shard, random(), Course(), 0.0, 1.0)]
+    shard = ContextBlock(torch.tensor(words), torch.full((2000,), 10), torch.zeros(2000, 3), None)
+    seen = [*model.learn(shard, random(), Schedule(), 0.0, 1.0)]
     share = counts / counts.sum()
     wanted = (counts * ((0.01 / share) ** 0.5 + 0.01 / share).clamp_max(1)).sum()
     targets = sum(count for _, count, _ in seen)
@@ -134,7 +134,7 @@ def test_targets_are_left_out_by_their_share_and_unknown_words_are_none(shared: 
 @pytest.mark.parametrize("power", [0.5, 0.75, 1.0])
 def test_noise_is_drawn_in_proportion_to_a_power_of_the_counts(power: float) -> None:
     counts = torch.tensor([1000, 0, 300, 100, 10, 1, 0])
-    noise = Noise(counts, power)
+    noise = NegativeSampler(counts, power)
     drawn = torch.bincount(noise.draw((500, 1000), random()).reshape(-1), minlength=len(counts))
     weights = counts.double() ** power * (counts > 0)
     assert (drawn / drawn.sum()).tolist() == pytest.approx((weights / weights.sum()).tolist(), abs=2e-3)
@@ -176,7 +176,7 @@ def test_training_ends_at_the_minimum_that_a_convex_solver_finds(shared: int, bi
     )
     device = torch.device("cpu")
     model = settings.model(torch.tensor(np.bincount(words)), list, 3, device)
-    shard = Shard(torch.tensor(words), torch.tensor(lengths), torch.tensor(contexts).float(), None)
+    shard = ContextBlock(torch.tensor(words), torch.tensor(lengths), torch.tensor(contexts).float(), None)
     generator, course = random(), settings.course()
     for epoch in range(500):
         for _ in model.learn(shard, generator, course, epoch / 500, (epoch + 1) / 500):

@@ -15,7 +15,7 @@ from stillvec.cli import main
 from stillvec.errors import CallError, FormatError
 from stillvec.formats import load, read_model
 from stillvec.pipeline import distill
-from stillvec.pipeline.attending import attention
+from stillvec.pipeline.sentence_attention import attention
 from stillvec.teachers import load_teacher
 from stillvec.teachers.fake import write_tiny_model
 

@@ -14,13 +14,13 @@ from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
-from stillvec.encoding import Load
+from stillvec.encoding import BatchBudget
 from stillvec.formats import load, read_manifest
-from stillvec.learners import LEARNERS, Lesson
-from stillvec.learners.remembering import remembered
+from stillvec.learners import LEARNERS, EncodingPass
+from stillvec.learners.accumulator_state import remembered
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.needing import growing, listening
-from stillvec.pipeline.planning import Plan, Planning
+from stillvec.pipeline.memory_estimate import growing, listening
+from stillvec.pipeline.plan import Plan, Planning
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
 
@@ -47,7 +47,7 @@ def planned(corpus: Path | None, model: str, **settings: Any) -> Plan:
 def test_what_the_teacher_will_read_is_what_it_reads(
     corpus: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contexts: int | None
 ) -> None:
-    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 16))
+    monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16))
     plan = planned(corpus, model, method="aggregate", contexts=contexts)
     more = ["--contexts", "all" if contexts is None else str(contexts), "--min-count", "1", "--quiet"]
     call = ["distill", str(corpus), "--teacher", model, "--method", "aggregate", "--out", str(tmp_path / "out")]
@@ -75,7 +75,7 @@ def test_tables_of_all_words_are_told_from_one(name: str, tmp_path: Path) -> Non
     given = {"source": str(tmp_path / "glosses.tsv")} if name == "dictionary" else {}
     learners, teacher = {"it": LEARNERS[name](**given)}, tiny_teacher()
     vocabulary = Vocabulary([f"word{number}" for number in range(37)], [1] * 37)
-    memories = [remembered(each) for each in Lesson(learners, teacher, vocabulary).listeners]
+    memories = [remembered(each) for each in EncodingPass(learners, teacher, vocabulary).listeners]
     held = sum(array.nbytes for memory in memories for array in memory.values())
     assert listening(learners, teacher, 37) == held > 0
     assert growing(learners, teacher, vocabulary, 0, 0) == 0

@@ -17,11 +17,11 @@ import pytest
 from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
-from stillvec.encoding import Load
+from stillvec.encoding import BatchBudget
 from stillvec.formats import read_manifest
-from stillvec.pipeline import resuming
-from stillvec.pipeline.distilling import Run
-from stillvec.pipeline.resuming import PassCheckpoint
+from stillvec.pipeline import pass_checkpoint
+from stillvec.pipeline.distillation import Run
+from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
 TEXTS = sentences(240)
 FILES = ("vectors.safetensors", "statistics.safetensors", "vocabulary.tsv")
@@ -34,9 +34,9 @@ Call = Callable[..., list[str]]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many batches, and a checkpoint after each."""
-    monkeypatch.setattr(Load, "for_teacher", lambda *_: Load(256, 32))
-    monkeypatch.setattr(resuming, "EVERY", 0.0)
-    monkeypatch.setattr(resuming, "_TIMES", 0)
+    monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 32))
+    monkeypatch.setattr(pass_checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(pass_checkpoint, "_TIMES", 0)
 
 
 @pytest.fixture
@@ -183,11 +183,11 @@ def test_a_run_stopped_in_any_part_of_the_pass_goes_on(
 def test_what_was_read_is_not_read_again(
     call: Call, stop: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stillvec.encoding import passing
+    from stillvec.encoding import forward_pass
 
     read: list[int] = []
-    once = passing.read_batch
-    monkeypatch.setattr(passing, "read_batch", lambda *given: (read.append(1), once(*given))[1])
+    once = forward_pass.read_batch
+    monkeypatch.setattr(forward_pass, "read_batch", lambda *given: (read.append(1), once(*given))[1])
     assert main(call("alone", "--method", "aggregate")) == 0
     whole = len(read)
     read.clear()
@@ -270,7 +270,7 @@ def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long_but_a_min
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float, wait: float
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(resuming.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(pass_checkpoint.time, "perf_counter", lambda: now[0])
     checkpoint = PassCheckpoint(tmp_path / "out")
 
     def slow() -> dict[str, np.ndarray]:
@@ -299,7 +299,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Writing safetensors under a path with this in it fails."""
 
     def fill(where: str) -> None:
-        for module in ("stillvec.pipeline.resuming", "stillvec.formats.stillvec"):
+        for module in ("stillvec.pipeline.pass_checkpoint", "stillvec.formats.stillvec_folder"):
             once = getattr(sys.modules[module], "write_tensors")  # noqa: B009
 
             def write(path: Path, arrays: Any, once: Any = once) -> None:

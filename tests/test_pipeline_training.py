@@ -22,9 +22,9 @@ from stillvec.cli import main
 from stillvec.encoding import Contexts
 from stillvec.errors import StillvecError
 from stillvec.formats import load, read_manifest
-from stillvec.learners import shards, streaming, training
+from stillvec.learners import context_blocks, stream_training, training_loop
 from stillvec.pipeline import distill
-from stillvec.pipeline.distilling import default_store
+from stillvec.pipeline.distillation import default_store
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import write_tiny_model
 
@@ -272,7 +272,7 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
         if where == "the pass":
             patch.setattr(Teacher, "states", stop)
         else:
-            patch.setattr(training, "learn_shard", stop)
+            patch.setattr(training_loop, "learn_shard", stop)
         assert "stopped" in refused(capsys, distil("x2static"))
     assert len(stores(cache)) == (where == "the training"), "what was kept serves the next run"
     assert leftovers(cache) == []
@@ -285,7 +285,7 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
 KILLED = """
 import sys, time
 from stillvec.learners import checkpoints, shards, training
-from stillvec.learners.checkpoints import Checkpoint
+from stillvec.learners.training_checkpoint import Checkpoint
 from stillvec.teachers import Teacher
 from stillvec.encoding import preparing
 from stillvec.cli import main
@@ -353,10 +353,10 @@ def test_a_run_killed_in_training_is_gone_on_with(
     (name,) = stores(cache)
     (checkpoint,) = (cache / name).glob("training-*.safetensors")
     kept = checkpoint.read_bytes()
-    monkeypatch.setattr(shards, "SHARD", 20)
+    monkeypatch.setattr(context_blocks, "SHARD", 20)
     learnt: list[int] = []
-    once = training.learn_shard
-    monkeypatch.setattr(training, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    once = training_loop.learn_block
+    monkeypatch.setattr(training_loop, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
     assert distil(method, "--resume", to=out.with_name("resumed")) == 0
     assert learnt == [*range(3, 10)]
     assert read_manifest(out.with_name("resumed"))["read"]["pieces"] == 0
@@ -405,16 +405,16 @@ def test_in_the_stream_no_store_is_written_and_the_result_is_alike(
 
 def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ways: list[tuple[float, float]] = []
-    once = training.learn_shard
+    once = training_loop.learn_block
 
     def watched(model: Any, shard: Any, course: Any, number: int, begun: float, ended: float, watch: Any) -> Any:
         assert number == len(ways)
         ways.append((begun, ended))
         return once(model, shard, course, number, begun, ended, watch)
 
-    monkeypatch.setattr(streaming, "learn_shard", watched)
-    monkeypatch.setattr(shards, "SHARD", 20)
-    monkeypatch.setattr("stillvec.encoding.preparing.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
+    monkeypatch.setattr(stream_training, "learn_shard", watched)
+    monkeypatch.setattr(context_blocks, "SHARD", 20)
+    monkeypatch.setattr("stillvec.encoding.batch_loader.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
     assert distil("x2static:stream=true", "--max-words", "40", "--contexts", "all") == 0
     assert len(ways) >= 4
     assert ways[0][0] == 0.0
@@ -473,8 +473,8 @@ def test_progress_shows_the_loss(room: Path, out: Path, cache: Path, capsys: pyt
 def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "SHARD", 20)
-    monkeypatch.setattr("stillvec.encoding.preparing.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
+    monkeypatch.setattr(context_blocks, "SHARD", 20)
+    monkeypatch.setattr("stillvec.encoding.batch_loader.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
     seen: list[str] = []
     distill(
         room / "lines.txt", teacher=str(room / "teacher"), min_count=1, progress=lambda step: seen.append(step.remark),

@@ -73,7 +73,7 @@ def test_a_public_name_can_be_imported_in_a_fresh_process(name: str) -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_can_be_called_after_all_rooms_were_imported(name: str) -> None:
     # importing a room sets it on the package, where it would hide a function of the same name
-    rooms = "import stillvec, stillvec.corpus, stillvec.evaluate, stillvec.formats, stillvec.pipeline, stillvec.refine"
+    rooms = "import stillvec, stillvec.evaluation, stillvec.formats, stillvec.pipeline, stillvec.refinement"
     done = _python("-c", f"{rooms}\nassert callable(stillvec.{name}), stillvec.{name}")
     assert done.returncode == 0, done.stderr
 

@@ -12,11 +12,11 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
 from stillvec.errors import CallError
-from stillvec.refine import STEPS
-from stillvec.refine.all_but_the_top import AllButTheTop
-from stillvec.refine.center import Center
-from stillvec.refine.pca import Pca, principal_directions
-from stillvec.refine.unit import Unit
+from stillvec.refinement import STEPS
+from stillvec.refinement.all_but_the_top import AllButTheTop
+from stillvec.refinement.center import Center
+from stillvec.refinement.normalize import Normalize
+from stillvec.refinement.pca import Pca, principal_directions
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -93,7 +93,7 @@ def test_center_takes_the_mean_out(vectors: WordVectors) -> None:
 
 
 def test_unit_is_what_scikit_learn_does_and_leaves_zeros(vectors: WordVectors) -> None:
-    after = Unit()(vectors).matrix
+    after = Normalize()(vectors).matrix
     assert np.allclose(after, normalize(vectors.matrix), atol=1e-6)
     assert not after[7].any()
 

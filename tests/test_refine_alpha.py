@@ -10,8 +10,8 @@ import pytest
 from scipy.special import logsumexp
 
 from stillvec.errors import CallError, FormatError
-from stillvec.refine import alpha as module
-from stillvec.refine.alpha import Alpha
+from stillvec.refinement import natural_alpha as module
+from stillvec.refinement.natural_alpha import NaturalAlpha
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -52,13 +52,13 @@ def _cosine(a: Any, b: Any) -> Any:
 def test_at_one_with_a_uniform_reference_it_is_the_parameters(
     plus: bool, model: tuple[WordVectors, Any], contexts: str
 ) -> None:
-    after = Alpha(1.0, contexts=contexts, plus=plus)(model[0]).matrix
+    after = NaturalAlpha(1.0, contexts=contexts, plus=plus)(model[0]).matrix
     assert np.abs(after - model[0].matrix - (model[1] if plus else 0)).max() < 1e-8
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_at_one_the_reference_only_shifts(reference: Any, model: tuple[WordVectors, Any], contexts: str) -> None:
-    shift = Alpha(1.0, reference, contexts=contexts)(model[0]).matrix - model[0].matrix
+    shift = NaturalAlpha(1.0, reference, contexts=contexts)(model[0]).matrix - model[0].matrix
     assert np.abs(shift - shift[0]).max() < 1e-8
 
 
@@ -68,7 +68,7 @@ def test_at_minus_one_it_is_the_difference_of_expectations(
 ) -> None:
     told, p0, _, fisher = _model(*model, reference)
     wanted = np.linalg.solve(fisher, ((told - p0) @ model[1]).T).T
-    assert np.abs(Alpha(-1.0, reference, contexts=contexts)(model[0]).matrix - wanted).max() < 1e-8
+    assert np.abs(NaturalAlpha(-1.0, reference, contexts=contexts)(model[0]).matrix - wanted).max() < 1e-8
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
@@ -79,7 +79,7 @@ def test_any_alpha_is_its_definition(
     told, p0, shifted, fisher = _model(*model, reference, plus=True)
     weights = p0 * 2 / (1 - value) * ((told / p0) ** ((1 - value) / 2) - 1)
     wanted = np.linalg.solve(fisher, (weights @ shifted).T).T
-    after = Alpha(value, reference, contexts=contexts, plus=True)(model[0]).matrix
+    after = NaturalAlpha(value, reference, contexts=contexts, plus=True)(model[0]).matrix
     assert _cosine(after, wanted).min() > 1 - 1e-9  # rows that would overflow are scaled
     usual = np.abs(weights).max(1) < 1e12
     assert np.allclose(after[usual], wanted[usual], rtol=1e-6, atol=1e-8 * np.abs(wanted[usual]).max())
@@ -87,16 +87,18 @@ def test_any_alpha_is_its_definition(
 
 def test_alpha_goes_to_one_without_a_step(model: tuple[WordVectors, Any], contexts: str) -> None:
     for near in (1 - 1e-6, 1 + 1e-6, 1 - 1e-13):
-        after = Alpha(near, contexts=contexts)(model[0]).matrix
+        after = NaturalAlpha(near, contexts=contexts)(model[0]).matrix
         assert np.abs(after - model[0].matrix).max() < 1e-4
-    closer = Alpha(1 - 1e-10, contexts=contexts)(model[0]).matrix
+    closer = NaturalAlpha(1 - 1e-10, contexts=contexts)(model[0]).matrix
     assert np.abs(closer - model[0].matrix).max() < 1e-8
 
 
 def test_the_limit_is_where_a_falling_alpha_goes(model: tuple[WordVectors, Any], contexts: str) -> None:
     """Sheet 9: at least .99 on average at -200, and closer the lower alpha is."""
-    limit = Alpha("limit", contexts=contexts)(model[0]).matrix
-    means = [_cosine(Alpha(a, contexts=contexts)(model[0]).matrix, limit).mean() for a in (-5.0, -20.0, -60.0, -200.0)]
+    limit = NaturalAlpha("limit", contexts=contexts)(model[0]).matrix
+    means = [
+        _cosine(NaturalAlpha(a, contexts=contexts)(model[0]).matrix, limit).mean() for a in (-5.0, -20.0, -60.0, -200.0)
+    ]
     assert means[-1] >= 0.99
     assert means == sorted(means)
 
@@ -106,7 +108,7 @@ def test_the_limit_is_the_mean_of_the_contexts_that_stand_out(
     top: int, weighted: bool, model: tuple[WordVectors, Any], contexts: str
 ) -> None:
     told, p0, shifted, fisher = _model(*model, "counts")
-    after = Alpha("limit", "counts", contexts=contexts, top=top, weighted=weighted)(model[0]).matrix
+    after = NaturalAlpha("limit", "counts", contexts=contexts, top=top, weighted=weighted)(model[0]).matrix
     rows = np.linalg.solve(fisher, shifted.T).T
     for word in (0, 7, 300):
         ratios = told[word] / p0
@@ -117,7 +119,7 @@ def test_the_limit_is_the_mean_of_the_contexts_that_stand_out(
 
 def test_with_fishers_metric_cosines_are_taken_with_it(model: tuple[WordVectors, Any], contexts: str) -> None:
     *_, fisher = _model(*model, "counts")
-    plain, metric = (Alpha(-2.0, "counts", m, contexts)(model[0]).matrix for m in ("identity", "fisher"))  # type: ignore[arg-type]
+    plain, metric = (NaturalAlpha(-2.0, "counts", m, contexts)(model[0]).matrix for m in ("identity", "fisher"))  # type: ignore[arg-type]
     assert np.allclose(metric @ metric.T, plain @ fisher @ plain.T)
 
 
@@ -129,7 +131,7 @@ def test_logits_of_eighty_leave_every_number_finite(value: Any, reference: Any, 
     scale = np.sqrt(80 / np.abs(words @ table.T).max())
     np.save(tmp_path / "contexts.npy", table * scale)
     vectors = WordVectors(Vocabulary([str(i) for i in range(60)], range(60, 0, -1)), (words * scale).astype(np.float32))
-    after = Alpha(value, reference, contexts=str(tmp_path / "contexts.npy"))(vectors).matrix
+    after = NaturalAlpha(value, reference, contexts=str(tmp_path / "contexts.npy"))(vectors).matrix
     assert np.isfinite(after).all()
     assert after.any(1).all()
 
@@ -137,7 +139,7 @@ def test_logits_of_eighty_leave_every_number_finite(value: Any, reference: Any, 
 def test_few_words_at_a_time_or_all_at_once_is_the_same(
     model: tuple[WordVectors, Any], contexts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = Alpha(-1.0, "unigram", contexts=contexts)
+    step = NaturalAlpha(-1.0, "unigram", contexts=contexts)
     whole = step(model[0]).matrix
     monkeypatch.setattr(module, "_AT_ONCE", 7 * N)
     assert np.allclose(step(model[0]).matrix, whole, rtol=1e-9)
@@ -145,18 +147,18 @@ def test_few_words_at_a_time_or_all_at_once_is_the_same(
 
 def test_without_contexts_the_vectors_are_their_own(model: tuple[WordVectors, Any], tmp_path: Path) -> None:
     np.save(tmp_path / "same.npy", model[0].matrix)
-    both = [Alpha(-1.0, contexts=c)(model[0]).matrix for c in (None, str(tmp_path / "same.npy"))]
+    both = [NaturalAlpha(-1.0, contexts=c)(model[0]).matrix for c in (None, str(tmp_path / "same.npy"))]
     assert np.array_equal(*both)
 
 
 def test_what_cannot_be_is_refused(model: tuple[WordVectors, Any], tmp_path: Path) -> None:
     for settings in ({"alpha": -np.inf}, {"alpha": np.nan}, {"top": 0}):
         with pytest.raises(CallError):
-            Alpha(**settings)
+            NaturalAlpha(**settings)
     with pytest.raises(FormatError, match="nowhere"):
-        Alpha(contexts=str(tmp_path / "nowhere.npy"))(model[0])
+        NaturalAlpha(contexts=str(tmp_path / "nowhere.npy"))(model[0])
     np.save(tmp_path / "short.npy", np.ones((3, D)))
     with pytest.raises(FormatError, match=r"\(3, 20\)"):
-        Alpha(contexts=str(tmp_path / "short.npy"))(model[0])
+        NaturalAlpha(contexts=str(tmp_path / "short.npy"))(model[0])
     with pytest.raises(CallError, match=r"counts.*say reference=uniform"):
-        Alpha(reference="counts")(WordVectors(model[0].words, model[0].matrix))
+        NaturalAlpha(reference="counts")(WordVectors(model[0].words, model[0].matrix))

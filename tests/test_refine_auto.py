@@ -13,9 +13,9 @@ from stillvec.cli import main
 from stillvec.errors import CallError, LexiconError
 from stillvec.formats import load, read_manifest, save
 from stillvec.lexicons import read_judged
-from stillvec.refine import refine, refine_steps
-from stillvec.refine.auto import Auto
-from stillvec.refine.judging import spearman
+from stillvec.refinement import refine, refine_steps
+from stillvec.refinement.auto_steps import AutoSteps
+from stillvec.refinement.pair_correlation import spearman
 from stillvec.vectors import WordVectors
 
 WORDS = [f"w{row}" for row in range(200)]
@@ -48,25 +48,25 @@ def _shared_direction(true: Any) -> WordVectors:
     return WordVectors(WORDS, (true + along).astype(np.float32))
 
 
-def _tried(step: Auto, vectors: WordVectors) -> dict[str, dict[str, Any]]:
+def _tried(step: AutoSteps, vectors: WordVectors) -> dict[str, dict[str, Any]]:
     return {made["step"]: made for made, _ in refine_steps(vectors, [step])}
 
 
 def test_what_helps_is_kept_and_what_does_not_is_left_out(true: Any, pairs: Path) -> None:
     hidden = _shared_direction(true)
-    tried = _tried(Auto((str(pairs),)), hidden)
+    tried = _tried(AutoSteps((str(pairs),)), hidden)
     assert not tried["all_but_the_top"].get("left_out")
     gain = tried["all_but_the_top"]["gain"]
     assert 0 < gain["low"] < gain["gain"] < gain["high"]
-    clean = _tried(Auto((str(pairs),)), WordVectors(WORDS, true.astype(np.float32)))
+    clean = _tried(AutoSteps((str(pairs),)), WordVectors(WORDS, true.astype(np.float32)))
     assert all(made.get("left_out") for made in clean.values())
     assert len(clean) == 2
 
 
 def test_the_vectors_are_those_of_the_steps_that_were_kept(true: Any, pairs: Path) -> None:
     hidden = _shared_direction(true)
-    kept = [made for made, _ in refine_steps(hidden, [Auto((str(pairs),))]) if not made.get("left_out")]
-    after = Auto((str(pairs),))(hidden)
+    kept = [made for made, _ in refine_steps(hidden, [AutoSteps((str(pairs),))]) if not made.get("left_out")]
+    after = AutoSteps((str(pairs),))(hidden)
     assert np.array_equal(after.matrix, refine(hidden, *kept).matrix)
     judged = np.array([[int(a[1:]), int(b[1:])] for a, b, _ in read_judged(pairs)[str(pairs)]])
     said = [score for *_, score in read_judged(pairs)[str(pairs)]]
@@ -88,13 +88,13 @@ def test_a_lexicon_that_tells_what_the_vectors_lack_is_kept_without_the_pairs(tr
     (tmp_path / "list.txt").write_text("\n".join(" ".join(f"w{i}" for i in range(g, 200, 20)) for g in range(20)))
     (tmp_path / "nonsense.txt").write_text("\n".join(f"w{a} w{b}" for a, b in random.integers(0, 200, (600, 2))))
     judged = str(tmp_path / "pairs.tsv")
-    kept = _tried(Auto((judged,), (str(tmp_path / "list.txt"),)), noisy)
+    kept = _tried(AutoSteps((judged,), (str(tmp_path / "list.txt"),)), noisy)
     (retrofitted,) = [made for name, made in kept.items() if "retrofit" in name]
     assert not retrofitted.get("left_out")
     assert retrofitted["settings"]["without"] == (judged,)
     (nonsense,) = [
         made
-        for name, made in _tried(Auto((judged,), (str(tmp_path / "nonsense.txt"),)), noisy).items()
+        for name, made in _tried(AutoSteps((judged,), (str(tmp_path / "nonsense.txt"),)), noisy).items()
         if "retrofit" in name
     ]
     assert nonsense["left_out"]
@@ -119,7 +119,7 @@ def test_the_verb_tells_every_gain_and_keeps_the_chosen_chain(
 
 def test_the_best_of_many_that_are_no_better_is_not_taken_for_better(true: Any, pairs: Path) -> None:
     """Twenty that differ by chance, twenty times: whoever looked at the held-out pairs would keep most of them."""
-    step = Auto((str(pairs),), resamples=200)
+    step = AutoSteps((str(pairs),), resamples=200)
     judged = step._judged(WordVectors(WORDS, true.astype(np.float32)))
     (plain,) = [_cosines(true, np.stack([j.left, j.right], 1)) for j in judged]
     random = np.random.default_rng(4)
@@ -137,17 +137,17 @@ def test_what_is_left_out_changes_nothing_for_the_next(true: Any, pairs: Path, m
         given.append(vectors.matrix)
         return WordVectors(vectors.vocabulary, vectors.matrix + 1)
 
-    monkeypatch.setattr(Auto, "_kinds", lambda *_: [[shift], [shift]])
+    monkeypatch.setattr(AutoSteps, "_kinds", lambda *_: [[shift], [shift]])
     vectors = WordVectors(WORDS, true.astype(np.float32))
     for gain, times in (((0.1, -0.1, 0.3), 0), ((0.1, 0.05, 0.3), 1)):
         given.clear()
-        monkeypatch.setattr(Auto, "_gain", lambda *_, gain=gain: gain)
-        assert len([*Auto((str(pairs),)).choose(vectors)]) == 2
+        monkeypatch.setattr(AutoSteps, "_gain", lambda *_, gain=gain: gain)
+        assert len([*AutoSteps((str(pairs),)).choose(vectors)]) == 2
         assert np.allclose(given[-1 - times], vectors.matrix + times)
 
 
 def test_development_pairs_are_taken_out_of_every_lexicon() -> None:
-    *_, lexical = Auto(("pairs.tsv",), ("list.txt",), ("apart.txt",))._kinds(10)
+    *_, lexical = AutoSteps(("pairs.tsv",), ("list.txt",), ("apart.txt",))._kinds(10)
     assert len(lexical) == 4
     assert all(step.without == ("pairs.tsv",) for step in lexical)  # type: ignore[attr-defined]
 
@@ -169,6 +169,6 @@ def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:
 def test_too_few_pairs_and_settings_that_make_no_sense_are_refused(true: Any, tmp_path: Path) -> None:
     (tmp_path / "few.tsv").write_text("w1\tw2\t1\nw2\tw3\t2\n")
     with pytest.raises(CallError, match="a file with 20 pairs"):
-        Auto((str(tmp_path / "few.tsv"),))(WordVectors(WORDS, true))
+        AutoSteps((str(tmp_path / "few.tsv"),))(WordVectors(WORDS, true))
     with pytest.raises(CallError, match="2 folds"):
-        Auto(("x",), folds=1)
+        AutoSteps(("x",), folds=1)

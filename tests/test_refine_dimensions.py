@@ -10,9 +10,9 @@ from scipy.spatial.distance import cosine
 from scipy.stats import spearmanr
 
 from stillvec.errors import CallError
-from stillvec.refine import dimensions as module
-from stillvec.refine import read_step, spectrum
-from stillvec.refine.dimensions import Dimensions
+from stillvec.refinement import read_step, spectrum
+from stillvec.refinement import select_dims as module
+from stillvec.refinement.select_dims import SelectDims
 from stillvec.vectors import WordVectors
 
 
@@ -35,8 +35,8 @@ def test_the_columns_of_the_largest_variance_stay_as_they_are(
 ) -> None:
     monkeypatch.setattr(spectrum, "_BLOCK", block)
     chosen = sorted(np.argsort(-vectors.matrix.var(0))[:4])
-    assert np.array_equal(Dimensions(4)(vectors).matrix, vectors.matrix[:, chosen])
-    assert np.array_equal(Dimensions(10)(vectors).matrix, vectors.matrix)
+    assert np.array_equal(SelectDims(4)(vectors).matrix, vectors.matrix[:, chosen])
+    assert np.array_equal(SelectDims(10)(vectors).matrix, vectors.matrix)
 
 
 def _slowly(vectors: WordVectors, files: list[tuple[np.ndarray, np.ndarray]], dim: int) -> list[int]:
@@ -62,7 +62,7 @@ def test_with_pairs_those_go_without_which_the_order_is_best(vectors: WordVector
     files = [(random.integers(0, 80, (count, 2)), random.random(count)) for count in (60, 40)]
     names = tuple(_write(tmp_path / f"{number}.tsv", *each) for number, each in enumerate(files))
     for dim in (3, 7):
-        assert np.array_equal(Dimensions(dim, names)(vectors).matrix, vectors.matrix[:, _slowly(vectors, files, dim)])
+        assert np.array_equal(SelectDims(dim, names)(vectors).matrix, vectors.matrix[:, _slowly(vectors, files, dim)])
 
 
 def test_loud_dimensions_that_say_nothing_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,18 +76,18 @@ def test_loud_dimensions_that_say_nothing_are_found_out(tmp_path: Path, monkeypa
     name = _write(tmp_path / "pairs.tsv", pairs, gold)
     for share in (16, 4):
         monkeypatch.setattr(module, "_AT_ONCE", share)
-        assert np.array_equal(Dimensions(8, (name,))(space).matrix, rows[:, :8])
-    assert not np.array_equal(Dimensions(8)(space).matrix, rows[:, :8])
+        assert np.array_equal(SelectDims(8, (name,))(space).matrix, rows[:, :8])
+    assert not np.array_equal(SelectDims(8)(space).matrix, rows[:, :8])
 
 
 def test_the_command_line_names_pairs(vectors: WordVectors) -> None:
-    assert read_step("dimensions:dim=5,pairs=a.tsv,pairs=b.tsv") == Dimensions(5, ("a.tsv", "b.tsv"))
+    assert read_step("dimensions:dim=5,pairs=a.tsv,pairs=b.tsv") == SelectDims(5, ("a.tsv", "b.tsv"))
 
 
 def test_what_cannot_be_is_refused(vectors: WordVectors, tmp_path: Path) -> None:
     for wrong in (0, 11):
         with pytest.raises(CallError, match="give 1 to 10"):
-            Dimensions(wrong)(vectors)
+            SelectDims(wrong)(vectors)
     few = _write(tmp_path / "few.tsv", np.array([[0, 1]] * 19), np.arange(19.0))
     with pytest.raises(CallError, match="20 pairs of known words"):
-        Dimensions(5, (few,))(vectors)
+        SelectDims(5, (few,))(vectors)

@@ -12,9 +12,9 @@ from scipy.stats import bernoulli, spearmanr
 from scipy.stats import entropy as scipy_entropy
 
 from stillvec.errors import CallError
-from stillvec.refine import feature_tuples as module
-from stillvec.refine import fuzzy_sets as fuzzy
-from stillvec.refine.feature_tuples import FeatureTuples
+from stillvec.refinement import feature_tuples as module
+from stillvec.refinement import fuzzy_sets as fuzzy
+from stillvec.refinement.feature_tuples import FeatureTuples
 from stillvec.vectors import WordVectors
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stillvec.errors import CallError, LexiconError, StillvecWarning
-from stillvec.refine.graph_retrofit import GraphRetrofit, log_gamma_weights
-from stillvec.refine.retrofit import Retrofit
+from stillvec.refinement.graph_retrofit import GraphRetrofit, log_gamma_weights
+from stillvec.refinement.retrofit import Retrofit
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 

@@ -13,12 +13,12 @@ from scipy.stats import norm
 
 from stillvec.cli import main
 from stillvec.errors import CallError
-from stillvec.evaluate import evaluate
+from stillvec.evaluation import evaluate
 from stillvec.formats import load, read_manifest, save
-from stillvec.refine.loss import loss
-from stillvec.refine.product_codes import ProductCodes
-from stillvec.refine.prune import Prune
-from stillvec.refine.quantize import Quantize
+from stillvec.refinement.loss import loss
+from stillvec.refinement.product_codes import ProductCodes
+from stillvec.refinement.prune import Prune
+from stillvec.refinement.quantize import Quantize
 from stillvec.vectors import WordVectors
 
 ROWS, DIM = 4000, 300

@@ -9,10 +9,10 @@ import pytest
 from scipy.linalg import fractional_matrix_power, orthogonal_procrustes
 
 from stillvec.errors import CallError
-from stillvec.refine import refine
-from stillvec.refine.similarity_order import SimilarityOrder
-from stillvec.refine.weight import Weight
-from stillvec.refine.whiten import Whiten
+from stillvec.refinement import refine
+from stillvec.refinement.sif import Sif
+from stillvec.refinement.similarity_order import SimilarityOrder
+from stillvec.refinement.whiten import Whiten
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -103,26 +103,26 @@ def test_whitening_is_the_inverse_root_of_the_covariance_up_to_a_rotation(vector
 
 def test_weights_make_the_mean_of_a_text_the_sif_mean(vectors: WordVectors) -> None:
     counts = vectors.vocabulary.counts / vectors.vocabulary.counts.sum()
-    after = Weight(1e-2)(vectors)
+    after = Sif(1e-2)(vectors)
     text = [0, 3, 250]
     wanted = sum(1e-2 / (1e-2 + counts[row]) * vectors.matrix[row] for row in text) / 3
     assert np.allclose(after.encode("w0 w3 w250"), wanted, rtol=1e-5)
     assert np.isclose(after.similarity("w0", "w9"), vectors.similarity("w0", "w9"))
 
 
-@pytest.mark.parametrize("step", [Whiten(), Weight()])
+@pytest.mark.parametrize("step", [Whiten(), Sif()])
 def test_vectors_that_carry_no_counts_are_told_what_to_say(step: Any, vectors: WordVectors) -> None:
     with pytest.raises(CallError, match="frequencies=rank"):
         step(WordVectors(vectors.words, vectors.matrix))
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("step", [SimilarityOrder(), Whiten(), Weight()])
+@pytest.mark.parametrize("step", [SimilarityOrder(), Whiten(), Sif()])
 def test_the_type_of_the_numbers_is_kept(step: Any, kind: Any, vectors: WordVectors) -> None:
     assert step(WordVectors(vectors.vocabulary, vectors.matrix.astype(kind))).matrix.dtype == kind
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for kind, setting in ((Whiten, {"ridge": -1.0}), (Weight, {"a": 0.0})):
+    for kind, setting in ((Whiten, {"ridge": -1.0}), (Sif, {"a": 0.0})):
         with pytest.raises(CallError):
             kind(**setting)  # type: ignore[operator]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from stillvec.refine import fuzzy_sets as fuzzy
-from stillvec.refine.alpha import Alpha
-from stillvec.refine.feature_tuples import FeatureTuples
+from stillvec.refinement import fuzzy_sets as fuzzy
+from stillvec.refinement.feature_tuples import FeatureTuples
+from stillvec.refinement.natural_alpha import NaturalAlpha
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -82,7 +82,7 @@ def test_an_alpha_chosen_on_half_of_the_pairs_does_no_harm_on_the_others(
 
     plain = cosines(words.matrix + table)
     tried = [
-        cosines(Alpha(alpha, reference, metric, str(tmp_path / "contexts.npy"), plus=True)(words).matrix)
+        cosines(NaturalAlpha(alpha, reference, metric, str(tmp_path / "contexts.npy"), plus=True)(words).matrix)
         for alpha, reference, metric in (
             (1.0, "uniform", "identity"), (0.5, "uniform", "identity"), (-1.0, "uniform", "fisher"),
             (0.0, "unigram", "identity"), (-1.0, "unigram", "identity"), (-1.0, "counts", "fisher"),

@@ -12,11 +12,11 @@ from report_sets import EVIL, EVIL_NAME, Reader, compared, data, page_of, score,
 
 from stillvec import WordVectors
 from stillvec.errors import CallError
-from stillvec.evaluate import Comparison, Report, Score, evaluate
+from stillvec.evaluation import Comparison, Report, Score, evaluate
 from stillvec.report import ENDINGS, write_report
-from stillvec.report.material import Material
-from stillvec.report.page import SECTIONS
-from stillvec.report.standing import basis, ranking
+from stillvec.report.mean_scores import basis, ranking
+from stillvec.report.report_data import ReportData
+from stillvec.report.report_page import SECTIONS
 from stillvec.report.verdict import leads, verdict
 
 
@@ -120,7 +120,7 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("c", 0.3))
 
     def told(*overall: Comparison) -> str:
-        return re.sub("<[^>]*>", "", verdict(Material(Report(scores, overall=overall), {})))
+        return re.sub("<[^>]*>", "", verdict(ReportData(Report(scores, overall=overall), {})))
 
     assert told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01)).startswith("a is best over 1 dataset")
     assert "is real" in told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01))
@@ -133,7 +133,7 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     assert "with a mean of 50.0; its 10.0 points over b are inside the intervals; whether" in told()
     scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.2)) for task in ("x", "y"))
     assert "inside the intervals" not in told()
-    assert "none can be called" in re.sub("<[^>]*>", "", verdict(Material(Report((score("a", math.nan),)), {})))
+    assert "none can be called" in re.sub("<[^>]*>", "", verdict(ReportData(Report((score("a", math.nan),)), {})))
 
 
 def test_a_comparison_is_turned_to_the_side_of_the_set_that_is_asked_about() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stillvec.report.drawing import Scale
-from stillvec.report.markup import Html, element, number, points
-from stillvec.report.sizes import short
+from stillvec.report.corpus_size import short
+from stillvec.report.html_markup import Html, element, number, points
+from stillvec.report.svg import Scale
 from stillvec.report.tsne import affinities, divergence, principal_plane, squared_distances, tsne
 
 

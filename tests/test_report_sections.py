@@ -14,16 +14,16 @@ from report_sets import Reader, compared, data, material_of, score, section, set
 from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.evaluate import Detail, Report, Score, evaluate
-from stillvec.evaluate.report import Overlap, PolicyRanking
+from stillvec.evaluation import Detail, Report, Score, evaluate
+from stillvec.evaluation.evaluation_report import Overlap, PolicyRanking
 from stillvec.report import write_report
+from stillvec.report.corpus_size import size_curves, words_read
 from stillvec.report.coverage import policies
 from stillvec.report.details import details_section
 from stillvec.report.disagreement import disagreements
 from stillvec.report.frequency import by_frequency
-from stillvec.report.material import Material
-from stillvec.report.planes import alikeness
-from stillvec.report.sizes import size_curves, words_read
+from stillvec.report.gender_pairs import alikeness
+from stillvec.report.report_data import ReportData
 
 
 def test_scores_by_frequency_are_those_of_scipy_on_thirds_of_the_pairs(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_curve_joins_sets_of_one_method_made_from_several_sizes() -> None:
         "m": {"method": "x", "corpus": {"words": 300}},
         "other": {"method": "y", "corpus": {"words": 300}},
     }
-    curves = size_curves(Material(Report(scores), {}, manifests))
+    curves = size_curves(ReportData(Report(scores), {}, manifests))
     assert {name: [(size, each.name) for size, each in curve] for name, curve in curves.items()} == {
         "x": [(100, "s"), (300, "m"), (900, "l")]
     }
@@ -156,13 +156,13 @@ def test_thirds_are_by_the_counts_of_the_largest_corpus_and_their_means_have_int
     material = material_of(tmp_path, ["a", "b"])
     assert len(material.pairs) == 2
     third = by_frequency(material)[0].values["a"]
-    one = by_frequency(Material(material.report, material.sets, {}, material.pairs[:1]))[0].values["a"]
+    one = by_frequency(ReportData(material.report, material.sets, {}, material.pairs[:1]))[0].values["a"]
     assert third.value == pytest.approx(one.value)  # the same pairs twice
     assert third.high - third.value == pytest.approx((one.high - one.value) / math.sqrt(2))
     assert third.value - third.low == pytest.approx((one.value - one.low) / math.sqrt(2))
     b = material.sets["b"]
     large = WordVectors(Vocabulary(b.words, [10**6 + i for i in range(len(b))]), b.matrix)
-    turned = by_frequency(Material(material.report, {"a": material.sets["a"], "b": large}, {}, material.pairs))
+    turned = by_frequency(ReportData(material.report, {"a": material.sets["a"], "b": large}, {}, material.pairs))
     assert turned[0].median >= 10**6
 
 
@@ -185,10 +185,10 @@ def test_intervals_and_sections_stand_on_the_page_folded() -> None:
         Score(name, "analogy", "google", "accuracy", value, 0.41, 0.62, 100, 90, "skip", details=sections)
         for name, value in (("a", 0.5), ("b", 0.51))
     )
-    told = details_section(Material(Report(scores), {}))
+    told = details_section(ReportData(Report(scores), {}))
     assert told is not None
     reader = Reader(told)
     assert [tag for tag, _ in reader.tags].count("details") == 2
     for wanted in ("41.0 to 62.0", "All 2 scores with their 95% intervals", "capitals", "25.0", "75.0", "30 of 40"):
         assert wanted in reader.texts
-    assert details_section(Material(Report(()), {})) is None
+    assert details_section(ReportData(Report(()), {})) is None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stillvec.evaluate import Comparison, Report, Score
-from stillvec.evaluate.report import Detail
+from stillvec.evaluation import Comparison, Report, Score
+from stillvec.evaluation.evaluation_report import Detail
 from stillvec.report import write_report
 
 NAME = "50%_a & b|{x}"

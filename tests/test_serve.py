@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from stillvec.errors import CallError
-from stillvec.serve import Limits
+from stillvec.service import Limits
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 
@@ -21,9 +21,9 @@ pytest.importorskip("fastapi")
 pytest.importorskip("usearch")
 from fastapi.testclient import TestClient
 
-from stillvec.serve import answering
-from stillvec.serve.application import application
-from stillvec.serve.sets import Sets
+from stillvec.service import handlers
+from stillvec.service.application import application
+from stillvec.service.models import Sets
 
 WORDS = ["king", "queen", "man", "woman", "雪", "<script>", "nothing"]
 MATRIX = np.array([[1, 1, 0], [1, 0, 1], [0.1, 1, 0], [0.1, 0, 1], [-1, 0.5, 0.2], [-1, -1, -1], [0, 0, 0]], np.float32)
@@ -256,7 +256,7 @@ def test_a_failure_of_ours_has_the_same_form_and_tells_nothing(
     def broken(*given: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(answering, "_listed", broken)
+    monkeypatch.setattr(handlers, "_listed", broken)
     answer = fresh.get("/nearest", params={"word": "king"})
     assert _refused(answer, 500)["type"] == "server_error"
     assert "secret" not in answer.text
@@ -281,7 +281,7 @@ def test_a_large_body_without_a_length_is_refused_while_it_is_read(client: TestC
 
 
 def test_work_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "_listed", lambda found: time.sleep(0.5))
+    monkeypatch.setattr(handlers, "_listed", lambda found: time.sleep(0.5))
     with TestClient(application(_sets(), Limits(seconds=0.1))) as client:
         error = _refused(client.get("/nearest", params={"word": "king"}), 504)
         assert "0.1 seconds" in error["message"]

@@ -19,10 +19,10 @@ pytest.importorskip("playwright")
 import uvicorn
 from playwright import sync_api
 
-from stillvec.serve.application import application
-from stillvec.serve.limits import Limits
-from stillvec.serve.running import address, bound
-from stillvec.serve.sets import Sets
+from stillvec.service.application import application
+from stillvec.service.limits import Limits
+from stillvec.service.models import Sets
+from stillvec.service.server import address, bound
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no Chromium here.")

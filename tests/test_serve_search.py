@@ -14,9 +14,9 @@ from stillvec.vectors import WordVectors
 pytest.importorskip("usearch")
 pytest.importorskip("fastapi")
 
-from stillvec.serve import sets as served_sets
-from stillvec.serve.searching import Approximate
-from stillvec.serve.sets import Served
+from stillvec.service import models as served_sets
+from stillvec.service.approximate_search import Approximate
+from stillvec.service.models import Served
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.errors import CallError, FormatError, VocabularyError
-from stillvec.evaluate import evaluate
+from stillvec.evaluation import evaluate
 from stillvec.formats import load, read_manifest, save
-from stillvec.refine.subword import Subword
+from stillvec.refinement.subword import Subword
 from stillvec.subwords import FLORET_SEED, Ngrams, SubwordTable, murmur3
 
 UNSEEN = ["snowing", "x", "ab", "naïveté", "日本語", "a" * 40]
@@ -282,7 +282,7 @@ def test_a_set_without_n_grams_is_named(vectors: WordVectors, pairs: Path) -> No
 
 
 def test_answers_of_other_n_grams_are_not_taken_from_the_cache(known: WordVectors) -> None:
-    from stillvec.evaluate.caching import vectors_digest
+    from stillvec.evaluation.answer_cache import vectors_digest
 
     other = Subword(buckets=3000, ridge=1.0)(known)
     names = {vectors_digest(each) for each in (known, other, WordVectors(known.vocabulary, known.matrix))}
@@ -290,8 +290,8 @@ def test_answers_of_other_n_grams_are_not_taken_from_the_cache(known: WordVector
 
 
 def test_tokens_that_are_unknown_have_rows_of_their_own_in_what_trains(known: WordVectors) -> None:
-    from stillvec.evaluate.batching import texts_as_sequences, tokens_as_sequences
-    from stillvec.evaluate.lookup import Lookup
+    from stillvec.evaluation.lookup import Lookup
+    from stillvec.evaluation.sequence_batches import texts_as_sequences, tokens_as_sequences
 
     lookup = Lookup(known, "subword")
     for made in (
@@ -343,8 +343,8 @@ def test_a_server_answers_for_words_that_were_never_seen(known: WordVectors) -> 
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient
 
-    from stillvec.serve.application import application
-    from stillvec.serve.sets import Sets
+    from stillvec.service.application import application
+    from stillvec.service.models import Sets
 
     with TestClient(application(Sets({"known": known}))) as client:
         row = client.get("/vectors", params={"word": "snowing"}).json()["data"][0]

@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from stillvec.encoding import Load, Marked, Preparation, Preparer, read_batch
-from stillvec.encoding.prepared import window_starts
+from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, read_batch
+from stillvec.encoding.batch import window_starts
 from stillvec.errors import CallError, TeacherError
-from stillvec.learners import LEARNERS, Lesson
+from stillvec.learners import LEARNERS, EncodingPass
 from stillvec.pipeline import distill
 from stillvec.teachers import Teacher, align, load_teacher
-from stillvec.teachers.characters import CharacterCutter
+from stillvec.teachers.character_tokenizer import CharacterTokenizer
 from stillvec.teachers.fake import write_tiny_character_lstm
-from stillvec.vocabulary import Found, Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 TEXTS = (
     "The house stands by the sea.",
@@ -102,9 +102,9 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-values))
 
 
-def _numbered(texts: Sequence[str]) -> Found:
+def _numbered(texts: Sequence[str]) -> WordSpans:
     """Every word of the texts, each with a number of its own instead of a row."""
-    found = WordFinder(Vocabulary(["house"])).find(texts)
+    found = WordMatcher(Vocabulary(["house"])).find(texts)
     return dataclasses.replace(found, ids=np.arange(len(found.ids), dtype=np.int32))
 
 
@@ -114,9 +114,9 @@ def _compare(teacher: Teacher, folder: Path, texts: Sequence[str], budget: int =
     for number, text in enumerate(texts):
         spans = [*zip(found.starts[found.text == number], found.ends[found.text == number], strict=True)]
         expected += slow.words(text, spans, teacher.window - 2)
-    preparation = Preparation(teacher.cutter, WordFinder(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
+    preparation = BatchBuilder(teacher.cutter, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
     heard: list[int] = []
-    made = preparation(Marked(texts, found))
+    made = preparation(TextChunk(texts, found))
     for batch in made:
         encoded = read_batch(teacher, batch, [0, 1])
         heard += batch.word_id.tolist()
@@ -164,8 +164,8 @@ def test_real_character_models_agree_with_the_slow_reading() -> None:
 
 
 def _words(teacher: Teacher, text: str, vocabulary: Sequence[str]) -> torch.Tensor:
-    preparation = Preparation.of(teacher, WordFinder(Vocabulary(vocabulary)), Load(512, 16))
-    (batch,) = preparation(Marked([text]))
+    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(vocabulary)), BatchBudget(512, 16))
+    (batch,) = preparation(TextChunk([text]))
     encoded = read_batch(teacher, batch, [1])
     return encoded.words(1)[encoded.known]
 
@@ -184,7 +184,7 @@ def test_case_is_read_and_the_place_in_the_text_too(teacher: Teacher) -> None:
 
 @given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=4))
 def test_every_word_is_one_piece_that_stands_where_the_word_stands(texts: list[str]) -> None:
-    cutter = CharacterCutter(["<unk>", "\n", "a", "b", " "], 0, 1)
+    cutter = CharacterTokenizer(["<unk>", "\n", "a", "b", " "], 0, 1)
     found, pieces = _numbered(texts), cutter.cut(texts)
     piece, word = align(pieces, found)
     assert word.tolist() == found.ids.tolist()
@@ -210,11 +210,11 @@ def test_other_weights_are_another_teacher(teacher: Teacher, tmp_path: Path) -> 
 
 
 def test_batches_come_alike_from_worker_processes(teacher: Teacher) -> None:
-    preparation = Preparation.of(teacher, WordFinder(Vocabulary(["house", "sea"])), Load(256, 4))
-    here = preparation(Marked(TEXTS))
-    sent = pickle.loads(pickle.dumps(preparation))(Marked(TEXTS))
-    with Preparer(preparation, Load(256, 4, workers=1)) as preparer:
-        there = [*preparer.batches([Marked(TEXTS)])]
+    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["house", "sea"])), BatchBudget(256, 4))
+    here = preparation(TextChunk(TEXTS))
+    sent = pickle.loads(pickle.dumps(preparation))(TextChunk(TEXTS))
+    with BatchLoader(preparation, BatchBudget(256, 4, workers=1)) as preparer:
+        there = [*preparer.batches([TextChunk(TEXTS)])]
     for others in (sent, there):
         for one, other in zip(here, others, strict=True):
             for field in dataclasses.fields(one):
@@ -223,8 +223,8 @@ def test_batches_come_alike_from_worker_processes(teacher: Teacher) -> None:
 
 def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
     vocabulary = Vocabulary(["house", "sea", "new york"])
-    lesson = Lesson({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
-    for _ in lesson.read([Marked(TEXTS)], Load(256, 16)):
+    lesson = EncodingPass({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
+    for _ in lesson.read([TextChunk(TEXTS)], BatchBudget(256, 16)):
         pass
     vectors = lesson.learners["aggregate"].finish(lesson.heard("aggregate")).vectors
     assert vectors.matrix.shape == (3, 16)
@@ -234,7 +234,7 @@ def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
 def test_what_it_cannot_give_is_said(teacher: Teacher) -> None:
     assert teacher.cutter.vocabulary() == []
     with pytest.raises(TeacherError, match="reads characters and has no table of tokens"):
-        Lesson({"token_table": LEARNERS["token_table"]()}, teacher, Vocabulary(["house"]))
+        EncodingPass({"token_table": LEARNERS["token_table"]()}, teacher, Vocabulary(["house"]))
 
 
 def test_without_corpus_and_words_there_is_nothing_to_distil(folder: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_folder_that_cannot_teach_says_why_in_one_sentence(case: str, tmp_path
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_gpu_gives_the_states_of_a_cpu(teacher: Teacher, folder: Path, precision: str) -> None:
     quick = load_teacher(str(folder), device="cuda", precision=precision)
-    batches = Preparation.of(teacher, WordFinder(Vocabulary(["house"])), Load(256, 16))(Marked(TEXTS))
+    batches = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["house"])), BatchBudget(256, 16))(TextChunk(TEXTS))
     for batch in batches:
         here, there = (read_batch(each, batch, [0, 1]) for each in (teacher, quick))
         for layer in (0, 1):

@@ -14,11 +14,11 @@ import torch
 import transformers
 from safetensors.numpy import load_file
 
-from stillvec.encoding import Marked, Preparation, read_batch
+from stillvec.encoding import BatchBuilder, TextChunk, read_batch
 from stillvec.errors import MissingExtra, TeacherError
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.teachers.fake import write_tiny_model
-from stillvec.vocabulary import Found, Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 TEXTS = (
     "The house stands by the sea.",
@@ -82,17 +82,17 @@ def _write_gguf(folder: Path, path: Path) -> None:
     writer.close()
 
 
-def _numbered() -> Found:
-    found = WordFinder(Vocabulary(["house"])).find(TEXTS)
-    return Found(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+def _numbered() -> WordSpans:
+    found = WordMatcher(Vocabulary(["house"])).find(TEXTS)
+    return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
 
 
 def _words(teacher: Teacher) -> dict[int, np.ndarray]:
     """Every word's state in all layers (layers, D), by its number."""
-    preparation = Preparation(teacher.cutter, WordFinder(Vocabulary(["x"])), teacher.window, teacher.pad, 256)
+    preparation = BatchBuilder(teacher.cutter, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, 256)
     layers = [*range(teacher.depth + 1)]
     words = {}
-    for batch in preparation(Marked(TEXTS, _numbered())):
+    for batch in preparation(TextChunk(TEXTS, _numbered())):
         encoded = read_batch(teacher, batch, layers)
         states = torch.stack([encoded.words(layer) for layer in layers], 1).numpy()
         words |= dict(zip(batch.word_id.tolist(), states, strict=True))

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from stillvec.errors import CallError, StillvecError, TeacherError
 from stillvec.teachers import Pieces, Teacher, load_teacher
-from stillvec.teachers.beginning import beginning
+from stillvec.teachers.bos_token import beginning
 from stillvec.teachers.fake import FAMILIES, tiny_teacher, write_tiny_model
 
 WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

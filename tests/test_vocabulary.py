@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stillvec.errors import VocabularyError
-from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder
+from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
 from stillvec.vocabulary.folding import fold
 
 COUNTS = {"the": 90, "snow": 7, "ice": 7, "fire": 5, "ash": 4}
@@ -184,7 +184,7 @@ HARD = {
 
 def _found(vocabulary: Vocabulary, text: str) -> list[tuple[str, str | None]]:
     """(what stands in the text, what the vocabulary calls it) for each word."""
-    found = WordFinder(vocabulary).find([text])
+    found = WordMatcher(vocabulary).find([text])
     named = [vocabulary.words[row] if row >= 0 else None for row in found.ids.tolist()]
     return [
         (text[start:end], name)
@@ -267,7 +267,7 @@ def test_a_kept_term_does_not_change_the_words_around_it() -> None:
 
 def test_several_texts_are_found_one_after_the_other() -> None:
     vocabulary = Vocabulary(["b", "a"])
-    found = WordFinder(vocabulary).find(["a b", "", "x", "b e\u0301 a"])
+    found = WordMatcher(vocabulary).find(["a b", "", "x", "b e\u0301 a"])
     assert found.ids.tolist() == [1, 0, -1, 0, -1, 1]
     assert found.text.tolist() == [0, 0, 2, 3, 3, 3]
     assert found.starts.tolist() == [0, 2, 0, 0, 2, 5]
@@ -275,7 +275,7 @@ def test_several_texts_are_found_one_after_the_other() -> None:
 
 
 def test_no_texts_give_no_words() -> None:
-    finder = WordFinder(Vocabulary(["a"]))
+    finder = WordMatcher(Vocabulary(["a"]))
     assert len(finder.find([]).ids) == 0
     assert len(finder.rows([])[0]) == 0
 
@@ -399,7 +399,7 @@ def test_every_counted_word_is_found_and_its_offsets_give_it_back(texts: list[st
     counter = WordCounter(lowercase=lowercase, keep=keep)
     counter.add(texts)
     vocabulary = Vocabulary.build(counter.counts(), min_count=1, keep=keep, lowercase=lowercase)
-    found = WordFinder(vocabulary).find(texts)
+    found = WordMatcher(vocabulary).find(texts)
     spans = zip(found.text.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
     folded = [fold(texts[text][start:end], lowercase) for text, start, end in spans]
     assert folded == [vocabulary.words[row] for row in found.ids.tolist()]
@@ -409,7 +409,7 @@ def test_every_counted_word_is_found_and_its_offsets_give_it_back(texts: list[st
 @settings(deadline=None, max_examples=60)
 @given(st.lists(hard_texts, max_size=4))
 def test_find_and_rows_agree(texts: list[str]) -> None:
-    finder = WordFinder(Vocabulary.build({"a": 1, "é": 1, "l'": 1}, min_count=1, keep=["New York", "c++"]))
+    finder = WordMatcher(Vocabulary.build({"a": 1, "é": 1, "l'": 1}, min_count=1, keep=["New York", "c++"]))
     found, (rows, text) = finder.find(texts), finder.rows(texts)
     assert np.array_equal(found.ids, rows)
     assert np.array_equal(found.text, text)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.vocabulary import Vocabulary, WordCounter, WordFinder, memory
-from stillvec.vocabulary.plain import _MANY, PlainFinder
+from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher, token_cache
+from stillvec.vocabulary.latin_matcher import _MANY, LatinWordMatcher
 
 LATIN = "".join(map(chr, range(0x180)))
 PARTS = [
@@ -41,9 +41,9 @@ texts_of_latin = st.text(st.sampled_from(LATIN + "‘’“”–—…•€"),
 TERMS = ["new york", "e-mail", "c++", "crème brûlée", "東京 都"]
 
 
-def both(words: list[str], texts: list[str], lowercase: bool) -> tuple[WordFinder, int]:
+def both(words: list[str], texts: list[str], lowercase: bool) -> tuple[WordMatcher, int]:
     """The finder, and how many of the texts it left to Rust; both ways must give the same."""
-    finder = WordFinder(Vocabulary(words, lowercase=lowercase))
+    finder = WordMatcher(Vocabulary(words, lowercase=lowercase))
     for few_or_many in (texts, texts * _MANY):  # many are read by their runs
         (rows, text), (slow_rows, slow_text) = finder.rows(few_or_many), finder._rows(few_or_many)
         assert rows.tolist() == slow_rows.tolist()
@@ -55,10 +55,10 @@ def both(words: list[str], texts: list[str], lowercase: bool) -> tuple[WordFinde
 
 def test_many_threads_may_find_words_with_one_finder(monkeypatch: pytest.MonkeyPatch) -> None:
     """As those of a server do; what is known of runs is theirs together, and forgotten now and then."""
-    monkeypatch.setattr(memory, "_MOST", 50)
+    monkeypatch.setattr(token_cache, "_MOST", 50)
     texts = [[f"word{number * row} is, word{row}! word{number}" for row in range(40)] for number in range(60)]
     words = ["is", *(f"word{number}" for number in range(0, 2400, 3))]
-    finder, alone = WordFinder(Vocabulary(words)), WordFinder(Vocabulary(words))
+    finder, alone = WordMatcher(Vocabulary(words)), WordMatcher(Vocabulary(words))
     with ThreadPoolExecutor(8) as pool:
         together = [*pool.map(finder.rows, texts * 5)]
     for (rows, text), some in zip(together, texts * 5, strict=True):
@@ -69,7 +69,7 @@ def test_many_threads_may_find_words_with_one_finder(monkeypatch: pytest.MonkeyP
 
 def test_a_finder_that_was_used_travels() -> None:
     texts = ["the old river", "a new day"] * _MANY
-    finder = WordFinder(Vocabulary(["river", "new"]))
+    finder = WordMatcher(Vocabulary(["river", "new"]))
     rows = finder.rows(texts)[0].tolist()
     assert rows
     assert copy.deepcopy(finder).rows(texts)[0].tolist() == rows
@@ -128,7 +128,7 @@ def test_signs_are_found_as_rust_finds_them(texts: list[str], lowercase: bool) -
 
 
 def test_a_finder_of_rows_makes_no_tables_for_rust_until_they_are_needed() -> None:
-    finder = WordFinder(Vocabulary(["a", "ж"]), only_rows=True)
+    finder = WordMatcher(Vocabulary(["a", "ж"]), only_rows=True)
     finder.rows(["a b"])
     assert "_tokenizer" not in vars(finder)
     assert finder.rows(["a", "ж", "a a"])[0].tolist() == [0, 1, 0, 0]
@@ -137,6 +137,6 @@ def test_a_finder_of_rows_makes_no_tables_for_rust_until_they_are_needed() -> No
 
 @pytest.mark.parametrize("texts", [[], [""], ["", "!"]])
 def test_texts_without_words_give_no_rows(texts: list[str]) -> None:
-    rows, lengths, left = PlainFinder({"a": 0}, [], True).rows(texts)
+    rows, lengths, left = LatinWordMatcher({"a": 0}, [], True).rows(texts)
     assert (rows.tolist(), lengths.tolist(), left) == ([], [0] * len(texts), [])
     assert rows.dtype == np.int32

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.encoding import Load, Marked
-from stillvec.learners import Learner, Lesson
+from stillvec.encoding import BatchBudget, TextChunk
+from stillvec.learners import EncodingPass, Learner
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -54,8 +54,8 @@ def heard_by(
     learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]
 ) -> dict[str, dict[str, Statistics]]:
     """What each learner hears in one encoding."""
-    lesson = Lesson(learners, teacher, vocabulary)
-    for _ in lesson.read([Marked(texts[i : i + 32]) for i in range(0, len(texts), 32)], Load(256, 32)):
+    lesson = EncodingPass(learners, teacher, vocabulary)
+    for _ in lesson.read([TextChunk(texts[i : i + 32]) for i in range(0, len(texts), 32)], BatchBudget(256, 32)):
         pass
     return {name: lesson.heard(name) for name in learners}
 
@@ -91,10 +91,10 @@ def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
     return told
 
 
-def listened(lesson: Lesson, texts: Sequence[str], workers: int = 0, *, whole: bool = False) -> Lesson:
+def listened(lesson: EncodingPass, texts: Sequence[str], workers: int = 0, *, whole: bool = False) -> EncodingPass:
     """A lesson that was read these texts, as sentences or as paragraphs read whole."""
-    chunks = [Marked(texts[i : i + 16], paragraphs=whole, whole=whole) for i in range(0, len(texts), 16)]
-    load = Load(256, 16, workers)
+    chunks = [TextChunk(texts[i : i + 16], paragraphs=whole, whole=whole) for i in range(0, len(texts), 16)]
+    load = BatchBudget(256, 16, workers)
     for _ in lesson.read([], load, chunks) if whole else lesson.read(chunks, load):
         pass
     return lesson

@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from tiny_corpus import counted, sentences
 
-from stillvec.baselines import Means, Text, write_text
+from stillvec.baselines import EncodedCorpus, Resources, write_text
 from stillvec.corpus import Corpus
 
 T = TypeVar("T")
-ONE = Means(threads=1)
+ONE = Resources(threads=1)
 
 
 def drained(steps: Generator[Any, None, T]) -> T:
@@ -25,7 +25,7 @@ def drained(steps: Generator[Any, None, T]) -> T:
             return end.value
 
 
-def written(folder: Path, made: list[str] | None = None) -> Text:
+def written(folder: Path, made: list[str] | None = None) -> EncodedCorpus:
     """The texts, or 96 sentences, with all their words."""
     folder.mkdir()
     made = made or sentences(96)

@@ -11,12 +11,12 @@ from stillvec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from stillvec.corpus import Corpus
-    from stillvec.evaluate import evaluate
+    from stillvec.evaluation import evaluate
     from stillvec.formats import load, save
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.pipeline import distill, train
     from stillvec.plotting import plot
-    from stillvec.refine import refine
+    from stillvec.refinement import refine
 
 __version__ = "0.1.0"
 
@@ -39,10 +39,10 @@ _LATER = {
     "Corpus": "stillvec.corpus",
     "TextVectorizer": "stillvec.integrations.scikit_learn",
     "distill": "stillvec.pipeline",
-    "evaluate": "stillvec.evaluate",
+    "evaluate": "stillvec.evaluation",
     "load": "stillvec.formats",
     "plot": "stillvec.plotting",
-    "refine": "stillvec.refine",
+    "refine": "stillvec.refinement",
     "save": "stillvec.formats",
     "train": "stillvec.pipeline",
 }

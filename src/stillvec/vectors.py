@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stillvec.errors import CallError, VocabularyError
 from stillvec.registry import nearest_known
 from stillvec.subwords import SubwordTable
-from stillvec.vocabulary import Vocabulary, WordFinder
+from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
 Matrix = NDArray[Any]
@@ -244,8 +244,8 @@ class WordVectors:
         return nearest_known(word, alike) if alike else "try another spelling, or distil with --keep to have it."
 
     @cached_property
-    def _finder(self) -> WordFinder:
-        return WordFinder(self.vocabulary, only_rows=True)
+    def _finder(self) -> WordMatcher:
+        return WordMatcher(self.vocabulary, only_rows=True)
 
     @cached_property
     def _norms(self) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Static methods that learn from text alone, without a teacher: one file each, one paper each."""
 
-from stillvec.baselines.text import Text, write_text
-from stillvec.baselines.training import Baseline, Learnt, Means, TrainingStep
+from stillvec.baselines.baseline import Baseline, Learnt, Resources, TrainingStep
+from stillvec.baselines.encoded_corpus import EncodedCorpus, write_text
 from stillvec.registry import Registry
 
 BASELINES: Registry[type[Baseline]] = Registry(
@@ -18,4 +18,4 @@ BASELINES: Registry[type[Baseline]] = Registry(
     },
 )
 
-__all__ = ["BASELINES", "Baseline", "Learnt", "Means", "Text", "TrainingStep", "write_text"]
+__all__ = ["BASELINES", "Baseline", "EncodedCorpus", "Learnt", "Resources", "TrainingStep", "write_text"]

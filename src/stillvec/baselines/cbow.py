@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from stillvec.baselines.gensim_training import GensimBaseline, gensim
+from stillvec.baselines.gensim_trainer import GensimBaseline, gensim
 from stillvec.vocabulary import Vocabulary
 
 

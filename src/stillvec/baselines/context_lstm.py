@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stillvec.baselines.adam import Adam
-from stillvec.baselines.negatives import Noise, kept_share, random_rows, told_apart
-from stillvec.baselines.text import Text
-from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.baselines.negatives import SharedNegativeSampler, keep_probability, negative_sampling_loss, random_rows
 from stillvec.teachers.threads import torch_threads
 
 _WORDS = 100_000  # of a block, in which sentences are mixed and put beside others of their length
@@ -64,15 +64,15 @@ class ContextLstm:
         above |= {"negatives": self.negatives, "shared": self.shared}
         check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
-        model = Model(self, text.vocabulary.counts)
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+        model = LstmModel(self, text.vocabulary.counts)
         loss = yield from self._train(model, text, means)
         vectors = model.targets.rows.numpy()
         if not np.isfinite(vectors).all():
             raise diverged(self.rate)
         return Learnt(text.learnt(vectors), {"loss": loss} if math.isfinite(loss) else {})
 
-    def _train(self, model: Model, text: Text, means: Means) -> Generator[TrainingStep, None, float]:
+    def _train(self, model: LstmModel, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, float]:
         total, done, passed = self.epochs * text.words, 0, 0
         learnt = means.checkpoint.restore(model) if means.checkpoint is not None else 0  # blocks
         loss = math.nan
@@ -97,7 +97,7 @@ class ContextLstm:
         return loss
 
 
-class Batch(NamedTuple):
+class LstmBatch(NamedTuple):
     """Sentences, filled up with ends to the length of the longest."""
 
     words: int
@@ -108,15 +108,15 @@ class Batch(NamedTuple):
     right: Tensor  # (T,)
 
 
-class Job(NamedTuple):
+class LstmJob(NamedTuple):
     """What a thread does at a time."""
 
-    batch: Batch
+    batch: LstmBatch
     drawn: Tensor  # (K,)
     rate: float
 
 
-class Reader(nn.Module):
+class LstmReader(nn.Module):
     """From words to the vector of the gap that each target leaves."""
 
     def __init__(self, read: int, hidden: int, dim: int, seed: int) -> None:
@@ -127,7 +127,7 @@ class Reader(nn.Module):
         for part in self.parameters():
             nn.init.uniform_(part.data, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden), generator=choose)
 
-    def forward(self, forward: Tensor, backward: Tensor, batch: Batch) -> Tensor:
+    def forward(self, forward: Tensor, backward: Tensor, batch: LstmBatch) -> Tensor:
         """Vectors of the words that are read (S, L, R), twice; gives the contexts (T, D)."""
         before = self.left(forward)[0].flatten(0, 1)[batch.left]  # (T, H)
         after = self.right(backward)[0].flatten(0, 1)[batch.right]  # (T, H)
@@ -135,18 +135,18 @@ class Reader(nn.Module):
         return found
 
 
-class Model:
+class LstmModel:
     """Words as they are read, the reader, words as targets."""
 
     def __init__(self, settings: ContextLstm, counts: NDArray[np.int64]) -> None:
         self.settings = settings
-        self.noise = Noise(counts, settings.power)
-        self.kept = kept_share(counts, settings.subsample)
+        self.noise = SharedNegativeSampler(counts, settings.power)
+        self.kept = keep_probability(counts, settings.subsample)
         self.begin, self.end = len(counts), len(counts) + 1
         read, seed = settings.read or settings.dim, settings.seed
         self.words = Adam(random_rows(len(counts) + 2, read, seed) * read)
         self.targets = Adam(random_rows(len(counts), settings.dim, seed))
-        self.reader = Reader(read, settings.hidden or settings.dim, settings.dim, seed)
+        self.reader = LstmReader(read, settings.hidden or settings.dim, settings.dim, seed)
         self.weights = {name: Adam(part.data) for name, part in self.reader.named_parameters()}
 
     def tensors(self) -> dict[str, Tensor]:
@@ -156,21 +156,23 @@ class Model:
 
     def jobs(
         self, rows: NDArray[np.int32], ends: NDArray[np.int64], left: range, seed: tuple[int, ...]
-    ) -> Iterator[Job]:
+    ) -> Iterator[LstmJob]:
         """The batches of a block, at a rate that falls; `left` are the words still to be read, of all epochs."""
         choose = np.random.default_rng(seed)
         done = left.start
         for batch in self.batches(rows, ends, choose):
             drawn = self.noise.draw(self.settings.shared, choose)
-            yield Job(batch, drawn, self.settings.rate * max(0.01, 1 - done / left.stop))
+            yield LstmJob(batch, drawn, self.settings.rate * max(0.01, 1 - done / left.stop))
             done += batch.words
 
-    def learn(self, job: Job) -> tuple[int, float, int]:
+    def learn(self, job: LstmJob) -> tuple[int, float, int]:
         """One batch; gives its targets, their loss, its words."""
         loss = self.step(*job) if len(job.batch.targets) else 0.0
         return len(job.batch.targets), loss, job.batch.words
 
-    def batches(self, rows: NDArray[np.int32], ends: NDArray[np.int64], choose: np.random.Generator) -> Iterator[Batch]:
+    def batches(
+        self, rows: NDArray[np.int32], ends: NDArray[np.int64], choose: np.random.Generator
+    ) -> Iterator[LstmBatch]:
         """Whole sentences beside others of about their length, in a random order."""
         starts, lengths = np.concatenate([[0], ends[:-1]]), np.diff(ends, prepend=0)
         order = choose.permutation(len(ends))
@@ -187,7 +189,7 @@ class Model:
         starts: NDArray[np.int64],
         lengths: NDArray[np.int64],
         choose: np.random.Generator,
-    ) -> Batch:
+    ) -> LstmBatch:
         place = np.arange(lengths.max())  # (L,)
         inside = place < lengths[:, None]  # (S, L)
         read = [np.where(inside, starts[:, None] + place - 1, 0)]
@@ -200,18 +202,18 @@ class Model:
         sentence, here, row = sentence[told], here[told], sentence[told] * len(place)
         left, right = row + here, row + lengths[sentence] - 1 - here
         arrays = (forward, backward, words[told], left, right)
-        return Batch(len(words), *(torch.from_numpy(each.astype(np.int64)) for each in arrays))
+        return LstmBatch(len(words), *(torch.from_numpy(each.astype(np.int64)) for each in arrays))
 
-    def contexts(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    def contexts(self, batch: LstmBatch) -> tuple[Tensor, Tensor, Tensor]:
         """The vectors of the gaps (T, D); the different words that were read, and their vectors, a leaf."""
         own, place = torch.unique(torch.stack([batch.forward, batch.backward]), return_inverse=True)
         leaf = self.words.rows[own].requires_grad_()
         return self.reader(*F.embedding(place, leaf), batch), own, leaf
 
-    def step(self, batch: Batch, drawn: Tensor, rate: float) -> float:
+    def step(self, batch: LstmBatch, drawn: Tensor, rate: float) -> float:
         """One batch; gives its loss."""
         found, own, leaf = self.contexts(batch)
-        loss, by_found, rows, by_rows = told_apart(
+        loss, by_found, rows, by_rows = negative_sampling_loss(
             found.detach(), self.targets.rows, batch.targets, drawn, self.settings.negatives
         )
         parts = dict(self.reader.named_parameters())

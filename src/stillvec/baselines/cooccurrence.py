@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stillvec.baselines.text import Text
+from stillvec.baselines.encoded_corpus import EncodedCorpus
 
 BOUND = 20_000_000  # counts that are held in memory, about: 8 bytes each, and three times as much while they are added
 _WORDS = 500_000  # counted at once
@@ -41,7 +41,7 @@ def near(rows: NDArray[np.int32], ends: NDArray[np.int64], window: int, words: i
 
 
 @dataclass(frozen=True)
-class Run:
+class SortedRun:
     """Counts on disk, row by row."""
 
     starts: NDArray[np.int64]  # (V + 1,) of each row
@@ -49,22 +49,22 @@ class Run:
     counts: NDArray[np.float32]  # (N,)
 
     @classmethod
-    def write(cls, counts: sparse.csr_matrix, path: Path) -> Run:
+    def write(cls, counts: sparse.csr_matrix, path: Path) -> SortedRun:
         for name, array, kind in (("columns", counts.indices, np.int32), ("counts", counts.data, np.float32)):
             array.astype(kind, copy=False).tofile(path.with_suffix(f".{name}"))
         return cls.open(path, counts.indptr.astype(np.int64))
 
     @classmethod
-    def open(cls, path: Path, starts: NDArray[np.int64]) -> Run:
+    def open(cls, path: Path, starts: NDArray[np.int64]) -> SortedRun:
         size = int(starts[-1])
         if not size:  # nothing can be mapped
             return cls(starts, np.zeros(0, np.int32), np.zeros(0, np.float32))
         columns = np.memmap(path.with_suffix(".columns"), np.int32, "r", shape=(size,))
         return cls(starts, columns, np.memmap(path.with_suffix(".counts"), np.float32, "r", shape=(size,)))
 
-    def held(self) -> Run:
+    def held(self) -> SortedRun:
         """The same in memory."""
-        return Run(self.starts, np.array(self.columns), np.array(self.counts))
+        return SortedRun(self.starts, np.array(self.columns), np.array(self.counts))
 
     def rows(self, first: int, last: int) -> sparse.csr_matrix:
         """Some rows, in memory."""
@@ -74,26 +74,28 @@ class Run:
         return sparse.csr_matrix((np.array(self.counts[begin:end]), np.array(self.columns[begin:end]), starts), shape)
 
 
-def count_pairs(text: Text, window: int, folder: Path, bound: int = BOUND) -> Generator[int, None, list[Run]]:
+def count_pairs(
+    text: EncodedCorpus, window: int, folder: Path, bound: int = BOUND
+) -> Generator[int, None, list[SortedRun]]:
     """Runs of counts, which are still to be added up; yields the number of words that have gone by."""
     size = len(text.vocabulary)
-    runs: list[Run] = []
+    runs: list[SortedRun] = []
     held: Any = None
     passed = 0
     for rows, ends in text.blocks(_WORDS):
         more = near(rows, ends, window, size)
         held = more if held is None else held + more
         if held.nnz > bound:
-            runs.append(Run.write(held, folder / f"run-{len(runs)}"))
+            runs.append(SortedRun.write(held, folder / f"run-{len(runs)}"))
             held = None
         passed += len(rows)
         yield passed
     if held is not None:
-        runs.append(Run.write(held, folder / f"run-{len(runs)}"))
+        runs.append(SortedRun.write(held, folder / f"run-{len(runs)}"))
     return runs
 
 
-def added(runs: Sequence[Run], bound: int = BOUND) -> Iterator[tuple[int, sparse.csr_matrix]]:
+def added(runs: Sequence[SortedRun], bound: int = BOUND) -> Iterator[tuple[int, sparse.csr_matrix]]:
     """All counts, (first row, some rows) at a time, no more than the bound of them held but for one row."""
     together = np.sum([run.starts for run in runs], axis=0)  # (V + 1,)
     first, size = 0, len(together) - 1
@@ -107,7 +109,7 @@ def added(runs: Sequence[Run], bound: int = BOUND) -> Iterator[tuple[int, sparse
         first = last
 
 
-def dealt(runs: Sequence[Run], shares: int, folder: Path, seed: int, bound: int = BOUND) -> list[Run]:
+def dealt(runs: Sequence[SortedRun], shares: int, folder: Path, seed: int, bound: int = BOUND) -> list[SortedRun]:
     """The counts added up and dealt out at random."""
     if len(runs) == shares == 1:
         return [*runs]
@@ -129,4 +131,4 @@ def dealt(runs: Sequence[Run], shares: int, folder: Path, seed: int, bound: int 
                 columns.write(rows.indices[mine].astype(np.int32).tobytes())
                 counts.write(rows.data[mine].astype(np.float32).tobytes())
     starts = [np.concatenate([[0], np.cumsum(np.concatenate(each))]).astype(np.int64) for each in held]
-    return [Run.open(path, start) for path, start in zip(paths, starts, strict=True)]
+    return [SortedRun.open(path, start) for path, start in zip(paths, starts, strict=True)]

@@ -21,10 +21,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.dependencies import Relations, contexts
-from stillvec.baselines.negatives import Noise, Table, kept_share, random_rows, summed, told_apart
-from stillvec.baselines.text import Text
-from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.baselines.negatives import (
+    AdaGradTable,
+    SharedNegativeSampler,
+    keep_probability,
+    negative_sampling_loss,
+    random_rows,
+    summed,
+)
 from stillvec.errors import CorpusError
 from stillvec.teachers.threads import torch_threads
 
@@ -56,7 +63,7 @@ class Deps:
         above |= {"negatives": self.negatives, "shared": self.shared, "rate": self.rate}
         check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
         total = self.epochs * text.words
         with tempfile.TemporaryDirectory(dir=text.folder) as folder:
             reading = read_pairs(text, Path(folder), self.least)
@@ -64,10 +71,10 @@ class Deps:
                 try:
                     read = next(reading)
                 except StopIteration as end:
-                    pairs: Pairs = end.value
+                    pairs: DependencyPairs = end.value
                     break
                 yield TrainingStep(0, total, f"{read:,} parses read")
-            model = Model(self, pairs)
+            model = DepsModel(self, pairs)
             loss = yield from self._train(model, pairs, text.words, means)
             vectors = model.words.rows.numpy()
             if not np.isfinite(vectors).all():
@@ -76,7 +83,9 @@ class Deps:
             notes |= {"loss": loss} if math.isfinite(loss) else {}
             return Learnt(text.learnt(vectors, pairs.word_counts > 0), notes)
 
-    def _train(self, model: Model, pairs: Pairs, words: int, means: Means) -> Generator[TrainingStep, None, float]:
+    def _train(
+        self, model: DepsModel, pairs: DependencyPairs, words: int, means: Resources
+    ) -> Generator[TrainingStep, None, float]:
         begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
         loss, total, number = math.nan, self.epochs * words, len(pairs.words)
         with torch_threads(1), ThreadPoolExecutor(means.threads) as pool:
@@ -97,14 +106,14 @@ class Deps:
         return loss
 
 
-class Pairs(NamedTuple):
+class DependencyPairs(NamedTuple):
     words: NDArray[np.int64]  # (P,) rows of the vocabulary
     contexts: NDArray[np.int64]  # (P,) rows of the contexts
     word_counts: NDArray[np.int64]  # (V,) pairs of each word
     context_counts: NDArray[np.int64]  # (C,)
 
 
-def read_pairs(text: Text, folder: Path, least: int) -> Generator[int, None, Pairs]:
+def read_pairs(text: EncodedCorpus, folder: Path, least: int) -> Generator[int, None, DependencyPairs]:
     """The pairs whose words are known and whose context is met often enough; yields the number of parses read."""
     size = len(text.vocabulary)
     relations = Relations()
@@ -138,10 +147,10 @@ def read_pairs(text: Text, folder: Path, least: int) -> Generator[int, None, Pai
     found = row[place]
     here = found >= 0
     words = np.array(every[:, 0])[here]
-    return Pairs(words, found[here], np.bincount(words, minlength=size), counts[stay])
+    return DependencyPairs(words, found[here], np.bincount(words, minlength=size), counts[stay])
 
 
-class Job(NamedTuple):
+class DepsJob(NamedTuple):
     """What a thread does at a time."""
 
     words: NDArray[np.int64]  # (P,)
@@ -150,29 +159,29 @@ class Job(NamedTuple):
     seed: tuple[int, ...]
 
 
-class Model:
+class DepsModel:
     """A table of words and one of contexts."""
 
-    def __init__(self, settings: Deps, pairs: Pairs) -> None:
+    def __init__(self, settings: Deps, pairs: DependencyPairs) -> None:
         self.settings = settings
-        self.noise = Noise(pairs.context_counts, settings.power)
-        self.kept = kept_share(pairs.word_counts, settings.subsample)
-        self.words = Table(random_rows(len(pairs.word_counts), settings.dim, settings.seed))
-        self.contexts = Table(torch.zeros(len(pairs.context_counts), settings.dim))
+        self.noise = SharedNegativeSampler(pairs.context_counts, settings.power)
+        self.kept = keep_probability(pairs.word_counts, settings.subsample)
+        self.words = AdaGradTable(random_rows(len(pairs.word_counts), settings.dim, settings.seed))
+        self.contexts = AdaGradTable(torch.zeros(len(pairs.context_counts), settings.dim))
 
     def tensors(self) -> dict[str, Tensor]:
         named = {"words": self.words, "contexts": self.contexts}
         return {f"{name}.{part}": getattr(table, part) for name, table in named.items() for part in ("rows", "squares")}
 
-    def jobs(self, pairs: Pairs, first: int, rate: float, seed: tuple[int, ...]) -> Iterator[Job]:
+    def jobs(self, pairs: DependencyPairs, first: int, rate: float, seed: tuple[int, ...]) -> Iterator[DepsJob]:
         """A block of pairs in a random order, a batch at a time."""
         last = min(first + _BLOCK, len(pairs.words))
         order = first + np.random.default_rng((*seed, first)).permutation(last - first)
         for begin in range(0, len(order), self.settings.batch):
             some = order[begin : begin + self.settings.batch]
-            yield Job(pairs.words[some], pairs.contexts[some], rate, (*seed, first, begin))
+            yield DepsJob(pairs.words[some], pairs.contexts[some], rate, (*seed, first, begin))
 
-    def learn(self, job: Job) -> tuple[int, float, int]:
+    def learn(self, job: DepsJob) -> tuple[int, float, int]:
         """One batch; gives the pairs learnt, their loss, all pairs."""
         choose = np.random.default_rng(job.seed)
         stay = choose.random(len(job.words)) < self.kept[job.words]
@@ -189,7 +198,7 @@ class Model:
     def gradients(self, words: Tensor, found: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """The loss; the rows of words it touches and its gradient by them; the same of contexts."""
         vectors = self.words.rows.index_select(0, words)
-        loss, by_vectors, outer, by_outer = told_apart(
+        loss, by_vectors, outer, by_outer = negative_sampling_loss(
             vectors, self.contexts.rows, found, drawn, self.settings.negatives
         )
         return loss, *summed(words, torch.arange(len(words)), by_vectors), outer, by_outer

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from stillvec.baselines.gensim_training import GensimBaseline, gensim
-from stillvec.baselines.text import Text, as_token
-from stillvec.baselines.training import check_settings
+from stillvec.baselines.baseline import check_settings
+from stillvec.baselines.encoded_corpus import EncodedCorpus, as_token
+from stillvec.baselines.gensim_trainer import GensimBaseline, gensim
 from stillvec.errors import CallError
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ class FastText(GensimBaseline):
             **self.common(workers),
         )
 
-    def vectors(self, model: Any, text: Text) -> WordVectors:
+    def vectors(self, model: Any, text: EncodedCorpus) -> WordVectors:
         matrix = np.stack([model.wv.get_vector(as_token(word)) for word in text.vocabulary])
         return WordVectors(text.vocabulary, np.asarray(matrix, np.float32))
 

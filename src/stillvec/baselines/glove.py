@@ -25,9 +25,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from stillvec.baselines.cooccurrence import Run, count_pairs, dealt
-from stillvec.baselines.text import Text
-from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.cooccurrence import SortedRun, count_pairs, dealt
+from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.registry import require
 
 _SHARE = 1 << 22  # pairs, about
@@ -57,12 +57,12 @@ class Glove:
         above = {"dim": self.dim, "epochs": self.epochs, "window": self.window, "x_max": self.x_max, "rate": self.rate}
         check_settings(self, above, {"alpha": self.alpha, "seed": self.seed})
 
-    def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
         total = self.epochs * text.words
         model = Factors(self, len(text.vocabulary))
         with tempfile.TemporaryDirectory(dir=text.folder) as name:
             counting = count_pairs(text, self.window, Path(name))
-            runs: list[Run] = []
+            runs: list[SortedRun] = []
             while True:
                 try:
                     passed = next(counting)
@@ -77,7 +77,7 @@ class Glove:
         return Learnt(text.learnt(model.result()), {**notes, "pairs": pairs})
 
     def _train(
-        self, model: Factors, shares: list[Run], words: int, means: Means
+        self, model: Factors, shares: list[SortedRun], words: int, means: Resources
     ) -> Generator[TrainingStep, None, float]:
         total = self.epochs * words
         begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
@@ -133,7 +133,7 @@ class Factors:
         vectors = self.words[:, 0] + self.contexts[:, 0] if self.settings.add_contexts else self.words[:, 0]
         return np.ascontiguousarray(vectors[:, : self.settings.dim])
 
-    def learn(self, share: Run, order: NDArray[np.int64], contexts: Stretch) -> float:
+    def learn(self, share: SortedRun, order: NDArray[np.int64], contexts: Stretch) -> float:
         """Steps on the pairs of some words of a share with some contexts; gives their loss, each before its step."""
         asked, pairs = self.settings, (share.starts, share.columns, share.counts)
         given = (order, *contexts, *pairs, asked.x_max, asked.alpha, asked.rate)
@@ -149,7 +149,7 @@ def _lined(rows: int, wide: int) -> NDArray[np.float32]:
 
 
 def turns(
-    share: Run, order: NDArray[np.int64], threads: int
+    share: SortedRun, order: NDArray[np.int64], threads: int
 ) -> Iterator[tuple[list[NDArray[np.int64]], list[Stretch]]]:
     """Words and contexts of each thread by turns: a few frequent contexts, or many rare ones with as many pairs."""
     words = [order[first:last] for first, last in cut(np.diff(share.starts)[order], threads)]

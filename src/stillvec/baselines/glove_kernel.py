@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.baselines.compiling import compiled
+from stillvec.baselines.jit import compiled
 
 Table = NDArray[np.float32]
 Rows = NDArray[np.float32]  # (2, W) of a word: its numbers, and AdaGrad's squares of each

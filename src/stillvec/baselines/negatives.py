@@ -18,7 +18,7 @@ _PIECE = 1024  # rows at a time: what a cache holds
 _BEGIN = 1e-8  # of the squares
 
 
-class Noise:
+class SharedNegativeSampler:
     """Words drawn in proportion to their count to a power."""
 
     def __init__(self, counts: NDArray[np.int64], power: float) -> None:
@@ -35,7 +35,7 @@ class Noise:
         return choose.permutation(np.minimum(found, len(self._edges) - 1))
 
 
-def kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float64]:
+def keep_probability(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float64]:
     """The share of each word's occurrences that subsampling keeps, sqrt(t/f) + t/f (V,); 0: all of them."""
     if not threshold:
         return np.ones(len(counts))
@@ -43,7 +43,7 @@ def kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float6
     return np.asarray(np.minimum(1.0, np.sqrt(ratio) + ratio))
 
 
-class Table:
+class AdaGradTable:
     """Rows, and AdaGrad with one sum of squares a row."""
 
     def __init__(self, rows: Tensor, begin: float = _BEGIN) -> None:
@@ -67,7 +67,7 @@ def random_rows(size: int, dim: int, seed: int) -> Tensor:
     return torch.from_numpy((np.random.default_rng(seed).random((size, dim), np.float32) - 0.5) / dim)
 
 
-def told_apart(
+def negative_sampling_loss(
     vectors: Tensor, table: Tensor, targets: Tensor, drawn: Tensor, negatives: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The loss of targets (T,) with these vectors (T, D), its gradient by the vectors, the rows of the table that are

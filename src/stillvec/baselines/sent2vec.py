@@ -21,11 +21,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from stillvec.baselines.negatives import Noise, kept_share
-from stillvec.baselines.text import Text
-from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.baselines.negatives import SharedNegativeSampler, keep_probability
 from stillvec.registry import require
-from stillvec.vocabulary.memory import ranges
+from stillvec.vocabulary.token_cache import ranges
 
 _LONGEST = 100  # words of a sentence: one step on many repetitions of a word is too far a step
 _WORDS = 400_000  # of a block, in which sentences are mixed
@@ -62,8 +62,8 @@ class Sent2vec:
         above |= {"negatives": self.negatives, "buckets": self.buckets or 1}
         check_settings(self, above, {"dropped": self.dropped, "subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
-        model = Model(self, text.vocabulary.counts)
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+        model = Sent2vecModel(self, text.vocabulary.counts)
         total = self.epochs * text.words
         begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
         loss = math.nan
@@ -86,7 +86,7 @@ class Sent2vec:
         return Learnt(text.learnt(vectors), {"loss": loss} if math.isfinite(loss) else {})
 
 
-class Job(NamedTuple):
+class Sent2vecJob(NamedTuple):
     """What a thread does at a time."""
 
     rows: NDArray[np.int64]  # (W,) words of some sentences, one after the other
@@ -95,7 +95,7 @@ class Job(NamedTuple):
     seed: tuple[int, ...]
 
 
-class Model:
+class Sent2vecModel:
     """A table of sources (words, buckets) and one of targets."""
 
     def __init__(self, settings: Sent2vec, counts: NDArray[np.int64]) -> None:
@@ -107,8 +107,8 @@ class Model:
         size = len(counts)
         asked = settings.buckets or min(2_000_000, 20 * size)
         buckets = asked if settings.ngrams > 1 else 0
-        self.noise = Noise(counts, settings.power)
-        self.kept = kept_share(counts, settings.subsample)
+        self.noise = SharedNegativeSampler(counts, settings.power)
+        self.kept = keep_probability(counts, settings.subsample)
         choose = np.random.default_rng(settings.seed)
         self.sources = choose.random((size + buckets, settings.dim), np.float32)  # (V + B, D)
         self.sources -= 0.5
@@ -123,7 +123,7 @@ class Model:
 
     def jobs(
         self, rows: NDArray[np.int32], ends: NDArray[np.int64], done: float, seed: tuple[int, ...]
-    ) -> Iterator[Job]:
+    ) -> Iterator[Sent2vecJob]:
         """Whole sentences in a random order, some at a time; `done` is the share of all words that went before."""
         starts, lengths = _parted(np.diff(ends, prepend=0))
         order = np.random.default_rng(seed).permutation(len(starts))
@@ -131,9 +131,9 @@ class Model:
         for first in range(0, len(order), _JOB):
             some = order[first : first + _JOB]
             words = rows[ranges(starts[some], lengths[some])].astype(np.int64)
-            yield Job(words, np.cumsum(lengths[some]), rate, (*seed, first))
+            yield Sent2vecJob(words, np.cumsum(lengths[some]), rate, (*seed, first))
 
-    def learn(self, job: Job) -> tuple[int, float, int]:
+    def learn(self, job: Sent2vecJob) -> tuple[int, float, int]:
         """Steps on some sentences; gives their targets, the loss of these, their words."""
         choose = np.random.default_rng(job.seed)
         told = choose.random(len(job.rows)) < self.kept[job.rows]

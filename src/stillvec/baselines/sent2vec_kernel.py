@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.baselines.compiling import compiled
+from stillvec.baselines.jit import compiled
 
 Table = NDArray[np.float32]
 Vector = NDArray[np.float32]

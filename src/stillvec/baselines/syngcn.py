@@ -24,13 +24,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.baselines.negatives import Noise, Table, kept_share, random_rows, told_apart
-from stillvec.baselines.text import Text
-from stillvec.baselines.training import Learnt, Means, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.baselines.negatives import (
+    AdaGradTable,
+    SharedNegativeSampler,
+    keep_probability,
+    negative_sampling_loss,
+    random_rows,
+)
 from stillvec.baselines.trees import Trees, read_trees
 from stillvec.errors import CorpusError
 from stillvec.teachers.threads import torch_threads
-from stillvec.vocabulary.memory import ranges
+from stillvec.vocabulary.token_cache import ranges
 
 _SENTENCES = 8192  # whose batches are made ready for threads
 _BEGIN = 1e-2  # of AdaGrad's squares: u begins at zero, and the first steps, which know nothing yet, are small
@@ -58,7 +64,7 @@ class SynGcn:
         above |= {"negatives": self.negatives, "shared": self.shared, "rate": self.rate}
         check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: Text, means: Means) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
         total = self.epochs * text.words
         reading = read_trees(text, self.labels)
         while True:
@@ -73,14 +79,16 @@ class SynGcn:
             raise CorpusError(
                 "No two known words depend on each other in the parses; give more, or a lower --min-count."
             )
-        model = Model(self, text.vocabulary.counts, trees.labels)
+        model = SynGcnModel(self, text.vocabulary.counts, trees.labels)
         loss = yield from self._train(model, trees, text.words, means)
         vectors = model.tables["targets"].rows.numpy()
         if not np.isfinite(vectors).all():
             raise diverged(self.rate)
         return Learnt(text.learnt(vectors, met), {"loss": loss} if math.isfinite(loss) else {})
 
-    def _train(self, model: Model, trees: Trees, words: int, means: Means) -> Generator[TrainingStep, None, float]:
+    def _train(
+        self, model: SynGcnModel, trees: Trees, words: int, means: Resources
+    ) -> Generator[TrainingStep, None, float]:
         begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
         starts, lengths = np.concatenate([[0], trees.ends[:-1]]), np.diff(trees.ends, prepend=0)
         loss = math.nan
@@ -116,7 +124,7 @@ def _joined(trees: Trees, size: int) -> NDArray[np.bool_]:
     return met
 
 
-class Graph(NamedTuple):
+class SynGcnGraph(NamedTuple):
     """Some sentences: their words, the arcs in both directions in the order of labels, and the words to tell."""
 
     words: Tensor  # (N,)
@@ -126,24 +134,24 @@ class Graph(NamedTuple):
     targets: Tensor  # (T,) places
 
 
-class Job(NamedTuple):
+class SynGcnJob(NamedTuple):
     """What a thread does at a time."""
 
-    graph: Graph
+    graph: SynGcnGraph
     drawn: Tensor  # (K,)
     rate: float
     sentences: int
 
 
-class Model:
+class SynGcnModel:
     """Tables of words, targets and, a row a label, weights."""
 
     def __init__(self, settings: SynGcn, counts: NDArray[np.int64], labels: int) -> None:
         dim, size = settings.dim, len(counts)
         self.settings = settings
         self.labels = labels
-        self.noise = Noise(counts, settings.power)
-        self.kept = kept_share(counts, settings.subsample)
+        self.noise = SharedNegativeSampler(counts, settings.power)
+        self.kept = keep_probability(counts, settings.subsample)
         begun = {
             "words": random_rows(size, dim, settings.seed) * math.sqrt(dim),
             "targets": torch.zeros(size, dim),
@@ -151,7 +159,7 @@ class Model:
             "offsets": torch.zeros(2 * labels, dim),  # b
             "gates": torch.zeros(2 * labels, dim + 1),  # a and c
         }
-        self.tables = {name: Table(rows, _BEGIN) for name, rows in begun.items()}
+        self.tables = {name: AdaGradTable(rows, _BEGIN) for name, rows in begun.items()}
 
     def tensors(self) -> dict[str, Tensor]:
         parts = ("rows", "squares")
@@ -159,7 +167,7 @@ class Model:
 
     def graph(
         self, trees: Trees, starts: NDArray[np.int64], lengths: NDArray[np.int64], choose: np.random.Generator
-    ) -> Graph:
+    ) -> SynGcnGraph:
         places = ranges(starts, lengths)
         words, heads, relations = trees.words[places], trees.heads[places], trees.relations[places]
         begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -171,7 +179,7 @@ class Model:
         cuts = np.searchsorted(label[order], np.arange(2 * self.labels + 1)).tolist()
         told = np.unique(ends)
         told = told[choose.random(len(told)) < self.kept[words[told]]]
-        return Graph(
+        return SynGcnGraph(
             torch.from_numpy(np.maximum(words, 0)),
             torch.from_numpy(sources[order]),
             torch.from_numpy(ends[order]),
@@ -186,7 +194,7 @@ class Model:
         lengths: NDArray[np.int64],
         left: range,
         choose: np.random.Generator,
-    ) -> Iterator[Job]:
+    ) -> Iterator[SynGcnJob]:
         """Batches of sentences, at a rate that falls; `left` are the sentences still to be read, of all epochs."""
         size = self.settings.batch
         for first in range(0, len(starts), size):
@@ -194,14 +202,14 @@ class Model:
             graph = self.graph(trees, starts[here], lengths[here], choose)
             done = (left.start + first + len(starts[here])) / left.stop
             drawn = self.noise.draw(self.settings.shared, choose)
-            yield Job(graph, drawn, self.settings.rate * max(0.01, 1 - done), len(starts[here]))
+            yield SynGcnJob(graph, drawn, self.settings.rate * max(0.01, 1 - done), len(starts[here]))
 
-    def learn(self, job: Job) -> tuple[int, float, int]:
+    def learn(self, job: SynGcnJob) -> tuple[int, float, int]:
         """One batch; gives its targets, their loss, its sentences."""
         told = len(job.graph.targets)
         return told, self.step(job.graph, job.drawn, job.rate) if told else 0.0, job.sentences
 
-    def step(self, graph: Graph, drawn: Tensor, rate: float) -> float:
+    def step(self, graph: SynGcnGraph, drawn: Tensor, rate: float) -> float:
         """One batch; gives its loss."""
         own, place = torch.unique(graph.words, return_inverse=True)
         used = torch.tensor([label for label, (a, b) in enumerate(pairwise(graph.cuts)) if b > a])
@@ -209,7 +217,7 @@ class Model:
         leaves = {name: self.tables[name].rows[rows].requires_grad_() for name, rows in chosen.items()}
         hidden = convolve(leaves, place, graph)[graph.targets]  # (T, D)
         told = graph.words[graph.targets]
-        loss, by_hidden, rows, by_rows = told_apart(
+        loss, by_hidden, rows, by_rows = negative_sampling_loss(
             hidden.detach(), self.tables["targets"].rows, told, drawn, self.settings.negatives
         )
         hidden.backward(by_hidden)  # type: ignore[no-untyped-call]
@@ -221,7 +229,7 @@ class Model:
         return float(loss)
 
 
-def convolve(leaves: Mapping[str, Tensor], place: Tensor, graph: Graph) -> Tensor:
+def convolve(leaves: Mapping[str, Tensor], place: Tensor, graph: SynGcnGraph) -> Tensor:
     """h of every word (N, D): `leaves` are vectors of the different words and weights of the labels that are there."""
     vectors = leaves["words"][place]  # (N, D)
     dim = vectors.shape[1]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.baselines.text import Text
+from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.errors import CorpusError
 
 _PARSES = 10_000  # told at once
@@ -23,7 +23,7 @@ class Trees(NamedTuple):
     labels: int
 
 
-def read_trees(text: Text, labels: int) -> Generator[int, None, Trees]:
+def read_trees(text: EncodedCorpus, labels: int) -> Generator[int, None, Trees]:
     """All trees, 24 bytes a word; relations but for the most frequent are one; yields the number of parses read."""
     words: list[NDArray[np.int64]] = []
     heads: list[NDArray[np.int64]] = []

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sub = verbs.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if verb == asked:  # only the verb that is asked for is imported
             try:
-                importlib.import_module(f"stillvec.cli.{verb}").arguments(sub)
+                importlib.import_module(f"stillvec.cli.{verb}_command").arguments(sub)
             except ModuleNotFoundError as error:
                 if error.name not in _WITH_DISTILL:
                     raise
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 1
     options = parser.parse_args(words)
     try:
-        code: int = importlib.import_module(f"stillvec.cli.{options.verb}").run(options)
+        code: int = importlib.import_module(f"stillvec.cli.{options.verb}_command").run(options)
         sys.stdout.flush()
         return code
     except StillvecError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stillvec.evaluate import Score
+from stillvec.evaluation import Score
 from stillvec.files import atomic_file
 from stillvec.registry import require
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from stillvec.cli import show
-from stillvec.evaluate import Comparison, Report, Score
-from stillvec.evaluate.report import is_ordered
-from stillvec.report.standing import ranking
+from stillvec.cli import console
+from stillvec.evaluation import Comparison, Report, Score
+from stillvec.evaluation.evaluation_report import is_ordered
+from stillvec.report.mean_scores import ranking
 
 _NAME, _HEAD = 30, 17  # columns of the name of a set, and of a dataset over its cells
 _LED = 3  # places of an order that are told
@@ -82,19 +82,19 @@ def _table(title: str, columns: Mapping[str, Column], labels: Mapping[str, str],
         heads.append(head)
         room -= need
     _block(title, heads, names, labels, cells)
-    for line in wrap(_coverage(columns), show.width() - 4):
-        show.note(f"  {line}")
+    for line in wrap(_coverage(columns), console.width() - 4):
+        console.note(f"  {line}")
 
 
 def _room(wide: int) -> int:
-    return show.width() - wide - 4
+    return console.width() - wide - 4
 
 
 def _block(
     title: str, heads: Sequence[str], names: Sequence[str], labels: Mapping[str, str], cells: Mapping[str, list[str]]
 ) -> None:
     rows = [(labels[name], *(cells[head][at] for head in heads)) for at, name in enumerate(names)]
-    show.table(title, ("vectors", *(shortened(head, _HEAD) for head in heads)), rows)
+    console.table(title, ("vectors", *(shortened(head, _HEAD) for head in heads)), rows)
 
 
 def _cells(column: Column, names: Sequence[str], ordered: bool) -> list[str]:
@@ -147,8 +147,8 @@ def _differences(report: Report, best: str, labels: Mapping[str, str]) -> None:
         first = labels[best].strip()
         title = f"{first}, best by its mean, against each other; real at 5%, Holm's correction for {len(told)}"
         heads = ("other", "mean of similarity [95%]", "really better", "really worse", "neither")
-        show.table(title, heads, rows)
-        show.note("  * Above: the best of a column; here: real. All comparisons stand in --json and --report.")
+        console.table(title, heads, rows)
+        console.note("  * Above: the best of a column; here: real. All comparisons stand in --json and --report.")
 
 
 def _other(each: Comparison, name: str) -> str:
@@ -174,14 +174,14 @@ def _policies(report: Report) -> None:
     leaders = [(each, [order[:_LED] for order in each.orders.values()]) for each in report.policies]
     changed = [(each, orders) for each, orders in leaders if len({*orders}) > 1]
     if not changed:
-        show.note(f"Whatever is done with unknown words, the first {_LED} are the same.")
+        console.note(f"Whatever is done with unknown words, the first {_LED} are the same.")
         return
     rows = [
         (f"{each.dataset} {each.metric}", *(" > ".join(at[name] for name in order) for order in orders))
         for each, orders in changed
     ]
     title = f"the first {_LED}, where they hang on what is done with unknown words: {len(changed)} of {len(leaders)}"
-    show.table(title, ("dataset", *changed[0][0].values), rows)
+    console.table(title, ("dataset", *changed[0][0].values), rows)
 
 
 def _overlaps(report: Report, best: str, labels: Mapping[str, str]) -> None:
@@ -191,4 +191,4 @@ def _overlaps(report: Report, best: str, labels: Mapping[str, str]) -> None:
             (labels[each.b if each.a == best else each.a], f"{100 * each.share:.1f}", each.n_words) for each in found
         ]
         title = f"share of the {found[0].k} nearest words that {labels[best].strip()} has in common with x 100"
-        show.table(title, ("other", "shared", "words"), rows)
+        console.table(title, ("other", "shared", "words"), rows)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from stillvec.cli import manysets, show
-from stillvec.evaluate import Comparison, Report, Score
+from stillvec.cli import console, manysets
+from stillvec.evaluation import Comparison, Report, Score
 
 _WIDE = 22  # columns of a cell: 45.3 [40.1, 50.2] 100%
 _SETS = 3  # that fit side by side; more of them are rows
@@ -33,15 +33,15 @@ def show_report(report: Report) -> None:
             for each in report.overlaps
         ]
         title = f"neighbours: share of the {report.overlaps[0].k} nearest that two sets have in common x 100"
-        show.table(title, ("sets", "shared", "words"), rows)
+        console.table(title, ("sets", "shared", "words"), rows)
     _tell_rest(report)
 
 
 def _tell_rest(report: Report) -> None:
     if any(score.words == "unleaked" for score in report.scores):
-        show.note("Less the lexicon's: without the pairs, so many, that the lexicon holds.")
+        console.note("Less the lexicon's: without the pairs, so many, that the lexicon holds.")
     if report.left_out:
-        show.note(f"Not run, as they train: {', '.join(report.left_out)} (--tasks NAME, --all, --quick).")
+        console.note(f"Not run, as they train: {', '.join(report.left_out)} (--tasks NAME, --all, --quick).")
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _scores(report: Report, task: str, numbered: dict[str, str]) -> None:
     if task == "similarity":
         cells += _means(report, names, {key[2] for key in rows})
     what = metrics[0] if len(metrics) == 1 else "correlations" if task == "sentences" else ", ".join(metrics)
-    show.table(f"{task}: {what} x 100 [95%] known", ("dataset", *(numbered[name] for name in names)), cells)
+    console.table(f"{task}: {what} x 100 [95%] known", ("dataset", *(numbered[name] for name in names)), cells)
 
 
 def _same_items(rows: dict[Key, dict[str, Score]]) -> bool:
@@ -136,9 +136,9 @@ def _differences(report: Report, numbered: dict[str, str]) -> None:
         (_difference_label(key, metrics[task]), *(_difference(of.get(pair)) for pair in pairs))
         for (task, key), of in kept
     ]
-    show.table(title, ("dataset", *short.values()), cells)
+    console.table(title, ("dataset", *short.values()), cells)
     if len(pairs) > 1:
-        show.note("The sets are " + ", ".join(f"{at} {name}" for name, at in order.items()) + ".")
+        console.note("The sets are " + ", ".join(f"{at} {name}" for name, at in order.items()) + ".")
 
 
 def _difference_label(key: Key, metrics: Sequence[str]) -> str:
@@ -159,7 +159,7 @@ def _policies(report: Report, numbered: dict[str, str]) -> None:
         return
     changed = [each for each in report.policies if each.changes]
     if not changed:
-        show.note("Whatever is done with unknown words, the order of the sets is the same.")
+        console.note("Whatever is done with unknown words, the order of the sets is the same.")
         return
     at = {name: str(number) for number, name in enumerate(report.names, 1)}
     rows = [
@@ -167,6 +167,6 @@ def _policies(report: Report, numbered: dict[str, str]) -> None:
         for each in changed
     ]
     title = f"orders that hang on what is done with unknown words, {len(changed)} of {len(report.policies)}"
-    show.table(title, ("dataset", *changed[0].values), rows)
+    console.table(title, ("dataset", *changed[0].values), rows)
     if not report.comparisons:
-        show.note("The sets are " + ", ".join(f"{number} {name}" for name, number in at.items()) + ".")
+        console.note("The sets are " + ", ".join(f"{number} {name}" for name, number in at.items()) + ".")

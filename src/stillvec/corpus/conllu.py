@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from stillvec.corpus.archives import Opened
 from stillvec.corpus.decoding import LONGEST, cut, whole_lines
-from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
 
 _COLUMNS = 10
 
 
-def read_conllu(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+def read_conllu(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """Paragraphs; in a file that marks none, every sentence is one."""
     paragraph: list[str] = []
     marked = False
@@ -26,7 +26,7 @@ def read_conllu(opened: Opened, settings: CorpusSettings, tally: Tally) -> Itera
         yield " ".join(paragraph)
 
 
-def _sentences(opened: Opened, tally: Tally) -> Iterator[tuple[str, bool]]:
+def _sentences(opened: Opened, tally: ReadStats) -> Iterator[tuple[str, bool]]:
     """(sentence, whether it opens a paragraph)."""
     text, opens = "", False
     rows: list[list[str]] = []

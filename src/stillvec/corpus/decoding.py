@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from stillvec.corpus.archives import Opened
-from stillvec.corpus.reading import Tally
+from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError
 
 LONGEST = 100_000  # characters in a paragraph; what is longer is cut
@@ -23,7 +23,7 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s|[。！？।॥۔؟።։]")
 
 
-def decode(opened: Opened, tally: Tally) -> Iterator[str]:
+def decode(opened: Opened, tally: ReadStats) -> Iterator[str]:
     """The text in pieces, with \\n as the only line break, no byte order marks, and spaces for NULs."""
     encoding = encoding_of(opened)
     pieces = _decode_marked(opened, encoding, tally) if encoding else _decode_utf8(opened, tally)
@@ -50,7 +50,7 @@ def normal(text: str) -> str:
     return text.replace("\ufeff", "") if "\ufeff" in text else text
 
 
-def _decode_utf8(opened: Opened, tally: Tally) -> Iterator[str]:
+def _decode_utf8(opened: Opened, tally: ReadStats) -> Iterator[str]:
     rest, offset, line = b"", 0, 1
     for chunk in opened.chunks:
         data = rest + chunk
@@ -61,7 +61,7 @@ def _decode_utf8(opened: Opened, tally: Tally) -> Iterator[str]:
         yield _repaired(rest, True, (opened.name, line, offset), tally)[0]
 
 
-def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: Tally) -> tuple[str, int]:
+def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: ReadStats) -> tuple[str, int]:
     """The text and how many bytes it took; bytes that are not UTF-8 become U+FFFD, one each."""
     try:
         return codecs.utf_8_decode(data, "strict", final)
@@ -74,7 +74,7 @@ def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: Tall
     return text, used
 
 
-def _decode_marked(opened: Opened, encoding: str, tally: Tally) -> Iterator[str]:
+def _decode_marked(opened: Opened, encoding: str, tally: ReadStats) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     unit = len("a".encode(f"{encoding}-le"))
     line, fed = 1, 0
@@ -90,7 +90,7 @@ def _decode_marked(opened: Opened, encoding: str, tally: Tally) -> Iterator[str]
     yield decoder.decode(b"", final=True)
 
 
-def whole_lines(opened: Opened, tally: Tally) -> Iterator[str]:
+def whole_lines(opened: Opened, tally: ReadStats) -> Iterator[str]:
     """The lines of a file whose lines are records; one without an end is refused."""
     return lines(_ending(decode(opened, tally), opened.name))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from stillvec.corpus.archives import Opened
 from stillvec.corpus.json_lines import DEFAULT_FIELD, texts_of, unknown_field
-from stillvec.corpus.plain import paragraphs_of
-from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.corpus.plain_text import paragraphs_of
+from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
 from stillvec.registry import require
 
@@ -20,7 +20,7 @@ def is_parquet(head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def read_parquet(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+def read_parquet(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The paragraphs of one column (or, with a dotted path, of a struct's member)."""
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     arrow = require("pyarrow", "parquet", "Reading Parquet")

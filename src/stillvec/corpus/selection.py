@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.vocabulary.memory import ranges
+from stillvec.vocabulary.token_cache import ranges
 
 LOOKAHEAD = 32_768  # sentences to choose among at once
 _BANDS = (1, 2, 4, 16, 64, 256, np.inf)  # times N: words of like frequency are served together, rare ones first

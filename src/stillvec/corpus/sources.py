@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from stillvec.corpus.archives import open_file, unreadable
-from stillvec.corpus.forms import is_known, read
-from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.corpus.file_types import is_known, read
+from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CallError, CorpusError
 
 STANDARD_INPUT = "-"
@@ -36,7 +36,7 @@ class Source:
         except OSError as error:
             raise unreadable(self.name, error) from None
 
-    def read(self, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+    def read(self, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
         """Its paragraphs."""
         return read(open_file(self.open_path(), self.name), settings, tally)
 

@@ -8,8 +8,8 @@ from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from stillvec.corpus.archives import Opened
 from stillvec.corpus.decoding import cut
-from stillvec.corpus.markup import plain_paragraphs
-from stillvec.corpus.reading import CorpusSettings, Tally
+from stillvec.corpus.read_settings import CorpusSettings, ReadStats
+from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CorpusError
 
 _SILENT = {"-2", "6", "14"}  # namespaces whose links show no text: media, files, categories
@@ -22,7 +22,7 @@ def is_wikipedia(head: bytes) -> bool:
     return b"<mediawiki" in head[:2048] and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-def read_wikipedia(opened: Opened, settings: CorpusSettings, tally: Tally) -> Iterator[str]:
+def read_wikipedia(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The prose of every article, mark-up taken away."""
     if not is_wikipedia(opened.head):
         raise CorpusError(

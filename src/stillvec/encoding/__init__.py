@@ -1,42 +1,51 @@
 """The one pass over the teacher: marked text in, states of words and sentences out to whoever listens."""
 
-from stillvec.encoding.encoded import Encoded
-from stillvec.encoding.passing import Listener, Progress, encode, moved, read_batch, states_of, to_device, waited_for
-from stillvec.encoding.prepared import Batch, Marked
-from stillvec.encoding.preparing import Bookmark, Load, Preparation, Preparer
-from stillvec.encoding.store import (
+from stillvec.encoding.batch import Batch, TextChunk
+from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
+from stillvec.encoding.context_store import (
     Contexts,
     ContextWriter,
-    Desk,
+    StoreLocation,
     bytes_needed,
     check_room,
+    format_bytes,
     join_stores,
     shard_of,
-    spelt_size,
+)
+from stillvec.encoding.encoded import Encoded
+from stillvec.encoding.forward_pass import (
+    BatchConsumer,
+    PassProgress,
+    arrays_to_device,
+    encode,
+    read_batch,
+    states_of,
+    synchronize,
+    to_device,
 )
 
 __all__ = [
     "Batch",
+    "BatchBudget",
+    "BatchBuilder",
+    "BatchConsumer",
+    "BatchLoader",
     "Bookmark",
     "ContextWriter",
     "Contexts",
-    "Desk",
     "Encoded",
-    "Listener",
-    "Load",
-    "Marked",
-    "Preparation",
-    "Preparer",
-    "Progress",
+    "PassProgress",
+    "StoreLocation",
+    "TextChunk",
+    "arrays_to_device",
     "bytes_needed",
     "check_room",
     "encode",
+    "format_bytes",
     "join_stores",
-    "moved",
     "read_batch",
     "shard_of",
-    "spelt_size",
     "states_of",
+    "synchronize",
     "to_device",
-    "waited_for",
 ]

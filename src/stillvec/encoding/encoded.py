@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from stillvec.encoding.prepared import Batch
+from stillvec.encoding.batch import Batch
 from stillvec.errors import CallError
 
 
@@ -84,7 +84,7 @@ def _adder(device: torch.device) -> Callable[..., None] | None:
     if device.type != "cuda":
         return None
     try:
-        from stillvec.encoding.summing import add_groups, tried
+        from stillvec.encoding.triton_segment_sum import add_groups, tried
 
         tried(device)
     except Exception:  # whatever is missing, torch does it in three steps

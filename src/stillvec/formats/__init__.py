@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
-from stillvec.formats.stillvec import read_manifest, read_model, read_statistics, write_folder
+from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.formats.streams import first_bytes
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
@@ -26,22 +26,22 @@ __all__ = [
 FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones before the wide
     "format",
     {
-        "stillvec": "stillvec.formats.stillvec:FORMAT",
+        "stillvec": "stillvec.formats.stillvec_folder:FORMAT",
         "spacy": "stillvec.formats.spacy:FORMAT",
         "model2vec": "stillvec.formats.model2vec:FORMAT",
         "sentence-transformers": "stillvec.formats.sentence_transformers:FORMAT",
         "projector": "stillvec.formats.projector:FORMAT",
         "npy": "stillvec.formats.npy:FORMAT",
-        "parquet": "stillvec.formats.parquet:FORMAT",
+        "parquet": "stillvec.formats.parquet_table:FORMAT",
         "hdf5": "stillvec.formats.hdf5:FORMAT",
         "onnx": "stillvec.formats.onnx:FORMAT",
         "fasttext-bin": "stillvec.formats.fasttext_bin:FORMAT",
         "gensim": "stillvec.formats.gensim:FORMAT",
         "floret": "stillvec.formats.floret:FORMAT",
-        "fasttext": "stillvec.formats.fasttext:FORMAT",
+        "fasttext": "stillvec.formats.fasttext_vec:FORMAT",
         "word2vec": "stillvec.formats.word2vec:FORMAT",
         "word2vec-binary": "stillvec.formats.word2vec_binary:FORMAT",
-        "glove": "stillvec.formats.glove:FORMAT",
+        "glove": "stillvec.formats.glove_text:FORMAT",
     },
 )
 

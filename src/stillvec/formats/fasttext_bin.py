@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
 from stillvec.formats.grams import ngrams
-from stillvec.formats.rows import Rows, check_numbers, encoded_words
 from stillvec.formats.streams import reading_file, writing
+from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
 _MAGIC, _VERSION = 793_712_314, 12
@@ -51,7 +51,7 @@ def read(path: Path) -> WordVectors:
             model = _parsed(path, raw)
         except (struct.error, OverflowError) as error:
             raise FormatError(f"{path} ends before its words and vectors do; it is cut short.") from error
-        rows = Rows(path, model.table.shape[1], lambda row: f"{path}, word {row + 1:,}")
+        rows = VectorTableBuilder(path, model.table.shape[1], lambda row: f"{path}, word {row + 1:,}")
         for first in range(0, len(model.words), _WORDS):
             some = model.words[first : first + _WORDS]
             rows.add(some, _means(model, some, first))

@@ -11,9 +11,9 @@ import numpy as np
 
 from stillvec.errors import CallError, FormatError
 from stillvec.formats.format import Format
-from stillvec.formats.rows import check_numbers
 from stillvec.formats.streams import reading, writing
-from stillvec.formats.text import WIDEST, blocks, read_rows, write_rows
+from stillvec.formats.text_rows import WIDEST, blocks, read_rows, write_rows
+from stillvec.formats.vector_table import check_numbers
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 

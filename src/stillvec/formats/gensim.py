@@ -9,8 +9,8 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
-from stillvec.formats.rows import check_numbers, encoded_words
 from stillvec.formats.streams import uncompressed_name, writing
+from stillvec.formats.vector_table import check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
-from stillvec.formats.rows import check_numbers, encoded_words, whole
 from stillvec.formats.streams import reading_file, writing_file
+from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -42,7 +42,7 @@ def read(path: Path) -> WordVectors:
                 f"{path} is empty, cut short or no HDF5 file ({str(error).partition(chr(10))[0]})."
             ) from error
     words, counts, matrix, lowercase = found
-    return whole(path, words, matrix, counts, lowercase=lowercase)
+    return assemble(path, words, matrix, counts, lowercase=lowercase)
 
 
 def write(vectors: WordVectors, path: Path) -> None:

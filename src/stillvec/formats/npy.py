@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError
 from stillvec.files import atomic_file
 from stillvec.formats.format import Format
-from stillvec.formats.rows import check_numbers, encoded_words, whole
 from stillvec.formats.streams import reading_file, uncompressed_name, writing_file
+from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 22  # numbers written at once
@@ -38,7 +38,7 @@ def read(path: Path) -> WordVectors:
         words = text.decode().split("\n")[:-1]
     except UnicodeDecodeError as error:
         raise FormatError(f"{beside} is not UTF-8 ({error}).") from error
-    return whole(path, words, matrix)
+    return assemble(path, words, matrix)
 
 
 def write(vectors: WordVectors, path: Path) -> None:

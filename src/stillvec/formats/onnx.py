@@ -14,8 +14,8 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.formats.format import Format
-from stillvec.formats.rows import check_numbers, encoded_words, whole
 from stillvec.formats.streams import reading, writing
+from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -60,7 +60,7 @@ def read(path: Path) -> WordVectors:
         listed = [str(word) for word in words], [int(count) for count in counts]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise FormatError(f"{path}: the words or the table of the model are damaged ({error}).") from error
-    return whole(path, listed[0], np.asarray(matrix), listed[1], lowercase=bool(lowercase))
+    return assemble(path, listed[0], np.asarray(matrix), listed[1], lowercase=bool(lowercase))
 
 
 def write(vectors: WordVectors, path: Path) -> None:

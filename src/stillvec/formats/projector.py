@@ -11,7 +11,7 @@ from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.numbers import NUMBER, parse, render
-from stillvec.formats.rows import check_numbers, encoded_words, whole
+from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
 _VECTORS, _WORDS, _CONFIG = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
@@ -37,7 +37,7 @@ def read(path: Path) -> WordVectors:
     if not blocks:
         raise FormatError(f"{path / _VECTORS} is empty, and vectors were to be read from it.")
     words, counts = _words(path / _WORDS)
-    return whole(path, words, np.concatenate(blocks), counts)
+    return assemble(path, words, np.concatenate(blocks), counts)
 
 
 def write(vectors: WordVectors, path: Path) -> None:

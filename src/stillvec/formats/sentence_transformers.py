@@ -9,9 +9,9 @@ import numpy as np
 
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
-from stillvec.formats.rows import check_numbers, encoded_words
 from stillvec.formats.tensors import write_tensors
 from stillvec.formats.tokenized import MODULES, STATIC, TOKENIZER, WEIGHTS, read_static, without_unknown
+from stillvec.formats.vector_table import check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
 _CONFIG = "config_sentence_transformers.json"

@@ -17,7 +17,7 @@ from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.npy import map_table
-from stillvec.formats.rows import check_numbers, encoded_words, keepable, whole
+from stillvec.formats.vector_table import assemble, check_numbers, encoded_words, storable
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -47,10 +47,10 @@ def read(path: Path) -> WordVectors:
             f"{path / _KEYS} tells of rows {rows[0]} to {rows[-1]}, and {_TABLE} is of shape {table.shape}."
         )
     words = _words(path / _STRINGS, strings.StringStore(), [key for key, _ in pairs])
-    good = keepable(path, words)
+    good = storable(path, words)
     words, rows = [*compress(words, good)], rows[good]
     matrix = table if np.array_equal(rows, np.arange(len(table))) else table[rows]  # rows may be shared
-    return whole(path, words, matrix, lowercase=settings.get("attr") == attrs.LOWER or None)
+    return assemble(path, words, matrix, lowercase=settings.get("attr") == attrs.LOWER or None)
 
 
 def write(vectors: WordVectors, path: Path) -> None:

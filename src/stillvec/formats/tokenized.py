@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
-from stillvec.formats.rows import keepable, whole
 from stillvec.formats.tensors import map_tensors
+from stillvec.formats.vector_table import assemble, storable
 from stillvec.vectors import WordVectors
-from stillvec.vocabulary.finding import parted, word_tokenizer
+from stillvec.vocabulary.word_matcher import multiword_terms, word_tokenizer
 
 WEIGHTS, TOKENIZER, MODULES = "model.safetensors", "tokenizer.json", "modules.json"
 STATIC = "sentence_transformers.models.StaticEmbedding"
@@ -52,7 +52,7 @@ def without_unknown(vectors: WordVectors) -> Any:
 
     firsts = {word[0] for word in vectors.words}
     mark = next(sign for sign in map(chr, chain([0x2581], range(0xE000, 0xF8FF))) if sign not in firsts)
-    terms = {*parted(vectors.words)}  # they are found before pieces are cut
+    terms = {*multiword_terms(vectors.words)}  # they are found before pieces are cut
     rows = {word if word in terms else mark + word: row for row, word in enumerate(vectors.words)}
     tokenizer = _finding(BPE(rows, [], continuing_subword_prefix=mark + mark, ignore_merges=True), vectors)
     marking = Metaspace(mark, prepend_scheme="always", split=False)
@@ -74,10 +74,10 @@ def read_static(path: Path) -> WordVectors:
         )
     rows, tokens, lowercase = _tokens(place / TOKENIZER)
     matrix = _weighted(place / WEIGHTS, table, arrays, rows)
-    good = keepable(place / TOKENIZER, tokens)
+    good = storable(place / TOKENIZER, tokens)
     if not good.all():  # else the table stays where it is mapped
         tokens, matrix = [*compress(tokens, good)], matrix[good]
-    return whole(path, tokens, matrix, lowercase=lowercase)
+    return assemble(path, tokens, matrix, lowercase=lowercase)
 
 
 def _weighted(file: Path, table: NDArray[Any], arrays: dict[str, NDArray[Any]], rows: list[int]) -> NDArray[Any]:
@@ -145,7 +145,9 @@ def _finding(model: Any, vectors: WordVectors) -> Any:
     lowercase = vectors.vocabulary.lowercase
     like, tokenizer = word_tokenizer([], lowercase), Tokenizer(model)
     tokenizer.normalizer, tokenizer.pre_tokenizer = like.normalizer, like.pre_tokenizer
-    tokenizer.add_tokens([AddedToken(word, single_word=True, normalized=True) for word in parted(vectors.words)])
+    tokenizer.add_tokens(
+        [AddedToken(word, single_word=True, normalized=True) for word in multiword_terms(vectors.words)]
+    )
     return tokenizer
 
 

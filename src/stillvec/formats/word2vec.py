@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stillvec.formats.format import Format
 from stillvec.formats.streams import reading, writing
-from stillvec.formats.text import (
+from stillvec.formats.text_rows import (
     blocks,
     check_text,
     header,

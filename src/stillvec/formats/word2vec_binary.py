@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError
 from stillvec.formats import word2vec
 from stillvec.formats.format import Format
-from stillvec.formats.rows import Rows, check_numbers, encoded_words
 from stillvec.formats.streams import reading, writing
-from stillvec.formats.text import header, read_header
+from stillvec.formats.text_rows import header, read_header
+from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 21  # bytes read at once
@@ -27,7 +27,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     with reading(path) as stream:
         announced, dim = read_header(path, stream)
-        rows = Rows(path, dim, lambda row: f"{path}, word {row + 1:,}")
+        rows = VectorTableBuilder(path, dim, lambda row: f"{path}, word {row + 1:,}")
         left = b""
         while len(rows) < announced:
             chunk = stream.read(_BLOCK)

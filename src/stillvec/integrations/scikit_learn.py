@@ -17,7 +17,7 @@ from stillvec.errors import CallError, MissingExtra
 from stillvec.formats import load
 from stillvec.registry import nearest_known
 from stillvec.vectors import WordVectors
-from stillvec.vocabulary import WordFinder
+from stillvec.vocabulary import WordMatcher
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -82,7 +82,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.weighting == "mean":
             return np.ones(len(vocabulary), np.float32)
         if self.weighting == "idf":
-            rows, text = WordFinder(vocabulary, only_rows=True).rows(texts)
+            rows, text = WordMatcher(vocabulary, only_rows=True).rows(texts)
             held = np.unique(np.stack([text[rows >= 0], rows[rows >= 0]]), axis=1)[1]
             often = np.bincount(held, minlength=len(vocabulary))
             return np.asarray(np.log((1 + len(texts)) / (1 + often)) + 1, np.float32)

@@ -1,7 +1,7 @@
 """Methods: one file each, one paper each."""
 
-from stillvec.learners.learning import Lesson
-from stillvec.learners.listening import Finished, Learner
+from stillvec.learners.accumulators import Finished, Learner
+from stillvec.learners.encoding_pass import EncodingPass
 from stillvec.registry import Registry
 
 LEARNERS: Registry[type[Learner]] = Registry(
@@ -21,4 +21,4 @@ LEARNERS: Registry[type[Learner]] = Registry(
     },
 )
 
-__all__ = ["LEARNERS", "Finished", "Learner", "Lesson"]
+__all__ = ["LEARNERS", "EncodingPass", "Finished", "Learner"]

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.encoding import Encoded, Marked
-from stillvec.learners.listening import Finished, Part, PartListener, layers_of, to_numpy
-from stillvec.learners.tables import word_table
+from stillvec.encoding import Encoded, TextChunk
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, layers_of, to_numpy
+from stillvec.learners.table_memory import word_table
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import Array
+from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -37,10 +37,10 @@ class WeightedSentences:
     max_sentences: int = 5_000_000  # the bags are kept; beyond this many sentences it listens no more
     label: ClassVar[str] = "the corpus"
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
         return None
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Bags(self, teacher, vocabulary)
 
 
@@ -101,7 +101,7 @@ class Additive:
     directions: int = 0  # first principal directions taken out
     iterations: int = 12
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

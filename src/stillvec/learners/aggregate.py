@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stillvec.learners.listening import Finished, Part, WordMeans, WordStates
+from stillvec.learners.accumulators import AccumulatorSpec, Finished, WordMeans, WordStates
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -20,7 +20,7 @@ class Aggregate:
     pieces: str = "mean"  # mean, first, last, max, min
     contexts: str = "mean"  # mean, max, min
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"states": WordStates(self.layer, self.pieces, self.contexts)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stillvec.learners.accumulators import AccumulatorSpec, Finished, WordMeans, WordStates, mean_of, unit
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
-from stillvec.learners.listening import Finished, Part, WordMeans, WordStates, mean_of, unit
-from stillvec.refine.all_but_the_top import AllButTheTop
-from stillvec.refine.pca import principal_directions
+from stillvec.refinement.all_but_the_top import AllButTheTop
+from stillvec.refinement.pca import principal_directions
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import Array
+from stillvec.statistics.mergeable import Array
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -49,10 +49,10 @@ class Auto:
     sentence_weight: float = 0.5
     dictionary_weight: float = 1.0
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         if self.purpose == "sentences":
             return self._for_sentences().parts()
-        found: dict[str, Part] = {}
+        found: dict[str, AccumulatorSpec] = {}
         if self.corpus:
             found |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
         found |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}

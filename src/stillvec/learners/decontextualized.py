@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from stillvec.encoding import Marked
+from stillvec.encoding import TextChunk
 from stillvec.errors import CallError
-from stillvec.learners.listening import Finished, Part, PartListener, WordMeans, WordStates, in_chunks, mean_of, unit
+from stillvec.learners.accumulators import (
+    Accumulator,
+    AccumulatorSpec,
+    Finished,
+    WordMeans,
+    WordStates,
+    chunk_texts,
+    mean_of,
+    unit,
+)
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import Array
+from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -36,10 +45,10 @@ class Isolated:
     def label(self) -> str:
         return f"words in {self.template!r}"
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
-        return in_chunks((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
+        return chunk_texts((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return WordStates(self.layer).listen(teacher, vocabulary)
 
 
@@ -48,7 +57,7 @@ class Decontextualized:
     templates: tuple[str, ...] = TEMPLATES
     layer: str = "last"
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

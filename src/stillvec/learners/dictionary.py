@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from stillvec.corpus import read_dictionary
-from stillvec.encoding import Marked
+from stillvec.encoding import TextChunk
 from stillvec.errors import LexiconError
-from stillvec.learners.listening import Finished, Part, PartListener, WordMeans, WordStates, in_chunks
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, WordMeans, WordStates, chunk_texts
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import Array
+from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -26,11 +26,11 @@ class Glosses:
     layer: str = "last"
     label: ClassVar[str] = "glosses"
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.source))
-        return in_chunks((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
+        return chunk_texts((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         next(iter(read_dictionary(self.source)), None)  # one that cannot be read is told before the work
         return WordStates(self.layer).listen(teacher, vocabulary)
 
@@ -40,7 +40,7 @@ class Dictionary:
     source: str = "wordnet"
     layer: str = "last"
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"glosses": Glosses(self.source, self.layer)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

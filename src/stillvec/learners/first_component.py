@@ -19,12 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Batch, Encoded, Marked, to_device
+from stillvec.encoding import Batch, Encoded, TextChunk, to_device
 from stillvec.errors import CallError
-from stillvec.learners.listening import Finished, Part, PartListener, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, layers_of, to_numpy
 from stillvec.statistics import Statistics
+from stillvec.statistics.mergeable import Array
 from stillvec.statistics.sampling import KEYS, SIZE, WORDS, places, smallest
-from stillvec.statistics.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -47,10 +47,10 @@ class StateSample:
     seed: int = 0
     label: ClassVar[str] = "the corpus"
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked] | None:
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
         return None
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Sample(self, teacher, len(vocabulary))
 
 
@@ -159,7 +159,7 @@ class FirstComponent:
     center: bool = False  # centred, WordSim-353 falls from 77 to 62 (MiniLM on the demo's texts, 20 contexts)
     seed: int = 0
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"sample": StateSample(self.layer, self.pieces, self.keep, self.seed)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

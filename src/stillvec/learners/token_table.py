@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from stillvec.encoding import Encoded, Marked, to_device
-from stillvec.learners.listening import Finished, Part, PartListener, in_chunks, to_numpy
-from stillvec.learners.tables import word_table
+from stillvec.encoding import Encoded, TextChunk, to_device
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, chunk_texts, to_numpy
+from stillvec.learners.table_memory import word_table
 from stillvec.statistics import Statistics
-from stillvec.statistics.statistics import Array
+from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -24,10 +24,10 @@ from stillvec.vocabulary import Vocabulary
 class InputEmbeddings:
     label: ClassVar[str] = "words"
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[Marked]:
-        return in_chunks(enumerate(vocabulary))
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
+        return chunk_texts(enumerate(vocabulary))
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> PartListener:
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Table(teacher, len(vocabulary))
 
 
@@ -53,7 +53,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class TokenTable:
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"table": InputEmbeddings()}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.learners.contexts import SentenceContexts
-from stillvec.learners.listening import Finished, Part
+from stillvec.learners.accumulators import AccumulatorSpec, Finished
+from stillvec.learners.sentence_contexts import SentenceContexts
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -22,7 +22,7 @@ class WhitenedContext:
     power: float = 0.5  # a
     ridge: float = 0.1  # in mean eigenvalues
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": SentenceContexts(self.layer)}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.learners.listening import to_numpy
-from stillvec.learners.shards import Shard
-from stillvec.refine.all_but_the_top import AllButTheTop
-from stillvec.statistics.statistics import Array
+from stillvec.learners.accumulators import to_numpy
+from stillvec.learners.context_blocks import ContextBlock
+from stillvec.refinement.all_but_the_top import AllButTheTop
+from stillvec.statistics.mergeable import Array
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -35,7 +35,7 @@ class Whitening:
 
     @classmethod
     def of(
-        cls, parts: Iterable[Shard], words: int, ridge: float, device: torch.device
+        cls, parts: Iterable[ContextBlock], words: int, ridge: float, device: torch.device
     ) -> tuple[Whitening, Tensor, Tensor]:
         """Of the contexts of all sentences; beside it, each word's sum of whitened contexts and their count."""
         sums = Sums(device)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from stillvec.learners.kept import KeptContexts
-from stillvec.learners.shards import Sample
-from stillvec.learners.trained import TrainedLearner
-from stillvec.learners.windows import Form, WindowTable
+from stillvec.learners.context_blocks import Sample
+from stillvec.learners.stored_contexts import StoredContexts
+from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.learners.windows import WindowConfig, WindowTable
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class WindowLearner(TrainedLearner):
         super().__post_init__()
         self.form()
 
-    def form(self) -> Form:
-        return Form.of(self)
+    def form(self) -> WindowConfig:
+        return WindowConfig.of(self)
 
-    def contexts(self) -> KeptContexts:
-        return KeptContexts(self.layer, states=True)
+    def contexts(self) -> StoredContexts:
+        return StoredContexts(self.layer, states=True)
 
     def model(self, counts: Tensor, sample: Sample, width: int, device: torch.device) -> WindowTable:
         return WindowTable(self.form(), counts, sample, width, device)

@@ -16,14 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.errors import CallError
-from stillvec.learners.rows import Noise, RowAdam, RowSgd, clipped, kept_share
-from stillvec.learners.shards import Sample, Shard
-from stillvec.learners.training import Course
+from stillvec.learners.context_blocks import ContextBlock, Sample
+from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, RowSgd, clip_gradient, keep_probability
+from stillvec.learners.training_loop import Schedule
 from stillvec.learners.whitening import Sums, Whitening
 
 
 @dataclass(frozen=True)
-class Form:
+class WindowConfig:
     """What a table with windows is told; the settings of both methods, by name."""
 
     dim: int
@@ -51,7 +51,7 @@ class Form:
     reward: float = 0.0  # weight of a long centre (eta 2)
 
     @classmethod
-    def of(cls, learner: object) -> Form:
+    def of(cls, learner: object) -> WindowConfig:
         """From a learner's settings of the same names, as far as it has them."""
         return cls(
             **{field.name: getattr(learner, field.name) for field in fields(cls) if hasattr(learner, field.name)}
@@ -99,7 +99,7 @@ def attention_weights(centres: Tensor, rows: Tensor, there: Tensor, scale: float
     return torch.softmax(scores, 1) * there
 
 
-def centres_of(form: Form, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
+def centres_of(form: WindowConfig, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
     """u (T, dim): the projected state, and with `around` the projected mean of the states around it."""
     own = states @ projections[0]
     if not form.around:
@@ -115,11 +115,13 @@ def centres_of(form: Form, states: Tensor, sentence: Tensor, projections: Sequen
 class WindowTable:
     """The table (V, dim), with a bias as last column where there is one, and the projections of the states."""
 
-    def __init__(self, form: Form, counts: Tensor, sample: Sample, width: int, device: torch.device) -> None:
+    def __init__(self, form: WindowConfig, counts: Tensor, sample: Sample, width: int, device: torch.device) -> None:
         form = replace(form, dim=min(form.dim, width))
         self.form = form
-        self.noise = Noise(counts, form.power)
-        self.keep = kept_share(counts, form.subsample) if form.subsample else torch.ones(len(counts), device=device)
+        self.noise = NegativeSampler(counts, form.power)
+        self.keep = (
+            keep_probability(counts, form.subsample) if form.subsample else torch.ones(len(counts), device=device)
+        )
         generator = torch.Generator().manual_seed(form.seed)
         self.mean = torch.zeros(width, device=device)
         if form.whiten:
@@ -155,7 +157,7 @@ class WindowTable:
         return centres_of(self.form, states.float() - self.mean, sentence, projections)
 
     def learn(
-        self, shard: Shard, generator: torch.Generator, course: Course, begun: float, ended: float
+        self, shard: ContextBlock, generator: torch.Generator, course: Schedule, begun: float, ended: float
     ) -> Iterator[tuple[Tensor, int, float]]:
         assert shard.states is not None
         lengths = shard.lengths.tolist()
@@ -199,7 +201,7 @@ class WindowTable:
         wanted = [leaf, *(projections if turning else [])]
         gradients: Sequence[Tensor] = torch.autograd.grad(loss, wanted)
         if form.clip and form.optimizer == "sgd":
-            gradients = clipped(gradients, form.clip)
+            gradients = clip_gradient(gradients, form.clip)
         self.table.update(rows, gradients[0], rate)
         for each, gradient in zip(self.turning, gradients[1:], strict=False):
             every = torch.arange(len(each.table), device=words.device)
@@ -272,7 +274,7 @@ _PRIOR = 8.0  # centres at the mean of all, beside a word's own
 _AT_ONCE = 512  # sentences
 
 
-def _pieces(shard: Shard) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _pieces(shard: ContextBlock) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     assert shard.states is not None
     lengths = shard.lengths.tolist()
     first = 0
@@ -285,7 +287,7 @@ def _pieces(shard: Shard) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         first = last
 
 
-def _whitening(form: Form, sample: Sample, width: int, device: torch.device) -> Whitening:
+def _whitening(form: WindowConfig, sample: Sample, width: int, device: torch.device) -> Whitening:
     """Of the states of all words, in `dim` directions."""
     sums = Sums(device)
     for shard in sample():
@@ -294,5 +296,5 @@ def _whitening(form: Form, sample: Sample, width: int, device: torch.device) -> 
     return sums.whitening(form.ridge, form.dim) if sums.count else Whitening.identity(width, device)
 
 
-def _optimizer(form: Form, table: Tensor) -> RowAdam | RowSgd:
+def _optimizer(form: WindowConfig, table: Tensor) -> RowAdam | RowSgd:
     return RowAdam(table) if form.optimizer == "adam" else RowSgd(table)

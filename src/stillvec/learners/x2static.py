@@ -22,11 +22,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.errors import CallError
-from stillvec.learners.kept import KeptContexts
-from stillvec.learners.rows import Noise, RowAdam, kept_share
-from stillvec.learners.shards import Sample, Shard
-from stillvec.learners.trained import TrainedLearner
-from stillvec.learners.training import Course
+from stillvec.learners.context_blocks import ContextBlock, Sample
+from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, keep_probability
+from stillvec.learners.stored_contexts import StoredContexts
+from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.learners.training_loop import Schedule
 from stillvec.learners.whitening import Whitening
 
 
@@ -66,14 +66,14 @@ class X2Static(TrainedLearner):
                 "X2Static takes a batch, negatives and a subsampling above 0, shared and ridge of 0 or more."
             )
 
-    def contexts(self) -> KeptContexts:
-        return KeptContexts(self.layer, self.context, least=self.least if self.context == "paragraph" else 1)
+    def contexts(self) -> StoredContexts:
+        return StoredContexts(self.layer, self.context, least=self.least if self.context == "paragraph" else 1)
 
     def model(self, counts: Tensor, sample: Sample, width: int, device: torch.device) -> Regression:
         return Regression(self, counts, sample, width, device)
 
 
-class Batch(NamedTuple):
+class X2StaticBatch(NamedTuple):
     contexts: Tensor  # (B, D)
     words: Tensor  # (P,) targets
     sentence: Tensor  # (P,) of each target
@@ -84,8 +84,8 @@ class Regression:
 
     def __init__(self, settings: X2Static, counts: Tensor, sample: Sample, width: int, device: torch.device) -> None:
         self.settings = settings
-        self.noise = Noise(counts, settings.power)
-        self.keep = kept_share(counts, settings.subsample)
+        self.noise = NegativeSampler(counts, settings.power)
+        self.keep = keep_probability(counts, settings.subsample)
         self.whitening = Whitening.identity(width, device)
         self.width = width
         table = torch.zeros(len(counts), width + settings.bias, device=device)
@@ -116,7 +116,7 @@ class Regression:
         return {"vectors": self.adam.table[:, : self.width]}
 
     def learn(
-        self, shard: Shard, generator: torch.Generator, course: Course, begun: float, ended: float
+        self, shard: ContextBlock, generator: torch.Generator, course: Schedule, begun: float, ended: float
     ) -> Iterator[tuple[Tensor, int, float]]:
         size = self.settings.batch
         contexts = self.whitening(shard.contexts)
@@ -132,11 +132,11 @@ class Regression:
             if first == last:
                 continue
             begin = number * size
-            batch = Batch(contexts[begin : begin + size], words[first:last], sentence[first:last] - begin)
+            batch = X2StaticBatch(contexts[begin : begin + size], words[first:last], sentence[first:last] - begin)
             rate = course.rate_at(begun + (ended - begun) * begin / len(contexts))
             yield self.step(batch, generator, rate), last - first, begin / len(contexts)
 
-    def step(self, batch: Batch, generator: torch.Generator, rate: float) -> Tensor:
+    def step(self, batch: X2StaticBatch, generator: torch.Generator, rate: float) -> Tensor:
         """One batch; gives its loss."""
         if self.settings.shared:
             drawn = self.noise.draw((self.settings.shared,), generator)
@@ -148,7 +148,7 @@ class Regression:
         return loss
 
 
-def gradient_of(table: Tensor, batch: Batch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def gradient_of(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The rows that a batch touches, the gradient of its loss in them, and the loss; negatives are (P, k)."""
     targets = torch.cat([batch.words, negatives.reshape(-1)])
     sentence = torch.cat([batch.sentence, batch.sentence.repeat_interleave(negatives.shape[1])])
@@ -162,7 +162,9 @@ def gradient_of(table: Tensor, batch: Batch, negatives: Tensor) -> tuple[Tensor,
     return rows, gradient, F.softplus(-logits).sum()
 
 
-def shared_gradient(table: Tensor, batch: Batch, drawn: Tensor, negatives: int) -> tuple[Tensor, Tensor, Tensor]:
+def shared_gradient(
+    table: Tensor, batch: X2StaticBatch, drawn: Tensor, negatives: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """The same where all sentences share the negatives `drawn` (K,), each weighed to be negatives / K of a target's."""
     order = torch.argsort(batch.words, stable=True)
     words, sentence = batch.words[order], batch.sentence[order]

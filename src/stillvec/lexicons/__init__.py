@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from stillvec.corpus.dictionary import CURE, numbered_lines, wordnet_in
+from stillvec.corpus.definitions import CURE, numbered_lines, wordnet_in
 from stillvec.errors import LexiconError
 from stillvec.files import file_digest
 from stillvec.lexicons.edge import Edge
-from stillvec.lexicons.evaluated import as_pair, pairs_held, read_evaluated, read_judged
+from stillvec.lexicons.rated_pairs import as_pair, pairs_held, read_evaluated, read_judged
 from stillvec.registry import Registry
 
 __all__ = [

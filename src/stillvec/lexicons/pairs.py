@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from stillvec.corpus.dictionary import numbered_lines
+from stillvec.corpus.definitions import numbered_lines
 from stillvec.errors import LexiconError
 from stillvec.lexicons.edge import Edge
 

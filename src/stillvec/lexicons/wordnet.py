@@ -8,7 +8,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
-from stillvec.corpus.dictionary import CURE, PARTS, find_wordnet, numbered_lines, wordnet_in
+from stillvec.corpus.definitions import CURE, PARTS, find_wordnet, numbered_lines, wordnet_in
 from stillvec.errors import LexiconError
 from stillvec.lexicons.edge import Edge
 

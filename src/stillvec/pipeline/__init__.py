@@ -1,19 +1,19 @@
 """A whole run: settings, the run itself, its manifest; recipes in TOML; results merged."""
 
-from stillvec.pipeline.attending import Attention, attention
-from stillvec.pipeline.distilling import Run, distill
-from stillvec.pipeline.merging import merge_results
+from stillvec.pipeline.distillation import Run, distill
 from stillvec.pipeline.recipe import read_recipe
-from stillvec.pipeline.results import Distilled, Step
+from stillvec.pipeline.result import Distilled, Progress
+from stillvec.pipeline.result_merge import merge_results
+from stillvec.pipeline.sentence_attention import Attention, attention
 from stillvec.pipeline.settings import Distillation
-from stillvec.pipeline.training import Training, TrainingRun, train
+from stillvec.pipeline.training_run import Training, TrainingRun, train
 
 __all__ = [
     "Attention",
     "Distillation",
     "Distilled",
+    "Progress",
     "Run",
-    "Step",
     "Training",
     "TrainingRun",
     "attention",

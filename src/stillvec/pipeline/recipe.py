@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar
 from stillvec.corpus import read_words
 from stillvec.errors import CallError
 from stillvec.pipeline.settings import Distillation
-from stillvec.pipeline.training import Training
+from stillvec.pipeline.training_run import Training
 from stillvec.registry import nearest_known, settings_from
 
 _SECTIONS = ("distill", "train", "evaluate")

@@ -9,7 +9,7 @@ from typing import Any
 
 from stillvec.errors import CallError
 from stillvec.learners import LEARNERS, Learner
-from stillvec.refine import unknown_steps
+from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, settings_from
 
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give

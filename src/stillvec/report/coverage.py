@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stillvec.evaluate.intervals import spearman
-from stillvec.evaluate.lookup import Lookup
-from stillvec.evaluate.report import ANY_SET, PolicyRanking, Unknown, is_ordered
-from stillvec.evaluate.similarity import Similarity
-from stillvec.report.markup import Html, element, joined, name_of, number, numeric, plural, table
-from stillvec.report.material import Material
-from stillvec.report.standing import Row, rows
+from stillvec.evaluation.evaluation_report import ANY_SET, PolicyRanking, Unknown, is_ordered
+from stillvec.evaluation.intervals import spearman
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.similarity import Similarity
+from stillvec.report.html_markup import Html, element, joined, name_of, number, numeric, plural, table
+from stillvec.report.mean_scores import Row, rows
+from stillvec.report.report_data import ReportData
 
 _POLICIES: Mapping[Unknown, str] = {
     "skip": "left out",
@@ -24,7 +24,7 @@ _POLICIES: Mapping[Unknown, str] = {
 _SHOWN = 3  # datasets, before the others are folded
 
 
-def coverage_section(material: Material) -> Html | None:
+def coverage_section(material: ReportData) -> Html | None:
     kept: dict[tuple[str, str], Row] = {}
     for row in rows(material.report):
         if row.words == "own":
@@ -56,7 +56,7 @@ def _share(row: Row, name: str) -> Html:
     return numeric(share, f"{100 * share:.0f}%", title=title, class_="bar", style=f"--share:{100 * share:.1f}%")
 
 
-def _policies(material: Material) -> list[Html]:
+def _policies(material: ReportData) -> list[Html]:
     """A sentence, and a table of the datasets where the order of the sets hangs on the policy."""
     found = material.report.policies or policies(material)
     if not found or len(material.names) < 2:
@@ -76,7 +76,7 @@ def _policies(material: Material) -> list[Html]:
     return parts
 
 
-def _orders(material: Material, changed: Sequence[PolicyRanking]) -> Html:
+def _orders(material: ReportData, changed: Sequence[PolicyRanking]) -> Html:
     names = [name for name in material.names if any(name in each.orders["skip"] for each in changed)]
     body = []
     for each in changed:
@@ -94,7 +94,7 @@ def _orders(material: Material, changed: Sequence[PolicyRanking]) -> Html:
     return table("Places by what is done with unknown words", ("dataset", *heads), body, classes="heat")
 
 
-def policies(material: Material) -> tuple[PolicyRanking, ...]:
+def policies(material: ReportData) -> tuple[PolicyRanking, ...]:
     """For a report that was not asked: Spearman's ρ of each similarity dataset under each policy."""
     unknown = [each for each in material.pairs if not all(known.all() for known in each.covered.values())]
     names = material.given

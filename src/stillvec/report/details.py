@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluate import Score
-from stillvec.report.markup import Html, element, interval, joined, name_of, number, numeric, table
-from stillvec.report.material import Material
-from stillvec.report.standing import Row, rows
+from stillvec.evaluation import Score
+from stillvec.report.html_markup import Html, element, interval, joined, name_of, number, numeric, table
+from stillvec.report.mean_scores import Row, rows
+from stillvec.report.report_data import ReportData
 
 _SETS = 8  # columns of a table that a reader still looks at
 
 
-def details_section(material: Material) -> Html | None:
+def details_section(material: ReportData) -> Html | None:
     """Two kinds of folded tables; none where there is no score."""
     shown = [row for row in rows(material.report) if row.words == material.basis]
     if not shown:
@@ -25,7 +25,7 @@ def details_section(material: Material) -> Html | None:
     return joined((*parts, note if more > 0 and len(parts) > 1 else None))
 
 
-def _intervals(material: Material, shown: Sequence[Row]) -> Html:
+def _intervals(material: ReportData, shown: Sequence[Row]) -> Html:
     """A row a score: value, 95% interval, known items."""
     body = []
     for row in shown:
@@ -47,7 +47,7 @@ def _told(row: Row, name: str, score: Score) -> list[Html]:
     ]
 
 
-def _sections(material: Material, row: Row) -> Html:
+def _sections(material: ReportData, row: Row) -> Html:
     """One dataset by its sections, in the order of its file."""
     names = [name for name in material.names if name in row.scores][:_SETS]
     values = {name: {each.section: each for each in row.scores[name].details} for name in names}

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillvec.evaluate.intervals import ranks
-from stillvec.report.drawing import percent, svg
-from stillvec.report.markup import Html, element, joined, name_of, table, word
-from stillvec.report.material import Material, Pairs
+from stillvec.evaluation.intervals import ranks
+from stillvec.report.html_markup import Html, element, joined, name_of, table, word
+from stillvec.report.report_data import ReportData, ScoredPairs
+from stillvec.report.svg import percent, svg
 
 _SHOWN = 10
 
@@ -26,7 +26,7 @@ class Disagreement(NamedTuple):
     second: float
 
 
-def disagreement_section(material: Material) -> Html | None:
+def disagreement_section(material: ReportData) -> Html | None:
     names = material.given
     couples = [(names[0], names[1])] if len(names) > 1 else []
     if len(names) > 2:
@@ -41,7 +41,7 @@ def disagreement_section(material: Material) -> Html | None:
     return joined((element("p", said, class_="lead"), *parts))
 
 
-def _couple(material: Material, first: str, second: str) -> Html | None:
+def _couple(material: ReportData, first: str, second: str) -> Html | None:
     found = disagreements(material.pairs, first, second)[:_SHOWN]
     if not found:
         return None
@@ -77,7 +77,7 @@ def _couple(material: Material, first: str, second: str) -> Html | None:
     return joined((heading, table(f"{first} and {second} disagree", head, body, classes="ranking places"), note))
 
 
-def disagreements(pairs: Sequence[Pairs], first: str, second: str) -> list[Disagreement]:
+def disagreements(pairs: Sequence[ScoredPairs], first: str, second: str) -> list[Disagreement]:
     """All pairs that both sets know, those that they place most differently first; each pair of words once."""
     found: dict[tuple[str, ...], Disagreement] = {}
     for dataset in pairs:

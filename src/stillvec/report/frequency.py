@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.evaluate.intervals import Estimate, Resampling, spearman
-from stillvec.report.drawing import Line, line_chart
-from stillvec.report.markup import Html, element, interval, joined, name_of, numeric, plural, table
-from stillvec.report.material import Material
+from stillvec.evaluation.intervals import Estimate, Resampling, spearman
+from stillvec.report.html_markup import Html, element, interval, joined, name_of, numeric, plural, table
+from stillvec.report.report_data import ReportData
+from stillvec.report.svg import Line, line_chart
 from stillvec.vectors import WordVectors
 
 THIRDS = ("rare", "middle", "frequent")
@@ -26,7 +26,7 @@ class Third:
     values: Mapping[str, Estimate]
 
 
-def frequency_section(material: Material) -> Html | None:
+def frequency_section(material: ReportData) -> Html | None:
     thirds = by_frequency(material)
     if not thirds:
         return None
@@ -60,7 +60,7 @@ def frequency_section(material: Material) -> Html | None:
     return joined((element("p", said, class_="lead"), chart, note, figures))
 
 
-def by_frequency(material: Material) -> list[Third]:
+def by_frequency(material: ReportData) -> list[Third]:
     """Rare, middle and frequent; nothing where no set has counts, or no dataset enough pairs."""
     names = material.given
     counted = [each for each in material.sets.values() if each.vocabulary.counts.any()]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stillvec.report.markup import Html, element, joined, name_of, numeric, table, word
-from stillvec.report.material import Material
+from stillvec.report.html_markup import Html, element, joined, name_of, numeric, table, word
+from stillvec.report.report_data import ReportData
 
 _K = 8
 _CHOSEN = 6
@@ -17,7 +17,7 @@ _SETS = 6  # columns at most
 _USUAL = 300  # the most frequent words, which are seldom words of content
 
 
-def neighbours_section(material: Material) -> Html | None:
+def neighbours_section(material: ReportData) -> Html | None:
     names = material.given[:_SETS]
     chosen = [each for each in material.words if all(each in material.sets[name] for name in names)]
     chosen = chosen or chosen_words(material, names)
@@ -34,7 +34,7 @@ def neighbours_section(material: Material) -> Html | None:
     return joined((element("p", said, class_="lead"), lists, note if missing else None, rest, _overlaps(material)))
 
 
-def _overlaps(material: Material) -> Html | None:
+def _overlaps(material: ReportData) -> Html | None:
     """The share of neighbours that each two sets have in common, where the report has it."""
     found = {(a, b): each for each in material.report.overlaps for a, b in ((each.a, each.b), (each.b, each.a))}
     if not found:
@@ -56,7 +56,7 @@ def _overlaps(material: Material) -> Html | None:
     return joined((element("h3", "Neighbours in common"), element("p", said, class_="lead"), grid))
 
 
-def _lists(material: Material, each: str, names: Sequence[str]) -> list[Html]:
+def _lists(material: ReportData, each: str, names: Sequence[str]) -> list[Html]:
     nearest = {name: [found for found, _ in material.sets[name].nearest(each, _K)] for name in names}
     cells = []
     for name, found in nearest.items():
@@ -66,7 +66,7 @@ def _lists(material: Material, each: str, names: Sequence[str]) -> list[Html]:
     return cells
 
 
-def chosen_words(material: Material, names: Sequence[str]) -> list[str]:
+def chosen_words(material: ReportData, names: Sequence[str]) -> list[str]:
     """Some words that all sets know, from frequent to rare; of similarity data where there are any."""
     if not names:
         return []

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluate import Score
-from stillvec.report.drawing import Scale, axis, whisker
-from stillvec.report.markup import Html, element, interval, joined, name_of, number, numeric, plural, table
-from stillvec.report.material import Material
-from stillvec.report.standing import Row, Standing, headlines, ranking, rows, tasks
+from stillvec.evaluation import Score
+from stillvec.report.html_markup import Html, element, interval, joined, name_of, number, numeric, plural, table
+from stillvec.report.mean_scores import MeanScore, Row, headlines, ranking, rows, tasks
+from stillvec.report.report_data import ReportData
+from stillvec.report.svg import Scale, axis, whisker
 
 _FULL = 0.15  # the distance from a row's mean at which its colour is full
 
 
-def ranking_section(material: Material) -> Html | None:
+def ranking_section(material: ReportData) -> Html | None:
     """Dots and whiskers: all tasks together, then each by itself."""
     if not any(math.isfinite(each.value) for each in material.standings):
         return None
@@ -30,13 +30,13 @@ def ranking_section(material: Material) -> Html | None:
     return joined(parts)
 
 
-def _panel(material: Material, task: str) -> Html:
+def _panel(material: ReportData, task: str) -> Html:
     count = plural(len(headlines(material.report, material.basis, task)), "dataset")
     chart = _chart(material, ranking(material.report, task), f"{task}: the mean over {count}", "ranking small")
     return element("div", element("h3", task, " ", element("small", count)), chart, class_="panel")
 
 
-def _chart(material: Material, standings: Sequence[Standing], caption: str, classes: str) -> Html:
+def _chart(material: ReportData, standings: Sequence[MeanScore], caption: str, classes: str) -> Html:
     scale = Scale.around(value for each in standings for value in each[1:])
     chart = element(
         "th",
@@ -60,7 +60,7 @@ def _chart(material: Material, standings: Sequence[Standing], caption: str, clas
     return table(caption, head, body, classes=classes)
 
 
-def heat_section(material: Material) -> Html | None:
+def heat_section(material: ReportData) -> Html | None:
     """Every score: a row a dataset, a column a set, the colour its distance from the mean of the row."""
     found = [row for row in rows(material.report) if row.words == material.basis or row.words == "unleaked"]
     if not found:
@@ -80,7 +80,7 @@ def heat_section(material: Material) -> Html | None:
     return joined((*parts, element("details", element("summary", "The same on all items that each set knows"), own)))
 
 
-def _heat(material: Material, shown: Sequence[Row], caption: str) -> Html:
+def _heat(material: ReportData, shown: Sequence[Row], caption: str) -> Html:
     places = {key: at for at, key in reversed([*enumerate((row.task, row.dataset) for row in shown)])}
     ordered = sorted(shown, key=lambda row: (places[row.task, row.dataset], row.words == "unleaked"))
     heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluate.report import Comparison, is_ordered
-from stillvec.report.drawing import Scale, axis, whisker
-from stillvec.report.markup import Html, element, interval, joined, name_of, numeric, plural, points, table
-from stillvec.report.material import Material
+from stillvec.evaluation.evaluation_report import Comparison, is_ordered
+from stillvec.report.html_markup import Html, element, interval, joined, name_of, numeric, plural, points, table
+from stillvec.report.report_data import ReportData
+from stillvec.report.svg import Scale, axis, whisker
 from stillvec.report.verdict import leads, reverse
 
 _MOST = 60  # rows of a table that a reader still looks at
 
 
-def significance_section(material: Material) -> Html | None:
+def significance_section(material: ReportData) -> Html | None:
     report = material.report
     if not report.comparisons and not report.overall:
         return None
@@ -63,7 +63,7 @@ def _differences(shown: Sequence[Comparison], caption: str) -> Html:
     return joined((table(caption, head, body, classes="ranking differences"), note))
 
 
-def _datasets(material: Material, single: Sequence[Comparison]) -> Html:
+def _datasets(material: ReportData, single: Sequence[Comparison]) -> Html:
     """How often a set is really better than another: rows win against columns."""
     names = material.names
     body = []

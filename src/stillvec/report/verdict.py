@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluate.report import Comparison, is_ordered
-from stillvec.report.markup import Html, element, joined, listed, number, plural, word
-from stillvec.report.material import Material
-from stillvec.report.standing import headlines
+from stillvec.evaluation.evaluation_report import Comparison, is_ordered
+from stillvec.report.html_markup import Html, element, joined, listed, number, plural, word
+from stillvec.report.mean_scores import headlines
+from stillvec.report.report_data import ReportData
 
 _TESTED = "by the paired bootstrap, corrected for the number of comparisons"
 
 
-def verdict(material: Material) -> Html:
+def verdict(material: ReportData) -> Html:
     """The sentence, as a paragraph."""
     standings = [each for each in material.standings if math.isfinite(each.value)]
     if not standings:
@@ -30,7 +30,7 @@ def verdict(material: Material) -> Html:
     return _paragraph(*opening, *inside, *_reality(material, best.name))
 
 
-def _reality(material: Material, best: str) -> list[object]:
+def _reality(material: ReportData, best: str) -> list[object]:
     """The end of the sentence: is the lead real?"""
     against = leads(material.report.overall, best)
     if against:

@@ -1,5 +1,5 @@
 """Sums that merge: over batches, processes, machines, and over time."""
 
-from stillvec.statistics.statistics import Statistics, merge
+from stillvec.statistics.mergeable import Statistics, merge
 
 __all__ = ["Statistics", "merge"]

@@ -26,8 +26,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from stillvec.errors import TeacherError
-from stillvec.teachers.characters import CharacterCutter
-from stillvec.teachers.placing import LOADED, digest_of, placed
+from stillvec.teachers.character_tokenizer import CharacterTokenizer
+from stillvec.teachers.device import LOADED, digest_of, to_device
 from stillvec.teachers.teacher import Teacher
 
 WINDOW = 512  # characters
@@ -51,8 +51,8 @@ def load_character_lstm(folder: str, name: str, device: torch.device, precision:
     digest = digest_of("character-lstm", {character: row for row, character in enumerate(characters)}, model)
     return Teacher(
         name=name,
-        model=placed(model.to(LOADED[precision]), device, precision),
-        cutter=CharacterCutter(characters, unknown, start),
+        model=to_device(model.to(LOADED[precision]), device, precision),
+        cutter=CharacterTokenizer(characters, unknown, start),
         dim=model.ahead.lstm.hidden_size + model.back.lstm.hidden_size,
         depth=1,
         window=WINDOW,
@@ -86,7 +86,7 @@ class _Direction(nn.Module):
 
 
 class CharacterLSTM(nn.Module):
-    """Ids of a `CharacterCutter` in, the states of whole words out, at each of their characters."""
+    """Ids of a `CharacterTokenizer` in, the states of whole words out, at each of their characters."""
 
     def __init__(self, ahead: _Direction, back: _Direction) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from stillvec.registry import nearest_known, require
-from stillvec.teachers.loading import quiet, teacher_of
+from stillvec.teachers.loader import quiet, teacher_of
 from stillvec.teachers.teacher import Teacher
 
 TEXT = (  # what every tiny tokenizer knows, beside letters or bytes

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def attend_at_once(model: Any) -> None:
+def use_fused_attention(model: Any) -> None:
     """Change every attention of an MPNet; other models stay as they are."""
     for module in model.modules():
         if type(module).__name__ == "MPNetSelfAttention" and all(hasattr(module, name) for name in "qkvo"):

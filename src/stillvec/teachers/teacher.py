@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stillvec.teachers.attending import attending
-from stillvec.teachers.packing import Packing
-from stillvec.teachers.pieces import PieceCutter
+from stillvec.teachers.sdpa_backend import attending
+from stillvec.teachers.sequence_packing import SequencePacking
+from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Teacher:
 
     name: str
     model: nn.Module = field(repr=False)
-    cutter: PieceCutter = field(repr=False)
+    cutter: SubwordTokenizer = field(repr=False)
     dim: int
     depth: int
     window: int  # pieces, special tokens included, that the model reads at once
@@ -28,7 +28,7 @@ class Teacher:
     device: torch.device
     precision: str
     digest: str  # of configuration, weights and tokenizer
-    packing: Packing | None = None  # how it reads several sentences in a row, where it can and should
+    packing: SequencePacking | None = None  # how it reads several sentences in a row, where it can and should
 
     @torch.inference_mode()
     def states(

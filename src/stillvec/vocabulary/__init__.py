@@ -1,7 +1,7 @@
 """Which words there are, how often they were seen, and where they stand in a text."""
 
-from stillvec.vocabulary.counting import WordCounter
-from stillvec.vocabulary.finding import Found, WordFinder
-from stillvec.vocabulary.vocabulary import Vocabulary
+from stillvec.vocabulary.word_counter import WordCounter
+from stillvec.vocabulary.word_index import Vocabulary
+from stillvec.vocabulary.word_matcher import WordMatcher, WordSpans
 
-__all__ = ["Found", "Vocabulary", "WordCounter", "WordFinder"]
+__all__ = ["Vocabulary", "WordCounter", "WordMatcher", "WordSpans"]

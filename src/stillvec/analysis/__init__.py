@@ -1,0 +1,19 @@
+"""What a space is like: its geometry, and what its principal components know."""
+
+from stillvec.analysis.component_probe import Probed, probe, read_labelled
+from stillvec.analysis.components import Study, mean_value, saturation, study
+from stillvec.analysis.geometry import Geometry, geometry
+from stillvec.analysis.principal_space import PrincipalSpace
+
+__all__ = [
+    "Geometry",
+    "PrincipalSpace",
+    "Probed",
+    "Study",
+    "geometry",
+    "mean_value",
+    "probe",
+    "read_labelled",
+    "saturation",
+    "study",
+]

@@ -1,0 +1,30 @@
+"""stillvec analogy VECTORS A B C: what is to C as B is to A."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from stillvec.cli import console
+from stillvec.formats import load
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
+    for name in "abc":
+        parser.add_argument(name, metavar=name.upper())
+    parser.add_argument("-k", type=int, default=5, metavar="N", help="how many answers (default: 5)")
+    parser.add_argument("--method", choices=("3cosadd", "3cosmul"), default="3cosadd", help="(default: 3cosadd)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def run(options: argparse.Namespace) -> int:
+    a, b, c = options.a, options.b, options.c
+    answers = load(options.vectors).analogy(a, b, c, options.k, method=options.method)
+    if options.json:
+        plain = [{"word": word, "score": score} for word, score in answers]
+        question = {"vectors": options.vectors, "question": [a, b, c], "method": options.method}
+        print(json.dumps({**question, "answers": plain}, ensure_ascii=False))
+        return 0
+    console.table(f"{a} is to {b} as {c} is to", ("word", options.method), answers)
+    return 0

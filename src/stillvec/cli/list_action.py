@@ -1,0 +1,42 @@
+"""What a registry holds, for --steps and --methods: each part with its settings, and what it is."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+from typing import Any
+
+from stillvec.cli.console import note
+from stillvec.registry import Registry
+
+
+class List(argparse.Action):
+    """A flag that tells the parts of a registry (`const`) and ends; importing them waits until it is asked for."""
+
+    def __init__(self, option_strings: list[str], dest: str, const: Registry[Any], help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, const=const, help=help, default=argparse.SUPPRESS)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        for name in self.const:
+            note(described(name, self.const[name]))
+        parser.exit()
+
+
+def described(name: str, part: type[Any]) -> str:
+    """`NAME:key=default,...`, a setting that must be given without its value, and the first line of its file."""
+    settings = ",".join(map(_setting, dataclasses.fields(part)))
+    said = (inspect.getmodule(part).__doc__ or "").strip().splitlines()[0]
+    return f"{name}{':' * bool(settings)}{settings}\n    {said}"
+
+
+def _setting(field: dataclasses.Field[Any]) -> str:
+    if field.default is dataclasses.MISSING:
+        return f"{field.name}="
+    if field.default in (None, ()):
+        return f"[{field.name}=]"
+    if isinstance(field.default, bool):
+        return f"{field.name}={str(field.default).lower()}"
+    if isinstance(field.default, tuple):
+        return f"{field.name}={'|'.join(map(str, field.default))}"
+    return f"{field.name}={field.default:.4g}" if isinstance(field.default, float) else f"{field.name}={field.default}"

@@ -1,0 +1,25 @@
+"""Several spaces in, one out: a method is a frozen set of settings, called with vectors; its inputs never change."""
+
+from typing import Protocol
+
+from stillvec.registry import Registry
+from stillvec.vectors import WordVectors
+
+
+class Combiner(Protocol):
+    def __call__(self, *spaces: WordVectors) -> WordVectors: ...
+
+
+COMBINERS: Registry[type[Combiner]] = Registry(
+    "method",
+    {
+        "concat": "stillvec.combination.concat:Concat",
+        "average": "stillvec.combination.average:Average",
+        "svd": "stillvec.combination.svd:Svd",
+        "gcca": "stillvec.combination.gcca:Gcca",
+        "geometric": "stillvec.combination.geometric:Geometric",
+        "align": "stillvec.combination.align:Align",
+    },
+)
+
+__all__ = ["COMBINERS", "Combiner"]

@@ -1,0 +1,112 @@
+"""Analogies: the share of questions answered, by 3CosAdd, 3CosMul and pair direction (`solving` has the formulas).
+
+`accuracy` is 3CosAdd's (Mikolov et al. 2013), `accuracy-3cosmul` that of Levy & Goldberg's product (2014),
+`accuracy-direction` that of the direction from c alone; `forms` chooses. Each also by section of the file.
+
+Every `analogy/*.txt` in Google's form (`: section`, then four words a line) and every `analogy/*.csv` with
+the columns type, word1, word2, word3, target. The rules are gensim's: only the `restrict` most frequent
+words are asked about and are candidates. Interval: Wilson's; questions made of the same pairs are not
+independent, so the truth is wider.
+
+A table of SemEval-2012 relations (types `1a` to `10j`) has these columns too, but pairs an example of a
+relation with others that illustrate it more or less well: one question has many right answers, and it is
+read by the task `relation`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import DatasetError
+from stillvec.evaluation.analogy_solver import Form, solve
+from stillvec.evaluation.dataset_files import files_in, lines, records
+from stillvec.evaluation.intervals import Estimate, Resampling, wilson
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.tasks import Answers, Items
+
+_COLUMNS = ("type", "word1", "word2", "word3", "target")
+_RELATION = re.compile(r"([1-9]|10)[a-j]")
+_METRICS: dict[Form, str] = {
+    "3cosadd": "accuracy",
+    "3cosmul": "accuracy-3cosmul",
+    "direction": "accuracy-direction",
+}
+
+
+@dataclass(frozen=True)
+class Analogy:
+    restrict: int | None = 300_000  # gensim's
+    forms: tuple[Form, ...] = ("3cosadd", "3cosmul", "direction")
+
+    def find(self, folder: Path) -> list[Path]:
+        found = files_in(folder / "analogy", (".txt", ".csv"))
+        return [path for path in found if not (path.suffix.lower() == ".csv" and is_relation_table(path))]
+
+    def read(self, path: Path) -> Items:
+        tabular = path.suffix.lower() == ".csv"
+        rows = [(section, words) for _, section, words, _ in table(path)] if tabular else [*_google(path)]
+        if not rows:
+            raise DatasetError(f"{path}:1: four words a line are wanted, and there are none in the file.")
+        return Items(tuple(words for _, words in rows), np.ones(len(rows)), tuple(section for section, _ in rows))
+
+    def answer(self, lookup: Lookup, items: Items) -> Answers:
+        rows = lookup.rows([word for words in items.texts for word in words]).reshape(-1, 4)
+        limit = min(len(lookup.vectors), self.restrict or len(lookup.vectors))
+        rows = np.where(rows < limit, rows, -1)
+        covered = np.asarray((rows >= 0).all(axis=1))
+        # a question whose answer is unknown cannot be answered, whatever stands in for its other words
+        asked = np.flatnonzero(covered if lookup.unknown == "skip" else rows[:, 3] >= 0)
+        questions, place = np.unique(rows[asked, :3], axis=0, return_inverse=True)
+        right = {_METRICS[form]: np.zeros(len(rows), bool) for form in self.forms}
+        if len(asked):
+            for form, best in solve(lookup, questions, limit, self.forms).items():
+                right[_METRICS[form]][asked] = best[place.ravel()] == rows[asked, 3]
+        return Answers(covered, right)
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        return {metric: wilson(int(right[chosen].sum()), len(chosen)) for metric, right in answers.values.items()}
+
+
+def _google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(section, four words) of each line in Google's form."""
+    section = "all"
+    for number, line in lines(path):
+        words = line.split()
+        if line.startswith(":"):
+            section = line[1:].strip()
+        elif words and not line.startswith("#"):
+            if len(words) != 4:
+                raise DatasetError(f"{path}:{number}: four words are wanted, and {len(words)} came.")
+            yield section, tuple(words)
+
+
+def table(path: Path) -> Iterator[tuple[str, str, tuple[str, ...], str | None]]:
+    """(file:line, type, four words, score or None) of each row of a table with a header."""
+    rows = records(path)
+    where, header = next(rows, (f"{path}:1", []))
+    if not set(_COLUMNS) <= set(header):
+        raise DatasetError(f"{where}: a header with {', '.join(_COLUMNS)} is wanted, and {','.join(header)!r} came.")
+    at = [header.index(name) for name in _COLUMNS]
+    for where, fields in rows:
+        if len(fields) != len(header) or not all(fields[i] for i in at):
+            filled = len([*filter(None, fields)])
+            raise DatasetError(f"{where}: a type and four words are wanted, and {filled} fields came.")
+        section, *words = (fields[i] for i in at)
+        yield where, section, tuple(words), fields[header.index("score")] if "score" in header else None
+
+
+def is_relation_table(path: Path) -> bool:
+    """Whether all types are SemEval-2012's; an unreadable file is not, and reading it says why."""
+    try:
+        types = {section for _, section, _, _ in table(path)}
+    except DatasetError:
+        return False
+    return bool(types) and all(_RELATION.fullmatch(each) for each in types)

@@ -1,0 +1,161 @@
+"""Sentence classification: X2Static's network, and beside it a linear probe of the mean vector, in seconds.
+
+Every `classification/*.txt` or `*.tsv`: a label, a blank, a text (MR, CR, SUBJ, MPQA, TREC, SST-5); lines that are not
+UTF-8 are read as Latin-1. `name.test.txt` has its `name.train.txt` and perhaps `name.dev.txt` beside it; a file alone
+is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021): `convolution.py`; `linear` is logistic regression on
+the mean of the known words, its penalty chosen on development items. Vectors stay as they are unless `tuned` (only
+`cnn`), but the network reads the whole table times one number, so that its rate suits long and short vectors alike.
+
+An item is covered if one of its words is known; `known-words` is the share of all words that are. Inside a text an
+unknown word has the policy's vector in the network and is passed over in the mean. Values are means over seeds; `-sd`
+is the standard deviation over seeds. Interval: percentile bootstrap over items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import CallError, DatasetError
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling
+from stillvec.evaluation.linear_probe import chosen_logistic, predicted
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
+from stillvec.evaluation.splits import Rows, pooled, whole_datasets
+from stillvec.evaluation.supervised import LearntItems, beside, drained, estimates, on_one_thread, ratio, share, spread
+from stillvec.evaluation.tasks import Answers, Items
+
+_QUICK = 2000  # training texts
+
+
+@dataclass(frozen=True)
+class Classification:
+    model: Literal["both", "cnn", "linear"] = "both"
+    seeds: int = 3
+    tuned: bool = False
+    quick: bool = False  # one round, one seed, few texts and epochs
+
+    costly: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.model not in ("both", "cnn", "linear"):
+            raise CallError(f"The model of classification is both, cnn or linear, and {self.model!r} came.")
+        if self.seeds < 1:
+            raise CallError(f"At least one seed is wanted, and {self.seeds} came.")
+
+    def find(self, folder: Path) -> list[Path]:
+        return whole_datasets(folder / "classification", (".txt", ".tsv"))
+
+    def read(self, path: Path) -> LearntItems:
+        pool, tested, divided = pooled(path, _labelled, itemgetter(0), _QUICK if self.quick else None)
+        names = sorted({label for label, _ in pool})
+        if len(names) < 2:
+            raise DatasetError(f"{path}: at least two labels are wanted, and {len(names)} came.")
+        texts = tuple((text,) for _, text in pool)
+        gold = [names.index(label) for label, _ in pool]
+        return LearntItems(
+            texts[:tested], np.array(gold[:tested], np.float64), (), texts[tested:], tuple(gold), divided
+        )
+
+    def answer(self, lookup: Lookup, items: Items) -> Answers:
+        return drained(self.answering(lookup, items))
+
+    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+        assert isinstance(items, LearntItems)
+        sequences = texts_as_sequences(lookup, [text for (text,) in items.all_texts])
+        labels = np.array(items.labels, np.int64)
+        n = len(items)
+        values: dict[str, NDArray[np.float64]] = {
+            "known-words": np.stack([sequences.known, sequences.lengths], axis=1)[:n].astype(np.float64)
+        }
+        for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
+            work = self._linear(sequences, labels, items) if model == "linear" else self._cnn(sequences, labels, items)
+            found = yield from share(number, len(models), on_one_thread(work))  # (n, seeds)
+            values[f"accuracy-{model}"] = (found == labels[:n, None]).mean(axis=1)
+            values[f"macro-f1-{model}"] = found.astype(np.float64)
+        return Answers(sequences.known[:n] > 0, values)
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        gold = items.gold[chosen]
+        measures: dict[str, Callable[[Floats], Floats]] = {}
+        for metric in answers.values:
+            if metric.startswith("macro-f1-"):
+                model = metric.removeprefix("macro-f1-")
+                labels = answers.values[metric][chosen]  # (n, seeds)
+                right, one = (labels == gold[:, None]).astype(np.float64), np.ones(len(gold))
+                measures[f"accuracy-{model}"] = ratio(right, one)
+                measures[metric] = partial(macro_f1, gold=gold, labels=labels)
+                if labels.shape[1] > 1:
+                    measures[f"accuracy-{model}-sd"] = spread(right, one)
+        known = answers.values["known-words"][chosen]
+        return estimates(measures | {"known-words": ratio(known[:, 0], known[:, 1])}, len(chosen), resampling)
+
+    def _linear(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
+        means = sequences.means()
+        found = np.zeros((len(items), 1), np.int64)
+        for number, split in enumerate(items.rounds, 1):
+            scaling, weights = chosen_logistic(means, labels, split.train, split.dev)
+            found[split.test, 0] = predicted(scaling(means[split.test]), weights)
+            yield number / len(items.rounds)
+        return found
+
+    def _cnn(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
+        from stillvec.evaluation.cnn import QUICK, CnnSchedule, Convolution  # torch takes seconds
+
+        seeds = 1 if self.quick else self.seeds
+        convolution = Convolution(
+            sequences, labels, sequences.scaled(), QUICK if self.quick else CnnSchedule(), self.tuned
+        )
+        found = np.zeros((len(items), seeds), np.int64)
+        rounds = yield from beside([convolution.run(split, seeds) for split in items.rounds])
+        for split, labels_found in zip(items.rounds, rounds, strict=True):
+            found[split.test] = labels_found
+        return found
+
+
+def macro_f1(weights: Floats, gold: NDArray[np.float64], labels: NDArray[np.float64]) -> Floats:
+    """The mean over labels of F1 in each resample (R,), and over seeds; a label that nobody names is left out."""
+    total = np.zeros(len(weights))
+    for column in labels.T:
+        f1 = []
+        for label in np.union1d(gold, column):
+            said, true = column == label, gold == label
+            both = weights @ (said & true)
+            named = weights @ said + weights @ true
+            f1.append(np.divide(2 * both, named, out=np.full(len(weights), np.nan), where=named > 0))
+        total += np.nanmean(f1, axis=0)
+    return np.asarray(total / labels.shape[1])
+
+
+def _labelled(path: Path) -> Iterator[tuple[str, str]]:
+    """(label, text) of each line."""
+    try:
+        content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise DatasetError(f"{path}: the file cannot be read: {error.strerror}.") from None
+    empty = True
+    for number, raw in enumerate(content.split(b"\n"), 1):
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError:
+            line = raw.decode("latin-1")
+        fields = line.split(None, 1)
+        if not fields:
+            continue
+        if (
+            len(fields) < 2 and line.rstrip("\r") == fields[0]
+        ):  # with a blank behind its label a text is empty: MPQA has one
+            raise DatasetError(f"{path}:{number}: a label, a blank and a text are wanted, and only {fields[0]!r} came.")
+        empty = False
+        yield fields[0], " ".join(fields[1:]).strip()
+    if empty:
+        raise DatasetError(f"{path}:1: a label, a blank and a text a line are wanted, and there is none in the file.")

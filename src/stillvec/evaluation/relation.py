@@ -1,0 +1,117 @@
+"""Relation similarity: how well a pair of words illustrates a relation (SemEval-2012 task 2, Jurgens et al. 2012).
+
+    value of a pair (x, y) = mean over the relation's prototypes (x*, y*) of cos(y - x, y* - x*), all at length one
+
+Every `analogy/*.csv` with the columns type, word1, word2, word3, target whose types are all SemEval-2012's (`1a` to
+`10j`): word1 and word2 are a prototype, word3 and target the pair. The metric is the mean over relations of
+Spearman's ρ of these values with people's ratings: `spearman`, where the file has a column `score`. The table of
+word-benchmarks has no ratings, but lists the pairs of a relation from the best to the worst; then the order stands
+for them, pairs rated equal are told apart by nothing but it, and the metric is called `spearman-order`. MaxDiff needs
+the questions put to people, which no such table has. Relations in which fewer than two pairs are scored, or nothing
+varies, are left out of the mean. Interval: percentile bootstrap over the pairs of each relation.
+
+A pair is known if both its words are and a prototype is; unknown prototypes are left out, unless the policy fills
+them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import DatasetError
+from stillvec.evaluation.analogy import is_relation_table, table
+from stillvec.evaluation.dataset_files import files_in
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, spearman
+from stillvec.evaluation.lookup import Lookup, cosines, unit
+from stillvec.evaluation.tasks import Answers, Items
+
+_ORDER = "order"  # the last text of an item whose gold is only a place
+
+
+@dataclass(frozen=True)
+class Relation:
+    def find(self, folder: Path) -> list[Path]:
+        return [path for path in files_in(folder / "analogy", (".csv",)) if is_relation_table(path)]
+
+    def read(self, path: Path) -> Items:
+        """An item a pair: its words, then the prototypes' words; gold is the rating, else the place from behind."""
+        prototypes: dict[str, dict[tuple[str, str], None]] = {}
+        pairs: dict[tuple[str, str, str], float | None] = {}
+        for where, section, (a, b, c, d), score in table(path):
+            prototypes.setdefault(section, {})[a, b] = None
+            pairs[section, c, d] = _rating(where, score)
+        if not pairs:
+            raise DatasetError(f"{path}:1: a type and four words a line are wanted, and there are none in the file.")
+        rated = all(score is not None for score in pairs.values())
+        words = {section: tuple(word for pair in each for word in pair) for section, each in prototypes.items()}
+        texts = tuple((c, d, *words[section], "score" if rated else _ORDER) for section, c, d in pairs)
+        gold = [score if rated and score is not None else -place for place, score in enumerate(pairs.values())]
+        return Items(texts, np.array(gold, np.float64), tuple(section for section, _, _ in pairs))
+
+    def answer(self, lookup: Lookup, items: Items) -> Answers:
+        known = lookup.rows([word for words in items.texts for word in words[:2]]).reshape(-1, 2)
+        values = np.zeros(len(items))
+        covered = np.asarray((known >= 0).all(axis=1))
+        offsets = _offsets(lookup, known)
+        for members in _sections(items, np.arange(len(items))):
+            prototypes = lookup.rows(items.texts[members[0]][2:-1]).reshape(-1, 2)
+            whole = (prototypes >= 0).all(axis=1)
+            covered[members] &= whole.any()
+            used = prototypes[whole] if whole.any() or lookup.unknown == "skip" else prototypes
+            for prototype in _offsets(lookup, used):
+                values[members] += cosines(offsets[members], np.tile(prototype, (len(members), 1))) / len(used)
+        return Answers(covered, {_metric(items): values})
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        metric = _metric(items)
+        values: list[Floats] = []
+        drawn: list[Floats] = []
+        for stream, members in enumerate(_sections(items, chosen)):
+            gold, predicted = items.gold[members], answers.values[metric][members]
+            value = spearman(np.ones((1, len(members))), gold, predicted)
+            if len(members) > 1 and np.isfinite(value[0]):
+                blocks = [spearman(weights, gold, predicted) for weights in resampling.weights(len(members), stream)]
+                values.append(value)
+                drawn.append(np.concatenate([np.zeros(0), *blocks]))
+        if not values:
+            return {metric: Estimate(np.nan, np.nan, np.nan)}
+        # a resample in which a relation does not vary says nothing of it: the mean is over the others
+        known = np.isfinite(np.array(drawn))
+        means = np.where(known, drawn, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        return {metric: Estimate(float(np.mean(values)), *percentiles([means]))}
+
+
+def _offsets(lookup: Lookup, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The way from the first word of each pair to the second (n, dim)."""
+    return unit(lookup.take(pairs[:, 1])) - unit(lookup.take(pairs[:, 0]))
+
+
+def _sections(items: Items, chosen: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The chosen items of each relation, in the order of the file."""
+    found: dict[str, list[int]] = {}
+    for at in chosen.tolist():
+        found.setdefault(items.sections[at], []).append(at)
+    return [np.array(members, np.int64) for members in found.values()]
+
+
+def _metric(items: Items) -> str:
+    return "spearman-order" if items.texts[0][-1] == _ORDER else "spearman"
+
+
+def _rating(where: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise DatasetError(f"{where}: a rating is wanted in the column score, and {text!r} is no number.") from None
+    if not math.isfinite(value):
+        raise DatasetError(f"{where}: a rating is wanted in the column score, and {text!r} is not a finite number.")
+    return value

@@ -1,0 +1,38 @@
+"""Word similarity: Spearman's ρ of the cosine of two words with what people said (Finkelstein et al. 2002).
+
+Every `similarity/*.tsv`, `*.csv` or `*.txt`: word, word, number. Interval: percentile bootstrap over the
+pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluation.dataset_files import columns, files_in, scored_pairs
+from stillvec.evaluation.intervals import Estimate, Resampling, spearman
+from stillvec.evaluation.lookup import Lookup, cosines
+from stillvec.evaluation.tasks import Answers, Items
+
+
+@dataclass(frozen=True)
+class Similarity:
+    def find(self, folder: Path) -> list[Path]:
+        return files_in(folder / "similarity", (".tsv", ".csv", ".txt"))
+
+    def read(self, path: Path) -> Items:
+        return scored_pairs(columns(path), path, "a word, a word and a number")
+
+    def answer(self, lookup: Lookup, items: Items) -> Answers:
+        left, right = (lookup.rows([pair[side] for pair in items.texts]) for side in (0, 1))
+        covered = (left >= 0) & (right >= 0)
+        return Answers(covered, {"spearman": cosines(lookup.take(left), lookup.take(right))})
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        predicted = answers.values["spearman"][chosen]
+        return {"spearman": resampling.correlation(spearman, items.gold[chosen], predicted)}

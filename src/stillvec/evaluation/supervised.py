@@ -1,0 +1,139 @@
+"""What tasks that train have in common: items with more behind them to learn from, and scores over several seeds."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles
+from stillvec.evaluation.splits import Round
+from stillvec.evaluation.tasks import Answers, Items
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LearntItems(Items):
+    """The tested items, the other items that stand behind them in the rounds, and the names of the labels."""
+
+    more: tuple[tuple[str, ...], ...] = ()  # (m,)
+    labels: tuple[Any, ...] = ()  # (n + m,) the label of each, or those of its words
+    rounds: tuple[Round, ...] = ()
+
+    @property
+    def all_texts(self) -> tuple[tuple[str, ...], ...]:
+        return self.texts + self.more
+
+
+def drained(work: Generator[float, None, Answers]) -> Answers:
+    """What the work ends with, whoever does not look at its progress."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            answers: Answers = end.value
+            return answers
+
+
+def share(part: float, whole: int, work: Generator[float, None, Any]) -> Generator[float, None, Any]:
+    """The progress of a part of the work as progress of the whole."""
+    while True:
+        try:
+            yield (part + next(work)) / whole
+        except StopIteration as end:
+            return end.value
+
+
+def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None, list[T]]:
+    """Pieces of work that know nothing of each other, as many at a time as there are cores; what each ends with.
+
+    They run in threads: torch and numpy let go of Python's lock while they compute.
+    """
+    done = [0.0] * len(works)
+    stopped = threading.Event()
+
+    def drain(number: int) -> T:
+        while not stopped.is_set():
+            try:
+                done[number] = next(works[number])
+            except StopIteration as end:
+                return cast("T", end.value)
+        raise CancelledError
+
+    with ThreadPoolExecutor(min(len(works), os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(drain, number) for number in range(len(works))]
+        try:
+            while wait(futures, 0.2, FIRST_EXCEPTION).not_done and not any(_failed(each) for each in futures):
+                yield sum(done) / len(works)
+        finally:  # also where nobody wants to hear more
+            stopped.set()
+    found = [future.result() for future in sorted(futures, key=lambda each: not _failed(each))]  # what failed speaks
+    yield 1.0
+    return found
+
+
+def _failed(future: Future[Any]) -> bool:
+    return future.done() and not isinstance(future.exception(), CancelledError | None)
+
+
+def on_one_thread(work: Generator[float, None, Any]) -> Generator[float, None, Any]:
+    """The same work with one thread of torch, and of numpy where threadpoolctl is installed; as before when it rests.
+
+    What is learnt here is so small that handing parts to other threads costs more than they save, and where other
+    programs use the cores many times as much.
+    """
+    import torch  # takes seconds
+
+    limits: Any = importlib.import_module("threadpoolctl") if importlib.util.find_spec("threadpoolctl") else None
+    while True:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            with nullcontext() if limits is None else limits.threadpool_limits(1):
+                done = next(work)
+        except StopIteration as end:
+            return end.value
+        finally:
+            torch.set_num_threads(before)
+        yield done
+
+
+def estimates(
+    measures: Mapping[str, Callable[[Floats], Floats]], n: int, resampling: Resampling
+) -> dict[str, Estimate]:
+    """Each measure (R, n) → (R,) on the items themselves, and its bootstrap interval over items."""
+    if not n:
+        return {name: Estimate(np.nan, np.nan, np.nan) for name in measures}
+    drawn: dict[str, list[Floats]] = {name: [] for name in measures}
+    for weights in resampling.weights(n):
+        for name, measure in measures.items():
+            drawn[name].append(measure(weights))
+    whole = np.ones((1, n))
+    return {name: Estimate(float(measure(whole)[0]), *percentiles(drawn[name])) for name, measure in measures.items()}
+
+
+def ratio(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
+    """A sum over items (n,) or (n, seeds) by another sum (n,); of several seeds the mean."""
+    columns = over.reshape(len(over), -1)
+    return lambda weights: np.asarray(quotient(weights @ columns, (weights @ under)[:, None]).mean(axis=1))
+
+
+def spread(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
+    """The standard deviation over seeds of the same."""
+    return lambda weights: np.asarray(quotient(weights @ over, (weights @ under)[:, None]).std(axis=1, ddof=1))
+
+
+def quotient(over: NDArray[Any], under: NDArray[Any]) -> Floats:
+    """Quotients; NaN where there is nothing below."""
+    over, under = np.broadcast_arrays(over, under)
+    return np.asarray(np.divide(over, under, out=np.full(over.shape, np.nan), where=under > 0))

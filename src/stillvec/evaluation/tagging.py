@@ -1,0 +1,112 @@
+"""Tagging: a BiLSTM-CRF that sees nothing of a word but its vector; parts of speech, chunks, entities.
+
+Every dataset in `tagging/`: `.conllu` (UPOS; UD-EWT), or `.txt`, `.conll`, `.tsv` with a word first and its tag last on
+a line (CoNLL-2000, WNUT-17), a blank line between sentences; parts as in `splits.py`. Where tags mark spans (B-NP,
+I-NP, O) the metric is F1 over spans as `seqeval` counts them, else the share of words whose tag is right.
+
+An item is a sentence, covered if one of its words is known; an unknown word inside it has the policy's vector. Values
+are means over seeds; `-sd` is the standard deviation over seeds. Interval: percentile bootstrap over sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import CallError
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import tokens_as_sequences
+from stillvec.evaluation.spans import are_spans, counts
+from stillvec.evaluation.splits import Rows, pooled, whole_datasets
+from stillvec.evaluation.supervised import LearntItems, beside, drained, estimates, on_one_thread, quotient, ratio
+from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.treebank import tagged
+
+_QUICK = 2000  # training sentences
+_QUICK_EPOCHS = 3
+
+
+@dataclass(frozen=True)
+class Tagging:
+    seeds: int = 3
+    epochs: int = 8
+    tuned: bool = False
+    quick: bool = False  # one seed, few sentences and epochs
+
+    costly: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if min(self.seeds, self.epochs) < 1:
+            raise CallError(f"At least one seed and one epoch are wanted, and {self.seeds} and {self.epochs} came.")
+
+    def find(self, folder: Path) -> list[Path]:
+        return whole_datasets(folder / "tagging", (".conllu", ".conll", ".txt", ".tsv"))
+
+    def read(self, path: Path) -> LearntItems:
+        pool, tested, divided = pooled(path, tagged, lambda _: "", _QUICK if self.quick else None)
+        words, tags = (tuple(each[side] for each in pool) for side in (0, 1))
+        lengths = np.array([len(sentence) for sentence in words[:tested]], np.float64)
+        return LearntItems(words[:tested], lengths, (), words[tested:], tags, divided)
+
+    def answer(self, lookup: Lookup, items: Items) -> Answers:
+        return drained(self.answering(lookup, items))
+
+    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+        from stillvec.evaluation.bilstm_crf import Recurrence  # torch takes seconds
+
+        assert isinstance(items, LearntItems)
+        names = sorted({*chain.from_iterable(items.labels)})
+        number = {name: place for place, name in enumerate(names)}
+        marks = are_spans(names)
+        sequences = tokens_as_sequences(lookup, items.all_texts)
+        tags = np.array([number[tag] for tag in chain.from_iterable(items.labels)], np.int64)
+
+        def count(chosen: Rows, said: list[Rows]) -> NDArray[np.float64]:
+            """Right, said and there of each sentence (n, 3)."""
+            pairs = ((items.labels[at], [names[tag] for tag in path]) for at, path in zip(chosen, said, strict=True))
+            each = counts if marks else _words
+            return np.array([each(gold, path) for gold, path in pairs], np.float64).reshape(-1, 3)
+
+        def quality(chosen: Rows, said: list[Rows]) -> float:
+            return float(_f1(np.ones((1, len(chosen))), count(chosen, said)[:, :, None])[0])
+
+        seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
+        tagger = Recurrence(sequences, tags, sequences.scaled(), quality, epochs, self.tuned)
+        found = np.zeros((len(items), 3, seeds))
+        runs = [(split, seed) for split in items.rounds for seed in range(seeds)]
+        tagged = yield from on_one_thread(beside([tagger.run(*each) for each in runs]))
+        for (split, seed), said in zip(runs, tagged, strict=True):
+            found[split.test, :, seed] = count(split.test, said)
+        known = np.stack([sequences.known, sequences.lengths], axis=1)[: len(items)].astype(np.float64)
+        return Answers(known[:, 0] > 0, {"f1" if marks else "accuracy": found, "known-words": known})
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        metric = "f1" if "f1" in answers.values else "accuracy"
+        found = answers.values[metric][chosen]  # (n, 3, seeds)
+        measures: dict[str, Callable[[Floats], Floats]] = {metric: partial(_f1, found=found)}
+        if found.shape[2] > 1:
+            measures[f"{metric}-sd"] = partial(_f1, found=found, over_seeds=partial(np.std, ddof=1))
+        known = answers.values["known-words"][chosen]
+        return estimates(measures | {"known-words": ratio(known[:, 0], known[:, 1])}, len(chosen), resampling)
+
+
+def _words(gold: tuple[str, ...], said: list[str]) -> tuple[int, int, int]:
+    """Every word is said once and there once, so that F1 is the share of right ones."""
+    return sum(map(str.__eq__, gold, said)), len(gold), len(gold)
+
+
+def _f1(weights: Floats, found: NDArray[np.float64], over_seeds: Callable[..., Any] = np.mean) -> Floats:
+    """2 right / (said + there) in each resample (R,), the mean over seeds; 0 where nothing is said or there."""
+    n, _, seeds = found.shape
+    right, said, there = (weights @ found.reshape(n, -1)).reshape(-1, 3, seeds).transpose(1, 0, 2)  # (R, seeds)
+    return np.asarray(over_seeds(np.nan_to_num(quotient(2 * right, said + there)), axis=1))

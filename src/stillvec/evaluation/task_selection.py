@@ -1,0 +1,48 @@
+"""Which tasks are run, with which settings: those named, or all that are not costly."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from stillvec.errors import CallError
+from stillvec.evaluation.tasks import TASKS, Task
+from stillvec.registry import nearest_known, part_from
+
+
+def split_tasks(text: str) -> list[str]:
+    """`similarity,classification:seeds=3,quick=true` → the tasks, each with its settings behind it."""
+    found: list[str] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name = item.partition(":")[0].strip()
+        if found and ":" in found[-1] and name not in TASKS:
+            found[-1] += f",{item}"
+        elif name in TASKS:
+            found.append(item)
+        else:
+            raise CallError(f"There is no task {name!r}; {nearest_known(name, TASKS)}")
+    return found
+
+
+def chosen_tasks(
+    tasks: Sequence[str] | None, *, costly: bool = False, quick: bool = False
+) -> tuple[dict[str, Task], dict[str, Task]]:
+    """Tasks by name, and beside them the costly ones that were left out since nobody named them."""
+    if tasks is None:
+        every = {name: TASKS[name]() for name in TASKS}
+        dear = {name for name, task in every.items() if getattr(task, "costly", False) and not costly}
+        chosen = {name: task for name, task in every.items() if name not in dear}
+        left = {name: every[name] for name in every if name in dear}
+    else:
+        chosen, left = {}, {}
+        for text in dict.fromkeys(tasks):
+            name = text.partition(":")[0].strip()
+            if name in chosen:
+                raise CallError(f"The task {name!r} is named twice with other settings; name it once.")
+            chosen[name] = part_from(TASKS, text)
+    return ({name: _quickened(task) for name, task in chosen.items()} if quick else chosen), left
+
+
+def _quickened(task: Any) -> Any:
+    return dataclasses.replace(task, quick=True) if hasattr(task, "quick") else task

@@ -1,0 +1,99 @@
+"""Translation: where a word's translation stands among the words of the other language (bilingual lexicon induction).
+
+Every `translation/XX-YY*.tsv` or `.txt`: a word of XX and a word of YY a line; the name tells the languages. The
+vectors hold both, each word behind its language's tag (`en:dog`, `de:hund`), as `stillvec combine --method
+align:tags=en,de` makes them. A word with several translations is one item, and the best placed of them counts.
+Candidates are the `restrict` most frequent words of the other language, ranked by CSLS (Conneau et al. 2018) or by
+cosine. MRR with a bootstrap interval, P@1 with Wilson's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.combination.rotation import cosine_blocks, neighbourhood
+from stillvec.errors import DatasetError
+from stillvec.evaluation.dataset_files import columns, files_in
+from stillvec.evaluation.intervals import Estimate, Resampling, percentiles, wilson
+from stillvec.evaluation.lookup import Lookup, unit
+from stillvec.evaluation.tasks import Answers, Items
+
+_LANGUAGES = re.compile(r"([^\W_]+)[-_]([^\W_]+)")
+
+
+@dataclass(frozen=True)
+class Translation:
+    retrieval: Literal["csls", "cosine"] = "csls"
+    restrict: int | None = 200_000  # candidates, as in the papers
+    sources: int = 10_000  # most frequent words of the first language that tell who is a hub in the second
+    neighbours: int = 10
+
+    def find(self, folder: Path) -> list[Path]:
+        return files_in(folder / "translation", (".tsv", ".txt"))
+
+    def read(self, path: Path) -> Items:
+        languages = _LANGUAGES.match(path.name)
+        if languages is None:
+            raise DatasetError(f"{path}: the name should tell the languages, as in en-de.tsv, and does not.")
+        first, second = languages.groups()
+        found: dict[str, dict[str, None]] = {}
+        for where, fields in columns(path):
+            if len(fields) != 2 or not all(fields):
+                came = len([*filter(None, fields)])
+                raise DatasetError(f"{where}: a word and its translation are wanted, and {came} fields came.")
+            found.setdefault(f"{first}:{fields[0]}", {})[f"{second}:{fields[1]}"] = None
+        if not found:
+            raise DatasetError(
+                f"{path}:1: a word and its translation a line are wanted, and there is none in the file."
+            )
+        return Items(tuple((word, *others) for word, others in found.items()), np.ones(len(found)))
+
+    def answer(self, lookup: Lookup, items: Items) -> Answers:
+        asked = lookup.rows([words[0] for words in items.texts])
+        targets = _rows_tagged(lookup, items.texts[0][1], self.restrict)
+        place = {row: number for number, row in enumerate(targets.tolist())}
+        known = [[place[row] for row in lookup.rows(words[1:]).tolist() if row in place] for words in items.texts]
+        covered = (asked >= 0) & np.array([*map(bool, known)])
+        reciprocal = np.zeros(len(items))
+        # an item whose answers are unknown cannot be answered, whatever stands in for its word
+        chosen = np.flatnonzero(covered if lookup.unknown == "skip" else [*map(bool, known)])
+        if len(chosen):
+            queries = unit(lookup.take(asked[chosen]))
+            candidates = unit(lookup.take(targets))
+            hubs = self._hubs(lookup, items.texts[0][0], candidates)
+            for some, cosines in cosine_blocks(queries, candidates):
+                scores = cosines - hubs  # half of CSLS; how dense it is around the query changes no rank
+                for number, row in zip(chosen[some], scores, strict=True):
+                    best = row[known[number]].max()
+                    reciprocal[number] = 1 / (1 + int((row > best).sum()))
+        return Answers(covered, {"mrr": reciprocal, "p@1": reciprocal == 1})
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        ranks = answers.values["mrr"][chosen]
+        mean = Estimate(np.nan, np.nan, np.nan)
+        if len(ranks):
+            blocks = [weights @ ranks / len(ranks) for weights in resampling.weights(len(ranks))]
+            mean = Estimate(float(ranks.mean()), *percentiles(blocks))
+        return {"mrr": mean, "p@1": wilson(int(answers.values["p@1"][chosen].sum()), len(chosen))}
+
+    def _hubs(self, lookup: Lookup, asked: str, candidates: NDArray[np.float32]) -> NDArray[np.float32]:
+        """How near each candidate is to the words of the first language at all, halved; 0 for plain cosines."""
+        if self.retrieval == "cosine":
+            return np.zeros(len(candidates), np.float32)
+        frequent = _rows_tagged(lookup, asked, self.sources)
+        return np.asarray(neighbourhood(candidates, unit(lookup.take(frequent)), self.neighbours) / 2, np.float32)
+
+
+def _rows_tagged(lookup: Lookup, like: str, most: int | None) -> NDArray[np.int64]:
+    """The rows of words with the tag that `like` has, the most frequent first."""
+    tag = like.partition(":")[0] + ":"
+    rows = (row for row, word in enumerate(lookup.vectors.words) if word.startswith(tag))
+    return np.fromiter(rows, np.int64)[:most]

@@ -1,0 +1,59 @@
+"""Listens for the contexts of words: each sentence's vector, summed for every word in it, with second moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from stillvec.encoding import Encoded, TextChunk
+from stillvec.learners.accumulators import Accumulator, layers_of, to_numpy
+from stillvec.learners.table_memory import word_table
+from stillvec.statistics.mergeable import Array
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class SentenceContexts:
+    layer: str = "last"
+    label: ClassVar[str] = "the corpus"
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
+        return None
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+        return _ContextTables(layers_of(self.layer, teacher.depth), teacher, len(vocabulary))
+
+
+class _ContextTables:
+    memory = ("sums", "heard", "count", "total", "gram")
+
+    def __init__(self, layers: tuple[int, ...], teacher: Teacher, words: int) -> None:
+        self.layers = layers
+        device = teacher.device
+        self.sums = word_table(words, teacher.dim, device)
+        self.heard = torch.zeros(words, dtype=torch.int64, device=device)
+        self.count = torch.zeros(1, dtype=torch.float64, device=device)
+        self.total = torch.zeros(teacher.dim, dtype=torch.float64, device=device)
+        self.gram = torch.zeros(teacher.dim, teacher.dim, dtype=torch.float64, device=device)
+
+    def update(self, encoded: Encoded) -> None:
+        ids = encoded.known_id
+        contexts = sum(encoded.sentences(layer) for layer in self.layers) / len(self.layers)  # (S, D)
+        assert isinstance(contexts, torch.Tensor)
+        self.sums.index_add_(0, ids, contexts[encoded.known_sentence])
+        self.heard.index_add_(0, ids, torch.ones_like(ids))
+        self.count += len(contexts)
+        self.total += contexts.sum(0, dtype=torch.float64)
+        self.gram += contexts.T @ contexts
+
+    def arrays(self) -> dict[str, Array]:
+        return {"sum:context": to_numpy(self.sums), "sum:contexts": to_numpy(self.heard)} | self.totals()
+
+    def totals(self) -> dict[str, Array]:
+        """What is no word's."""
+        kept = {"sentences": self.count, "context": self.total, "gram": self.gram}
+        return {f"total:{name}": to_numpy(tensor) for name, tensor in kept.items()}

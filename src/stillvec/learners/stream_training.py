@@ -1,0 +1,102 @@
+"""Training in the pass itself: a shard is gathered, learnt and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+
+from stillvec.encoding import Encoded, TextChunk
+from stillvec.learners.accumulators import layers_of, to_numpy
+from stillvec.learners.context_blocks import ContextBlock, is_full, joined
+from stillvec.learners.stored_contexts import block_of_contexts, counted
+from stillvec.learners.training_loop import LossMonitor, TrainableModel, check_final_loss, learn_block
+from stillvec.statistics.mergeable import Array
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.learners.trained_learner import TrainedLearner
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Trains while it listens."""
+
+    learner: TrainedLearner
+    label: ClassVar[str] = "the corpus"
+
+    @property
+    def reads(self) -> str:
+        return self.learner.contexts().reads
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
+        return None
+
+    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> _StreamTrainer:
+        return _StreamTrainer(self.learner, teacher, vocabulary)
+
+
+class _StreamTrainer:
+    """Gathers a shard of sentences, learns it, and forgets it."""
+
+    def __init__(self, learner: TrainedLearner, teacher: Teacher, vocabulary: Vocabulary) -> None:
+        self.learner = learner
+        self.part = learner.contexts()
+        self.layers = layers_of(self.part.layer, teacher.depth)
+        self.course, self.watch = learner.course(), LossMonitor(learner.course())
+        self._vocabulary, self._width, self._device = vocabulary, teacher.dim, teacher.device
+        self.met = np.zeros(len(vocabulary), np.int64)
+        self._model: TrainableModel | None = None
+        self._held: list[ContextBlock] = []
+        self._last: ContextBlock | None = None
+        self._learnt = 0  # shards
+        self._words = 0  # that the vocabulary has
+
+    def update(self, encoded: Encoded) -> None:
+        words, lengths, contexts, states = block_of_contexts(encoded, self.layers, self.part)
+        if not len(lengths):
+            return
+        self.met += counted(words, len(self.met))
+        self._held.append(
+            ContextBlock(
+                torch.from_numpy(words).long().to(self._device),
+                torch.from_numpy(lengths).long().to(self._device),
+                contexts.clone(),
+                None if states is None else states.clone(),
+            )
+        )
+        if is_full(self._held):
+            self._learn()
+
+    def arrays(self) -> dict[str, Array]:
+        self._learn()
+        model = self._model or self._begun([])
+        if self._last is not None:
+            with torch.inference_mode(False):
+                check_final_loss(model, self._last, self.course, self.watch)
+        found = {f"kept:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
+        return found | {"kept:loss": np.array(self.watch.loss)}
+
+    def _begun(self, first: list[ContextBlock]) -> TrainableModel:
+        counts = torch.from_numpy(np.maximum(self._vocabulary.counts, 1)).to(self._device)
+        return self.learner.model(counts, lambda: first, self._width, self._device)
+
+    def _learn(self) -> None:
+        if not self._held:
+            return
+        with torch.inference_mode(False):
+            shard = joined(self._held)
+            self._held, self._last = [], shard
+            if self._model is None:
+                self._model = self._begun([shard])
+            known = int((shard.words >= 0).sum())
+            whole = max(int(self._vocabulary.counts.sum()), self._words + known, 1)
+            begun, ended = self._words / whole, (self._words + known) / whole
+            for _ in learn_block(self._model, shard, self.course, self._learnt, begun, ended, self.watch):
+                pass
+            self._words += known
+            self._learnt += 1

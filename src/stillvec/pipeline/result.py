@@ -1,0 +1,141 @@
+"""What a run gives: signs of life, results with how they were made, folders written as soon as each is there."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from stillvec.errors import CallError, StillvecError
+from stillvec.files import check_replaceable
+from stillvec.formats import write_folder
+from stillvec.learners import Finished, Learner
+from stillvec.pipeline.manifest import describe_learner, describe_program
+from stillvec.pipeline.settings import Distillation
+from stillvec.refinement import refine_steps, unknown_steps
+from stillvec.refinement.pca import Pca
+from stillvec.statistics import Statistics
+from stillvec.statistics.mergeable import KEPT
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A sign of life: what is going on, how far it is, at what pace."""
+
+    stage: str
+    done: int
+    total: int | None  # None: not known
+    unit: str
+    seconds: float
+    remark: str = ""  # such as the loss
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """One method's result."""
+
+    vectors: WordVectors
+    manifest: Mapping[str, Any]
+    statistics: Mapping[str, NDArray[Any]]
+    model: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
+        sums = self.statistics if statistics and self.statistics else None
+        write_folder(self.vectors, Path(path), self.manifest, sums, self.model)
+
+
+def described(
+    finished: Finished,
+    learner: Learner,
+    heard: Mapping[str, Statistics],
+    settings: Distillation,
+    teacher: Mapping[str, Any],
+    facts: Mapping[str, Any],
+) -> Distilled:
+    """What a method made, with how it was made."""
+    vectors = finished.vectors
+    if settings.dim is not None and not hasattr(learner, "dim"):
+        vectors = Pca(settings.dim)(vectors)
+    manifest = {
+        **describe_learner(learner),
+        "notes": dict(finished.notes),
+        "distillation": dataclasses.asdict(settings) | {"keep": len(settings.keep)},
+        "teacher": dict(teacher),
+        **facts,
+        "seed": settings.seed,
+        **describe_program(),
+    }
+    arrays = {
+        f"{part}/{label}": array
+        for part, kept in heard.items()
+        for label, array in kept.arrays.items()
+        if not label.startswith(KEPT)
+    }
+    vectors, manifest = completed(vectors, manifest, settings.unknown)
+    return Distilled(vectors, manifest, arrays, finished.model)
+
+
+def completed(
+    vectors: WordVectors, manifest: dict[str, Any], unknown: str | None
+) -> tuple[WordVectors, dict[str, Any]]:
+    """Vectors that know where they come from and, if asked, what to give for words never seen."""
+    for did, after in refine_steps(vectors, unknown_steps(unknown)):
+        vectors, manifest = after, manifest | {"refined": [did]}
+    return WordVectors(vectors.vocabulary, vectors.matrix, subwords=vectors.subwords, origin=manifest), manifest
+
+
+def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:
+    """The folders that results of these names would take can be written."""
+    place = Path(out)
+    targets = [place] if len(names) == 1 else [place / name for name in names]
+    for target in (*targets, *also):
+        check_replaceable(target, "manifest.json")
+    there = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise CallError(f"The output {out} cannot be a folder, since {there} is a file; give another name.")
+    if not os.access(there, os.W_OK):
+        raise CallError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
+
+
+class Work(Protocol):
+    """A run of any kind, as far as saving goes."""
+
+    results: dict[str, Distilled]
+    written: dict[str, Path]
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    def steps(self) -> Iterator[Progress]: ...
+
+
+def saved_steps(run: Work, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
+    """The steps of a run, each result written as soon as it is there: `run.written` has the folders."""
+    for step in run.steps():
+        _save_new(run, Path(out), statistics)
+        yield step
+    _save_new(run, Path(out), statistics)
+    checkpoint = getattr(run, "checkpoint", None)
+    if checkpoint is not None:
+        checkpoint.remove()
+
+
+def _save_new(run: Work, out: Path, statistics: bool) -> None:
+    """One folder, or one folder a method inside `out`."""
+    several = len(run.names) > 1
+    for name in [name for name in run.results if name not in run.written]:
+        folder = out / name if several else out
+        try:
+            run.results[name].save(folder, statistics=statistics)
+        except OSError as error:
+            checkpoint = getattr(run, "checkpoint", None)
+            if checkpoint is None or not checkpoint.path.exists():
+                raise
+            told = f"{folder} could not be written: {error.strerror or error}; with that mended, --resume goes on from"
+            raise StillvecError(f"{told} {checkpoint.path}.") from None
+        run.written[name] = folder

@@ -1,0 +1,47 @@
+"""Results that were distilled apart become one: their statistics are added, and the method finishes anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from stillvec.errors import CallError
+from stillvec.pipeline.previous_result import PreviousResult, of_whole_results
+from stillvec.pipeline.result import Distilled, described
+from stillvec.pipeline.settings import Distillation
+from stillvec.registry import settings_from
+from stillvec.statistics import merge
+
+
+def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
+    """One result from several of the same method, settings and teacher."""
+    if len(folders) < 2:
+        raise CallError(f"Two results or more are merged, and {len(folders)} came.")
+    every = [PreviousResult(Path(folder)) for folder in folders]
+    with of_whole_results(*(each.path for each in every)):
+        return _merged(every)
+
+
+def _merged(every: Sequence[PreviousResult]) -> Distilled:
+    first, *others = every
+    parts = first.parts
+    for other in others:
+        for key in ("method", "settings"):
+            if other.manifest[key] != first.manifest[key]:
+                raise CallError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
+        if other.manifest["teacher"]["digest"] != first.manifest["teacher"]["digest"]:
+            raise CallError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
+        parts = {label: merge(kept, other.parts[label]) for label, kept in parts.items()}
+    made = first.manifest["distillation"] | {"keep": ()}
+    settings = settings_from(Distillation, made, str(first.path))
+    facts = {
+        "merged": [each.path.name for each in every],
+        "corpus": {
+            "words": sum(each.manifest["corpus"]["words"] for each in every),
+            "parts": [each.manifest["corpus"] for each in every],
+        },
+        "read": {key: sum(each.manifest["read"][key] for each in every) for key in ("sentences", "words", "pieces")},
+    }
+    learner = first.learner()
+    return described(learner.finish(parts), learner, parts, settings, first.manifest["teacher"], facts)

@@ -1,0 +1,235 @@
+"""A training from corpus to folder, without a teacher: count, write the sentences once, train every method, write."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Learnt, Resources, write_text
+from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
+from stillvec.corpus import Corpus
+from stillvec.errors import CallError, StillvecWarning, TrainingError
+from stillvec.files import digest
+from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.distillation import corpus_of, default_store
+from stillvec.pipeline.manifest import describe_program
+from stillvec.pipeline.result import Distilled, Progress, check_folders, completed, saved_steps
+from stillvec.pipeline.settings import parse_methods
+from stillvec.refinement import unknown_steps
+from stillvec.registry import settings_from
+from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything that decides the result: with several threads most methods differ a little from run to run."""
+
+    method: str = "skipgram"  # or several: "skipgram:epochs=5,glove"
+    dim: int | None = None  # None: the method's own
+    min_count: int = 5
+    max_words: int | None = None
+    keep: tuple[str, ...] = ()  # words that must be in
+    lowercase: bool = True
+    seed: int = 0
+    unknown: str | None = None  # "subword": n-grams that give words never seen a vector
+    threads: int | None = None  # None: as many as there are
+    parser: str | None = None  # a spaCy pipeline, by name or folder; None: whoever needs parses reads CoNLL-U
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_count", 1), ("max_words", 1), ("dim", 1), ("seed", 0), ("threads", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise CallError(f"The setting {name} is at least {least}, and {value} came.")
+        unknown_steps(self.unknown)  # a wrong one is told before the work
+
+    def baselines(self) -> dict[str, Baseline]:
+        """The methods by the name of their result; the general settings come first, the method's own last."""
+        general = {"dim": self.dim, "seed": self.seed or None}
+        values = {name: value for name, value in general.items() if value is not None}
+        return {
+            label: settings_from(BASELINES[name], {**values, **given}, f"the method {name}")
+            for label, name, given in parse_methods(self.method, BASELINES)
+        }
+
+
+class TrainingRun:
+    """One training. Iterate over `steps()`; then `results` has each method's result."""
+
+    def __init__(
+        self,
+        settings: Training,
+        corpus: Corpus,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.corpus = corpus
+        self.store = Path(store) if store is not None else default_store()
+        self.resume = resume
+        self.baselines = settings.baselines()  # a wrong name or setting is told before the work
+        self.parser = self._checked_parser()
+        self.results: dict[str, Distilled] = {}
+        self.written: dict[str, Path] = {}  # where they were saved
+        self.facts: dict[str, Any] = {}
+        self.vocabulary: Vocabulary | None = None
+
+    def _checked_parser(self) -> Parser | None:
+        needing = [name for name, each in self.baselines.items() if getattr(each, "parsed", False)]
+        if self.settings.parser is not None:
+            if not needing:
+                raise CallError(f"No method of {self.settings.method} looks at parses, so nothing is to be parsed.")
+            return load_parser(self.settings.parser)
+        if needing:
+            self.corpus.parses()  # refuses what holds none
+        return None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.baselines)
+
+    def steps(self) -> Iterator[Progress]:
+        begun = time.perf_counter()
+        vocabulary, self.facts["corpus"] = yield from count_corpus(self.corpus, self.settings)
+        self.vocabulary = vocabulary
+        with tempfile.TemporaryDirectory(prefix="stillvec-") as folder:
+            text = yield from self._write(vocabulary, Path(folder))
+            if self.parser is not None:
+                text = yield from self._parse(text, self.parser)
+            prepared = time.perf_counter() - begun
+            for name, baseline in self.baselines.items():
+                started = time.perf_counter()
+                learnt = yield from self._train(name, baseline, text)
+                seconds = time.perf_counter() - started
+                self.results[name] = self._described(baseline, learnt, text, prepared, seconds)
+
+    def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
+        begun = time.perf_counter()
+        steps = write_text(self.corpus, vocabulary, folder)
+        while True:
+            try:
+                words = next(steps)
+            except StopIteration as end:
+                text: EncodedCorpus = end.value
+                return text
+            seconds = time.perf_counter() - begun
+            yield Progress("writing sentences of known words", words, self.facts["corpus"]["words"], "words", seconds)
+
+    def _parse(self, text: EncodedCorpus, parser: Parser) -> Generator[Progress, None, EncodedCorpus]:
+        """Parses are kept in the store, named by text and parser: another run does not make them again."""
+        begun, corpus = time.perf_counter(), self.facts["corpus"]
+        self.facts["parser"] = parser.described
+        name = digest(iter([corpus["digest"].encode(), parser.described["digest"].encode()]))
+        path = self.store / f"parses-{name}.conllu"
+        if not path.exists():
+            for read in write_parses(self.corpus.sentences(), parser, path):
+                words = round(corpus["words"] * min(1.0, read / corpus["characters"]))
+                yield Progress(
+                    f"parsing with {parser.name}", words, corpus["words"], "words", time.perf_counter() - begun
+                )
+        return dataclasses.replace(text, parsed=Corpus(path))
+
+    def _train(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Generator[Progress, None, Learnt]:
+        begun = time.perf_counter()
+        yield Progress(f"training {name}", 0, None, "", 0.0)
+        checkpoint = self._checkpoint(name, baseline, text)
+        threads = self.settings.threads or os.cpu_count() or 1
+        steps = baseline.steps(text, Resources(threads, checkpoint))
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                learnt: Learnt = end.value
+                break
+            except TrainingError:
+                if checkpoint is not None:  # nothing good comes of going on from there
+                    checkpoint.remove()
+                raise
+            yield Progress(f"training {name}", step.done, step.total, "words", time.perf_counter() - begun, step.remark)
+        if checkpoint is not None:
+            checkpoint.remove()
+        _tell_missing(name, text.vocabulary, learnt.vectors)
+        return learnt
+
+    def _checkpoint(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Any:
+        """Beside the contexts of methods that distil; named by all that decides the result."""
+        if not getattr(baseline, "resumes", False):
+            if self.resume:
+                told = f"{name} is trained by gensim, which keeps no checkpoint, so it begins anew."
+                warnings.warn(told, StillvecWarning, stacklevel=2)
+            return None
+        from stillvec.learners.training_checkpoint import checkpoint_for  # torch, which gensim's methods do without
+
+        given = {**dataclasses.asdict(baseline), "method": type(baseline).__name__}  # type: ignore[call-overload]
+        given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
+        if self.parser is not None and getattr(baseline, "parsed", False):
+            given["parser"] = self.parser.described["digest"]
+        self.store.mkdir(parents=True, exist_ok=True)
+        return checkpoint_for(self.store, given, resume=self.resume)
+
+    def _described(
+        self, baseline: Baseline, learnt: Learnt, text: EncodedCorpus, prepared: float, seconds: float
+    ) -> Distilled:
+        """What a method made, with how it was made."""
+        name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
+        given = dataclasses.asdict(self.settings) | {"keep": len(self.settings.keep)}
+        settings = dataclasses.asdict(baseline)  # type: ignore[call-overload]
+        trained = {"sentences": text.sentences, "words": text.words, "seconds": round(seconds, 3)}
+        trained["words_a_second"] = round(text.words * settings["epochs"] / max(seconds, 1e-9))
+        manifest = {
+            "method": name,
+            "settings": settings,
+            "notes": dict(learnt.notes),
+            "training": given,
+            **self.facts,
+            "trained": trained,
+            "seconds": prepared + seconds,
+            "seed": self.settings.seed,
+            **describe_program(),
+        }
+        vectors, manifest = completed(learnt.vectors, manifest, self.settings.unknown)
+        return Distilled(vectors, manifest, {})
+
+
+def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:
+    """Words that no sentence has cannot be learnt; it is said, and the others are written."""
+    missing = [word for word in wanted if word not in made.vocabulary.index]
+    if missing:
+        several = f"{len(missing):,} words have" if len(missing) > 1 else "One word has"
+        shown = ", ".join(map(repr, missing[:3])) + (", ..." if len(missing) > 3 else "")
+        told = f"{several} no vector of {name}, since nothing that it could learn from has them: {shown}."
+        warnings.warn(told, StillvecWarning, stacklevel=2)
+
+
+def train(
+    *corpus: str | os.PathLike[str] | Corpus,
+    out: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> WordVectors | dict[str, WordVectors]:
+    """Word vectors from a corpus alone (files, folders, globs, or one `Corpus`), by a method that needs no teacher.
+
+    Settings are those of `Training` (method, dim, min_count, …). Several methods give a dictionary. `resume` goes on
+    from the last checkpoint, kept in the folder `store`; methods of gensim begin anew.
+    """
+    source = corpus_of(corpus)
+    if source is None:
+        raise CallError("Training takes a corpus: files, folders, globs, or one Corpus; none came.")
+    run = TrainingRun(settings_from(Training, settings), source, store=store, resume=resume)
+    if out is not None:
+        check_folders(out, run.names)
+    for step in run.steps() if out is None else saved_steps(run, out):
+        if progress is not None:
+            progress(step)
+    found = {name: result.vectors for name, result in run.results.items()}
+    return next(iter(found.values())) if len(found) == 1 else found

@@ -1,0 +1,22 @@
+"""All-but-the-top (Mu & Viswanath 2018): centre, then take out the first principal directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stillvec.errors import CallError
+from stillvec.refinement.center import Center
+from stillvec.refinement.pca import principal_directions
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class AllButTheTop:
+    directions: int = 1
+
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        if not 0 <= self.directions < vectors.dim:
+            raise CallError(f"Of {vectors.dim} directions {self.directions} cannot be taken out; give fewer.")
+        centred = Center()(vectors)
+        top = principal_directions(centred.matrix)[1][:, : self.directions]  # (D, k)
+        return WordVectors(vectors.vocabulary, centred.matrix - centred.matrix @ top @ top.T)

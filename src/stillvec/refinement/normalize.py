@@ -1,0 +1,17 @@
+"""Rows of length one; a zero row stays zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Normalize:
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        lengths: Any = np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+        return WordVectors(vectors.vocabulary, vectors.matrix / np.where(lengths > 0, lengths, 1))

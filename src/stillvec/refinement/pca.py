@@ -1,0 +1,35 @@
+"""Principal components: the same words in fewer dimensions, at the least squared loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import CallError
+from stillvec.refinement.center import Center
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Pca:
+    dim: int = 300
+
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        if not 1 <= self.dim <= vectors.dim:
+            raise CallError(
+                f"Vectors of {vectors.dim} dimensions cannot be brought to {self.dim}; give 1 to {vectors.dim}."
+            )
+        centred = Center()(vectors)
+        axes = principal_directions(centred.matrix)[1][:, : self.dim]
+        return WordVectors(vectors.vocabulary, centred.matrix @ axes)
+
+
+def principal_directions(centred: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Variances (D,) and directions (D, D) in columns, the largest first; signs fixed so that runs agree."""
+    values, vectors = np.linalg.eigh(np.asarray(centred.T @ centred, np.float64) / max(len(centred), 1))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    signs = np.sign(vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])])
+    return values, np.asarray(vectors * np.where(signs == 0, 1, signs), np.float32)

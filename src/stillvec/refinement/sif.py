@@ -1,0 +1,26 @@
+"""Smooth inverse frequency (Arora et al. 2017): each row times `a / (a + p(w))`.
+
+Cosines of words stay; the mean of the rows of a text becomes the weighted mean in which frequent words say little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stillvec.errors import CallError
+from stillvec.refinement.frequencies import Frequencies, frequencies
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Sif:
+    a: float = 1e-3
+    frequencies: Frequencies = "counts"
+
+    def __post_init__(self) -> None:
+        if not self.a > 0:
+            raise CallError(f"The a of a / (a + p) is above 0, and {self.a} came.")
+
+    def __call__(self, vectors: WordVectors) -> WordVectors:
+        factors = self.a / (self.a + frequencies(vectors.vocabulary, self.frequencies))  # (V,)
+        return WordVectors(vectors.vocabulary, vectors.matrix * factors[:, None].astype(vectors.matrix.dtype))

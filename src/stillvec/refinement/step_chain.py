@@ -1,0 +1,84 @@
+"""A chain of steps: read from text or from a manifest, run, and described so that it can be run on other vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stillvec.errors import CallError
+from stillvec.files import file_digest
+from stillvec.refinement.steps import STEPS, Step
+from stillvec.registry import settings_from
+from stillvec.vectors import WordVectors
+
+
+def refine(vectors: WordVectors, *steps: str | Step | Mapping[str, Any]) -> WordVectors:
+    """Other vectors of the same words, by one step after another.
+
+    >>> vectors = WordVectors(["ice", "snow"], [[1, 2], [3, 2]])
+    >>> refine(vectors, "center", "unit").matrix.tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+
+    A step is its name, perhaps with settings ("retrofit:lexicon=ppdb-xl.txt,sweeps=10"), an object of its class, or
+    what a manifest says of it.
+    """
+    for step in [read_step(step) for step in steps]:
+        vectors = step(vectors)
+    return vectors
+
+
+def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[dict[str, Any], WordVectors]]:
+    """After each step what it was, for a manifest, and the vectors it gave.
+
+    A step that chooses others stands for those it chose; what it tried and left out is told too, with `left_out`.
+    """
+    for given in steps:
+        choose = getattr(given, "choose", None)
+        for step, facts in choose(vectors) if choose else [(given, {})]:
+            made = _described(step) | facts
+            after = vectors if made.get("left_out") else step(vectors)
+            if loss := getattr(step, "loss", None):
+                made["loss"] = loss(vectors, after)
+            if stored := getattr(step, "stored", None):
+                made["stored"] = stored
+            yield made, after
+            vectors = after
+
+
+def read_step(step: str | Step | Mapping[str, Any]) -> Step:
+    """`NAME:key=value,...` as a step; a key that stands there twice has both values."""
+    if isinstance(step, Mapping):
+        return settings_from(STEPS[step.get("step", "")], step.get("settings", {}), f"step {step.get('step')}")
+    if not isinstance(step, str):
+        return step
+    name, _, rest = step.partition(":")
+    kind = STEPS[name.strip()]
+    given: dict[str, list[str]] = {}
+    for item in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise CallError(f"After a step's colon stands key=value, and {item!r} came in {step!r}.")
+        given.setdefault(key.strip(), []).append(value.strip())
+    settings = {key: values[0] if len(values) == 1 else values for key, values in given.items()}
+    return settings_from(kind, settings, f"step {name}")
+
+
+def _described(step: Step) -> dict[str, Any]:
+    """The name, the settings and the digests of the files they name."""
+    name = next((name for name in STEPS if STEPS[name] is type(step)), type(step).__name__)
+    settings = dataclasses.asdict(step)  # type: ignore[call-overload]
+    lists = [each for value in settings.values() if isinstance(value, tuple) for each in value]
+    files = [path for each in lists if isinstance(each, str) for path in (Path(each), Path(each.partition(":")[2]))]
+    digests = {str(path): file_digest(path) for path in files if path.is_file()}
+    return {"step": name, "settings": settings} | ({"files": digests} if digests else {})
+
+
+def unknown_steps(text: str | None) -> list[Step]:
+    """What gives words never seen a vector: `subword`, perhaps with settings; nothing without a text."""
+    if text is None:
+        return []
+    if text.partition(":")[0] != "subword":
+        raise CallError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
+    return [read_step(text)]

@@ -1,0 +1,133 @@
+"""The scores as tables for other programs: Markdown, CSV, JSON and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+
+from stillvec.evaluation import Score
+from stillvec.report.html_markup import number, plain
+from stillvec.report.mean_scores import Row, first_metrics, rows
+from stillvec.report.report_data import ReportData
+from stillvec.report.verdict import verdict
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+_ON = {"common": ", common words", "unleaked": ", outside the lexicon"}
+
+
+def csv_text(material: ReportData) -> str:
+    """A row a score, all fields but the sections inside a dataset; NaN is empty."""
+    names = [field.name for field in fields(Score) if field.name != "details"]
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(names)
+    for score in material.report.scores:
+        values = asdict(score)
+        writer.writerow(["" if _missing(values[name]) else values[name] for name in names])
+    return plain(stream.getvalue())
+
+
+def json_text(material: ReportData) -> str:
+    """As `stillvec evaluate --json`."""
+    return plain(json.dumps(material.report.to_json(), ensure_ascii=False, indent=1)) + "\n"
+
+
+def markdown_text(material: ReportData, title: str) -> str:
+    """The ranking, every score, and which differences of means are real."""
+    report = material.report
+    mean = [
+        (each.name, number(each.value), f"{number(each.low)} to {number(each.high)}") for each in material.standings
+    ]
+    said = html.unescape(re.sub(r"<[^>]*>", "", verdict(material)))
+    parts = [f"# {_markdown(title)}", _markdown(said), _markdown_table(("vectors", "mean", "95%"), mean)]
+    parts.append("Scores times 100; the best of a row is bold.")
+    body = []
+    for row in rows(report):
+        if row.words == "common" and material.basis == "own":
+            continue  # it would repeat the row before
+        best = _best(row)
+        cells = [row.shown(name) for name in material.names]
+        shown = [f"**{cell}**" if name in best else cell for name, cell in zip(material.names, cells, strict=True)]
+        body.append((row.task, _dataset(row), row.metric, *shown))
+    parts.append(_markdown_table(("task", "dataset", "metric", *material.names), body, literal=3))
+    if report.overall:
+        found = [
+            (each.a, each.b, f"{100 * each.difference:+.1f}", f"{each.p_corrected:.3f}", "yes" if each.real else "no")
+            for each in report.overall
+        ]
+        parts.append("Differences of means over similarity datasets, in points; p corrected by Holm.")
+        parts.append(_markdown_table(("a", "b", "a − b", "p", "real"), found))
+    return "\n\n".join(parts) + "\n"
+
+
+def latex_text(material: ReportData) -> str:
+    """A table for booktabs: a row a set, a column a dataset by its first metric, the best of each bold."""
+    report = material.report
+    columns = first_metrics(report, material.basis)
+    heads = [_latex(row.dataset) for row in columns]
+    on = "the items that all sets know" if material.basis == "common" else "the items that each set knows"
+    lines = [
+        f"% \\usepackage{{booktabs}}; scores times 100, the first metric of each dataset, on {on}",
+        f"\\begin{{tabular}}{{l{'r' * len(columns)}r}}",
+        "\\toprule",
+        " & ".join(["", *heads, "mean"]) + r" \\",
+        "\\midrule",
+    ]
+    top = max((each.value for each in material.standings if math.isfinite(each.value)), default=math.nan)
+    for each in material.standings:
+        cells = [_latex_cell(row, each.name) for row in columns]
+        mean = _bold(number(each.value), each.value == top and len(material.names) > 1)
+        lines.append(" & ".join([_latex(each.name), *cells, mean]) + r" \\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _latex_cell(row: Row, name: str) -> str:
+    score = row.scores.get(name)
+    return "--" if score is None or _missing(score.value) else _bold(number(score.value), name in _best(row))
+
+
+def _bold(text: str, best: bool) -> str:
+    shown = text.replace("−", "$-$").replace("–", "--")
+    return f"\\textbf{{{shown}}}" if best else shown
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in re.sub(r"\s+", " ", plain(text)))
+
+
+def _best(row: Row) -> set[str]:
+    """The sets with the highest value, if there are several and higher is better."""
+    values = {name: score.value for name, score in row.scores.items() if math.isfinite(score.value)}
+    if len(row.scores) < 2 or not row.ordered or not values:
+        return set()
+    return {name for name, value in values.items() if value == max(values.values())}
+
+
+def _dataset(row: Row) -> str:
+    return row.dataset + _ON.get(row.words, "")
+
+
+def _markdown_table(head: tuple[str, ...], body: Sequence[tuple[str, ...]], literal: int = 99) -> str:
+    """Cells from `literal` on are markup already."""
+    left = literal if literal < len(head) else 1  # columns of text
+    lines = [[*map(_markdown, head)], ["---"] * left + ["---:"] * (len(head) - left)]
+    lines += [[cell if at >= literal else _markdown(cell) for at, cell in enumerate(row)] for row in body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _markdown(text: str) -> str:
+    """Text that a reader of Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]|<>&#~])", r"\\\1", re.sub(r"\s+", " ", plain(text)))
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))

@@ -1,0 +1,63 @@
+"""`write_report`: an evaluation as a file for people or programs, its form told by the ending of the name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stillvec.errors import CallError
+from stillvec.evaluation import Report
+from stillvec.files import atomic_file
+from stillvec.report.report_data import ReportData, pairs_of
+from stillvec.vectors import WordVectors
+
+ENDINGS = (".html", ".md", ".csv", ".json", ".tex")
+
+
+def write_report(
+    report: Report,
+    sets: Mapping[str, WordVectors],
+    path: str | os.PathLike[str],
+    *,
+    manifests: Mapping[str, Mapping[str, Any]] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    words: Sequence[str] = (),
+    title: str = "Word vectors, evaluated",
+) -> None:
+    """Write an evaluation as a page (.html) or as tables (.md, .csv, .json, .tex).
+
+    `sets` are the vectors by their names in the report, `manifests` how they were made (`read_manifest`), `data` the
+    folder that `evaluate` was given, `words` those whose neighbours are shown. What is not given is left out of the
+    page.
+    """
+    file = Path(path)
+    check_writable(file)
+    known = {name: vectors for name, vectors in sets.items() if name in report.names}
+    page = file.suffix.lower() == ".html"
+    material = ReportData(report, known, manifests or {}, pairs_of(report, known, data) if page else (), tuple(words))
+    text = _written(material, file.suffix.lower(), title)
+    with atomic_file(file) as part:
+        part.write_text(text, "utf-8", newline="\n")
+
+
+def check_writable(file: Path) -> None:
+    """Refuse before the work what could not be written after it."""
+    if file.suffix.lower() not in ENDINGS:
+        raise CallError(f"A report is written as {', '.join(ENDINGS)}, told by the ending, and {file} was asked for.")
+    if file.is_dir():
+        raise CallError(f"The report {file} is a folder, and a file is to be written; give another name.")
+
+
+def _written(material: ReportData, ending: str, title: str) -> str:
+    from stillvec.report import report_page, table_formats
+
+    forms: Mapping[str, Callable[[], str]] = {
+        ".html": lambda: report_page.html_page(material, title),
+        ".md": lambda: table_formats.markdown_text(material, title),
+        ".csv": lambda: table_formats.csv_text(material),
+        ".json": lambda: table_formats.json_text(material),
+        ".tex": lambda: table_formats.latex_text(material),
+    }
+    return forms[ending]()

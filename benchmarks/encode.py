@@ -32,7 +32,7 @@ from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, Tex
 from stillvec.learners import LEARNERS, EncodingPass, Learner
 from stillvec.pipeline.sentence_stream import SentenceStream, batched
 from stillvec.pipeline.settings import parse_methods
-from stillvec.registry import settings_from
+from stillvec.registry import create
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
 
@@ -69,7 +69,7 @@ def _speed(options: argparse.Namespace) -> None:
     vocabulary = _vocabulary(sentences)
     load = BatchBudget.for_teacher(teacher)
     some = sentences[:: -(-len(sentences) // _BARE)]
-    learners = {label: settings_from(LEARNERS[name], given) for label, name, given in parse_methods(options.methods)}
+    learners = {label: create(LEARNERS, spec) for label, spec in parse_methods(options.methods)}
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "corpus.txt"
         text.write_text("\n".join(sentences * options.times), encoding="utf-8")

@@ -536,7 +536,7 @@ def _gone_on(folder: Path) -> Reader:
     from tiny_corpus import listened, sentences
 
     from stillvec.learners import LEARNERS, EncodingPass
-    from stillvec.pipeline.distillation import Run
+    from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
     from stillvec.teachers import load_teacher
 

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from stillvec.analysis import PrincipalSpace, geometry, mean_value, probe, read_labelled, saturation, study
-from stillvec.analysis.geometry import isoscore, k_occurrences
-from stillvec.errors import CallError, DatasetError
+from stillvec.analysis.space_geometry import isoscore, k_occurrences
+from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation import evaluate
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -27,7 +27,7 @@ def _space(rows: np.ndarray, counts: list[int] | None = None) -> WordVectors:
 def vectors(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> WordVectors:
     """Off centre, of uneven variance, frequent words longer; once in one block and once in several."""
     monkeypatch.setattr("stillvec.analysis.principal_space.BLOCK", request.param)
-    monkeypatch.setattr("stillvec.analysis.geometry.BLOCK", request.param)
+    monkeypatch.setattr("stillvec.analysis.space_geometry.BLOCK", request.param)
     random = np.random.default_rng(0)
     rows = random.normal(size=(300, 10)) * np.linspace(3, 0.5, 10) + 0.7
     return _space(rows * np.linspace(2, 0.5, 300)[:, None], [*range(900, 0, -3)])
@@ -114,9 +114,9 @@ def test_vectors_that_are_all_alike_have_finite_numbers(rows: np.ndarray) -> Non
 
 
 def test_too_few_words_and_neighbours_are_refused() -> None:
-    with pytest.raises(CallError, match="2 words has no geometry"):
+    with pytest.raises(UsageError, match="2 words has no geometry"):
         geometry(_space(np.eye(2)))
-    with pytest.raises(CallError, match="0 and 10000 came"):
+    with pytest.raises(UsageError, match="0 and 10000 came"):
         geometry(_space(np.eye(4)), neighbours=0)
 
 
@@ -138,9 +138,9 @@ def test_taking_out_the_top_leaves_the_rest_alone(vectors: WordVectors) -> None:
     assert np.abs(on_axes[:, 3:] - space.project(3, 10).matrix).max() < 1e-8
     assert np.allclose(space.without_top(0).matrix, vectors.matrix - vectors.matrix.mean(0))
     for wrong in (-1, 10):
-        with pytest.raises(CallError, match="cannot be taken out"):
+        with pytest.raises(UsageError, match="cannot be taken out"):
             space.without_top(wrong)
-    with pytest.raises(CallError, match="components 0 to 9"):
+    with pytest.raises(UsageError, match="components 0 to 9"):
         space.project(4, 11)
 
 
@@ -208,7 +208,7 @@ def test_saturation_is_where_the_curve_stays_near_its_end(curve: dict[int, float
 
 
 def test_a_study_of_two_dimensions_is_refused(judged: tuple[WordVectors, Path]) -> None:
-    with pytest.raises(CallError, match="Thirds of 2 components"):
+    with pytest.raises(UsageError, match="Thirds of 2 components"):
         study(_space(np.eye(2)), judged[1])
 
 

@@ -20,7 +20,8 @@ SHELVES = (  # from the top down, as in docs/design.md
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
     ("vocabulary", "subwords"),
-    ("registry", "files", "notebook"),
+    ("registry", "files", "notebook", "numerics"),
+    ("notation", "progress"),
     ("errors",),
 )
 HEIGHT = {room: height for height, shelf in enumerate(reversed(SHELVES)) for room in shelf}

@@ -17,7 +17,7 @@ from stillvec.baselines import EncodedCorpus, Resources, TrainingStep, write_tex
 from stillvec.baselines.adam import Adam
 from stillvec.baselines.context_lstm import ContextLstm, LstmBatch, LstmJob, LstmModel
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.training_checkpoint import checkpoint_for
 
 T = TypeVar("T")
@@ -195,5 +195,5 @@ def test_what_was_stopped_within_an_epoch_goes_on_from_there(
 
 @pytest.mark.parametrize("setting", ["read", "hidden", "batch", "shared"])
 def test_a_size_of_nothing_is_refused(setting: str) -> None:
-    with pytest.raises(CallError, match=setting):
+    with pytest.raises(UsageError, match=setting):
         ContextLstm(**{setting: 0})

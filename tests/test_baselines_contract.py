@@ -15,7 +15,7 @@ from tiny_corpus import counted, sentences, words_of
 
 from stillvec.baselines import BASELINES, EncodedCorpus, Learnt, Resources, TrainingStep, write_text
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError, TrainingError
+from stillvec.errors import TrainingError, UsageError
 from stillvec.learners.training_checkpoint import checkpoint_for
 from stillvec.pipeline.training_run import Training
 from stillvec.registry import settings_from
@@ -120,7 +120,7 @@ def test_settings_come_back_from_json_and_presets_have_known_names(name: str) ->
 @pytest.mark.parametrize("name", [*BASELINES])
 @pytest.mark.parametrize(("setting", "value"), [("dim", 0), ("epochs", 0), ("rate", -1.0), ("rate", float("nan"))])
 def test_a_setting_that_makes_no_sense_is_refused(name: str, setting: str, value: float) -> None:
-    with pytest.raises(CallError, match=setting):
+    with pytest.raises(UsageError, match=setting):
         learner(name, **{setting: value})
 
 

@@ -17,7 +17,7 @@ from tiny_text import ONE, drained, slow_loss, written
 from stillvec.baselines import EncodedCorpus, write_text
 from stillvec.baselines.dependencies import contexts
 from stillvec.baselines.deps import Deps, read_pairs
-from stillvec.baselines.deps import SynGcnModel as PairModel
+from stillvec.baselines.deps import DepsModel as PairModel
 from stillvec.baselines.negatives import AdaGradTable, SharedNegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.baselines.syngcn import SynGcn
 from stillvec.baselines.syngcn import SynGcnModel as GraphModel

@@ -17,7 +17,7 @@ from stillvec import WordVectors
 from stillvec.cli import demo_command, main
 from stillvec.cli.chart import draw_scores
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError, MissingExtra
+from stillvec.errors import MissingExtra, UsageError
 from stillvec.evaluation import Score
 from stillvec.formats import load, read_manifest, save
 
@@ -61,13 +61,13 @@ def test_every_package_that_is_needed_comes_with_an_extra_that_exists() -> None:
 def test_what_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
     demo_command.check_place(tmp_path / "new")
     (tmp_path / "scores.png").write_bytes(b"mine")
-    with pytest.raises(CallError, match=r"scores.png that is no demo's"):
+    with pytest.raises(UsageError, match=r"scores.png that is no demo's"):
         demo_command.check_place(tmp_path)
     (tmp_path / "auto").mkdir()
     (tmp_path / "auto" / "thesis.txt").write_text("mine")
-    with pytest.raises(CallError, match="holds other things"):
+    with pytest.raises(UsageError, match="holds other things"):
         demo_command.check_place(tmp_path)
-    with pytest.raises(CallError, match="is a file"):
+    with pytest.raises(UsageError, match="is a file"):
         demo_command.check_place(tmp_path / "scores.png")
 
 

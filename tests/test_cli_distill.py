@@ -19,7 +19,7 @@ from stillvec.cli import main
 from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation
-from stillvec.pipeline.distillation import Run
+from stillvec.pipeline.distillation_run import Run
 from stillvec.teachers import load_teacher
 
 TEXTS = sentences(48)
@@ -564,12 +564,12 @@ def test_ctrl_c_ends_with_1_and_leaves_nothing_half_written(
 
 
 def test_settings_of_a_run_are_checked_in_python_too() -> None:
-    from stillvec.errors import CallError
+    from stillvec.errors import UsageError
     from stillvec.pipeline import distill
 
-    with pytest.raises(CallError, match="did you mean 'method'"):
+    with pytest.raises(UsageError, match="did you mean 'method'"):
         distill("nowhere.txt", methd="auto")
-    with pytest.raises(CallError, match="dogs"):
+    with pytest.raises(UsageError, match="dogs"):
         Distillation(purpose="dogs")
 
 

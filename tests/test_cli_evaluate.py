@@ -18,7 +18,7 @@ from stillvec import Vocabulary, WordVectors, save
 from stillvec.cli import main
 from stillvec.cli.evaluate_command import legend
 from stillvec.cli.scoreboard import short_names, show_report
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import Report, Score
 from stillvec.evaluation.catalog import KNOWN, known_as
 from stillvec.evaluation.encoders import TeacherEncoder, rival
@@ -217,7 +217,7 @@ def test_a_real_folder_of_model2vec_is_encoded_as_the_mean_of_its_words(tmp_path
 
 def test_a_rival_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(CallError, match="pip install model2vec"):
+    with pytest.raises(UsageError, match="pip install model2vec"):
         rival(f"model2vec:{tmp_path}")
 
 

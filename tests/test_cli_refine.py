@@ -13,7 +13,7 @@ import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.combination import COMBINERS
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.files import file_digest
 from stillvec.formats import load, read_manifest, save, write_folder
 from stillvec.refinement import STEPS, read_step
@@ -51,7 +51,7 @@ def test_steps_are_read_with_their_settings() -> None:
      ("pca:dim=3,dim=4", "takes a whole number"), ("retrofit:lexicon=a,parts=nouns", "'noun' or 'verb'")],
 )  # fmt: skip
 def test_a_step_that_is_none_is_told_why(wrong: str, sentence: str) -> None:
-    with pytest.raises(CallError, match=sentence):
+    with pytest.raises(UsageError, match=sentence):
         read_step(wrong)
 
 
@@ -66,14 +66,14 @@ def test_the_verb_does_the_same_and_keeps_how_the_vectors_were_made(
     vectors: WordVectors, lexicon: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_folder(vectors, tmp_path / "v", {"method": "aggregate", "corpus": {"words": 7}})
-    steps = ["center", f"retrofit:lexicon={lexicon}", "unit"]
+    steps = ["center", f"retrofit:lexicon={lexicon}", "normalize"]
     call = ["refine", str(tmp_path / "v"), "--out", str(tmp_path / "r"), *(f"--step={step}" for step in steps)]
     assert main(call) == 0
     assert "center: 5 words x 4\n" in capsys.readouterr().out
     assert np.array_equal(load(tmp_path / "r").matrix, stillvec.refine(vectors, *steps).matrix)
     manifest = read_manifest(tmp_path / "r")
     assert manifest["method"] == "aggregate"
-    assert [each["step"] for each in manifest["refined"]] == ["center", "retrofit", "unit"]
+    assert [each["step"] for each in manifest["refined"]] == ["center", "retrofit", "normalize"]
     assert manifest["refined"][1]["settings"]["lexicon"] == [str(lexicon)]
     assert manifest["refined"][1]["files"] == {str(lexicon): file_digest(lexicon)}
 
@@ -82,9 +82,9 @@ def test_the_chain_of_one_folder_is_run_on_other_vectors(vectors: WordVectors, l
     save(vectors, tmp_path / "v")
     first, again = tmp_path / "first", tmp_path / "again"
     assert main(["refine", str(tmp_path / "v"), "--step", f"retrofit:lexicon={lexicon}", "--out", str(first)]) == 0
-    assert main(["refine", str(first), "--step", "unit", "--out", str(again)]) == 0
+    assert main(["refine", str(first), "--step", "normalize", "--out", str(again)]) == 0
     chain = read_manifest(again)["refined"]
-    assert [each["step"] for each in chain] == ["retrofit", "unit"]
+    assert [each["step"] for each in chain] == ["retrofit", "normalize"]
 
     others = WordVectors(vectors.vocabulary, np.random.default_rng(1).normal(size=(5, 6)).astype(np.float32))
     save(others, tmp_path / "others.vec", format="word2vec")
@@ -107,14 +107,14 @@ def test_what_is_wrong_is_said_before_vectors_are_read(tmp_path: Path, capsys: p
         assert sentence in capsys.readouterr().err
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
-    assert main(["refine", str(tmp_path / "plain"), "--step", "unit", "--out", str(tmp_path / "full")]) == 1
+    assert main(["refine", str(tmp_path / "plain"), "--step", "normalize", "--out", str(tmp_path / "full")]) == 1
     assert "left alone" in capsys.readouterr().err
     assert not Path(out).exists()
 
 
 def test_vectors_can_be_refined_onto_themselves(vectors: WordVectors, tmp_path: Path) -> None:
     save(vectors, tmp_path / "v")
-    assert main(["refine", str(tmp_path / "v"), "--step", "unit", "--out", str(tmp_path / "v")]) == 0
+    assert main(["refine", str(tmp_path / "v"), "--step", "normalize", "--out", str(tmp_path / "v")]) == 0
     assert np.allclose(np.linalg.norm(load(tmp_path / "v").matrix, axis=1), 1)
 
 
@@ -141,6 +141,6 @@ def test_what_there_is_is_told_with_its_settings(
     told = dict(line.partition(":")[::2] for line in lines[::2])
     if verb == "refine":
         assert (told["quantize"], told["center"]) == ("to=int8,[parts=],codes=256,seed=0", "")
-        assert told["dimensions"] == "dim=,[pairs=]"
+        assert told["select_dims"] == "dim=,[pairs=]"
     else:
         assert told["svd"] == "[dim=],power=1,[weights=],words=union"

@@ -17,7 +17,7 @@ from tiny_corpus import refused, sentences
 import stillvec
 from stillvec.cli import main
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.formats import load, read_manifest
 
 SMALL = ("--dim", "6", "--min-count", "1", "--threads", "1")
@@ -239,7 +239,7 @@ def test_only_ngrams_answer_for_words_never_seen(corpus: str, capsys: pytest.Cap
 
 
 def test_without_a_corpus_there_is_nothing_to_train() -> None:
-    with pytest.raises(CallError, match="takes a corpus"):
+    with pytest.raises(UsageError, match="takes a corpus"):
         stillvec.train(method="glove")
 
 

@@ -16,7 +16,7 @@ from stillvec.combination.concat import Concat
 from stillvec.combination.gcca import Gcca
 from stillvec.combination.joint_space import joined
 from stillvec.combination.svd import Svd
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -102,7 +102,7 @@ def test_settings_of_a_method_are_frozen_and_come_back_from_json(method: Any) ->
 
 
 def test_one_space_alone_is_refused(method: Any, spaces: list[WordVectors]) -> None:
-    with pytest.raises(CallError, match="1 came"):
+    with pytest.raises(UsageError, match="1 came"):
         method()(spaces[0])
 
 
@@ -227,5 +227,5 @@ def test_gcca_finds_what_the_spaces_share() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong: Any, told: str, spaces: list[WordVectors]) -> None:
-    with pytest.raises(CallError, match=told):
+    with pytest.raises(UsageError, match=told):
         wrong(*spaces)

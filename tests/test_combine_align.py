@@ -12,7 +12,7 @@ from scipy.stats import ortho_group
 
 from stillvec.combination.align import Align
 from stillvec.combination.rotation import mutual_nearest, neighbourhood, procrustes, reweighted
-from stillvec.errors import CallError, LexiconError, VocabularyError
+from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
 
@@ -220,7 +220,7 @@ def test_a_narrow_space_is_turned_into_a_wide_one() -> None:
 )
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], told: str) -> None:
     space = WordVectors(["a", "b"], np.eye(2))
-    with pytest.raises(CallError, match=told):
+    with pytest.raises(UsageError, match=told):
         Align(**settings)(space, space)
 
 
@@ -231,7 +231,7 @@ def test_a_seed_that_says_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "seed.txt").write_text("x y\n")
     with pytest.raises(LexiconError, match="None of the 1 pairs"):
         Align(tmp_path / "seed.txt")(*pair)
-    with pytest.raises(CallError, match="re-weighted, and 3 came"):
+    with pytest.raises(UsageError, match="re-weighted, and 3 came"):
         Align(reweight=0.5)(pair[0], pair[0], pair[0])
-    with pytest.raises(CallError, match="two spaces, and 3 came"):
+    with pytest.raises(UsageError, match="two spaces, and 3 came"):
         Align(tmp_path / "seed.txt")(*pair, pair[0])

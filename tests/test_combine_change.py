@@ -10,7 +10,7 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import false_discovery_control, ortho_group
 
 from stillvec.combination.change import Change
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
 COUNT, DIM = 600, 12
@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_moves() -> None:
 
 @pytest.mark.parametrize("wrong", [{"most": 1}, {"resamples": -1}, {"band": 0}])
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(CallError, match="at least"):
+    with pytest.raises(UsageError, match="at least"):
         Change(**wrong)
 
 

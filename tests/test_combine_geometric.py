@@ -13,7 +13,7 @@ from stillvec.combination.average import Average
 from stillvec.combination.geometric import Geometric
 from stillvec.combination.joint_space import Joined, joined
 from stillvec.combination.metric_learning import Shared
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
 DIM, COUNT = 30, 2000
@@ -171,5 +171,5 @@ def test_nothing_that_ties_the_spaces_is_said() -> None:
 
 @pytest.mark.parametrize("ridge", [0.0, -1.0, float("nan")])
 def test_a_ridge_of_nothing_is_refused(ridge: float) -> None:
-    with pytest.raises(CallError, match="above 0"):
+    with pytest.raises(UsageError, match="above 0"):
         Geometric(ridge=ridge)

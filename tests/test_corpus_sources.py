@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError, CorpusError
+from stillvec.errors import CorpusError, UsageError
 
 
 def _write(folder: Path, **files: str) -> None:
@@ -62,12 +62,12 @@ def test_a_source_that_is_not_there_is_named(source: str, said: str, tmp_path: P
 
 
 def test_a_corpus_of_nothing_is_a_wrong_call() -> None:
-    with pytest.raises(CallError, match="at least one"):
+    with pytest.raises(UsageError, match="at least one"):
         Corpus()
 
 
 def test_an_unknown_kind_of_paragraphs_names_the_nearest() -> None:
-    with pytest.raises(CallError, match="did you mean 'lines'"):
+    with pytest.raises(UsageError, match="did you mean 'lines'"):
         Corpus.from_texts(["x"], paragraphs="line")  # type: ignore[arg-type]
 
 
@@ -131,7 +131,7 @@ def test_texts_in_memory_are_read_as_often_as_wanted() -> None:
 
 
 def test_one_string_is_no_list_of_texts() -> None:
-    with pytest.raises(CallError, match="put it into a list"):
+    with pytest.raises(UsageError, match="put it into a list"):
         Corpus.from_texts("text")
 
 

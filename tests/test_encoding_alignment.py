@@ -16,7 +16,7 @@ import transformers
 
 from stillvec.encoding import BatchBudget, BatchBuilder, Encoded, TextChunk, read_batch
 from stillvec.encoding.batch import window_starts
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.teachers.fake import FAMILIES, tiny_teacher, write_tiny_model
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
@@ -250,7 +250,7 @@ def test_a_sentence_without_words_has_a_state_and_no_words(pooling: str) -> None
 
 
 def test_a_pooling_that_is_not_there_is_named() -> None:
-    with pytest.raises(CallError, match="no piece pooling 'sum'; known are mean, first, last, max, min"):
+    with pytest.raises(UsageError, match="no piece pooling 'sum'; known are mean, first, last, max, min"):
         _read(tiny_teacher(), "the house").words(2, "sum")
 
 

@@ -14,7 +14,7 @@ import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, sentences, slow_states
 
 from stillvec.corpus import Corpus, split_sentences
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, EncodingPass
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.pipeline import sentence_stream
@@ -170,7 +170,7 @@ def test_paragraphs_of_fewer_sentences_are_left_out(least: int, teacher: Teacher
         for words in texts
     }
     if not wanted:
-        with pytest.raises(CallError, match=r"No paragraph of the corpus has 5 sentences.*context=sentence"):
+        with pytest.raises(UsageError, match=r"No paragraph of the corpus has 5 sentences.*context=sentence"):
             kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=least)
         return
     lacking = set(range(len(vocabulary))) - {row for words in wanted for row in words}

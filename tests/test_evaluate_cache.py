@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, evaluate
 from stillvec.evaluation.answer_cache import Cache, files_digest, vectors_digest
 from stillvec.evaluation.lookup import Lookup
@@ -167,7 +167,7 @@ class Slow(Similarity):
     def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         yield 0.5
         if self.seeds < 1:
-            raise CallError("no seeds")
+            raise UsageError("no seeds")
         return self.answer(lookup, items)
 
 
@@ -205,17 +205,17 @@ def test_settings_stand_behind_their_task(slow: None) -> None:
     assert chosen == {"slow": Slow(seeds=3, quick=True), "similarity": Similarity()}
     assert left == {}
     for wrong, told in (("similarity,seeds=3", "no task"), ("slw", "did you mean 'slow'")):
-        with pytest.raises(CallError, match=told):
+        with pytest.raises(UsageError, match=told):
             split_tasks(wrong)
-    with pytest.raises(CallError, match="named twice"):
+    with pytest.raises(UsageError, match="named twice"):
         chosen_tasks(["slow", "slow:seeds=1"])
-    with pytest.raises(CallError, match="did you mean 'seeds'"):
+    with pytest.raises(UsageError, match="did you mean 'seeds'"):
         chosen_tasks(["slow:seed=1"])
 
 
 def test_datasets_are_chosen_by_name(data: Path) -> None:
     assert {s.dataset for s in evaluate(vectors(), data, only=["cold"], resamples=5).scores} == {"cold"}
-    with pytest.raises(CallError, match="did you mean 'cold'"):
+    with pytest.raises(UsageError, match="did you mean 'cold'"):
         evaluate(vectors(), data, only=["cld"])
 
 
@@ -244,5 +244,5 @@ def test_an_encoder_is_judged_on_sentences_beside_the_vectors(data: Path, tmp_pa
         }
         assert {(each.task, each.a, each.b) for each in report.comparisons} == {("sentences", "v", "lengths")}
         assert report.names == ("v", "lengths")
-    with pytest.raises(CallError, match="Two sets are called 'v'"):
+    with pytest.raises(UsageError, match="Two sets are called 'v'"):
         evaluate({"v": vectors()}, data, encoders={"v": Lengths()})

@@ -10,7 +10,7 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score
 
-from stillvec.errors import CallError, DatasetError
+from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import Classification, macro_f1
 from stillvec.evaluation.cnn import CnnNetwork, CnnSchedule, Convolution
 from stillvec.evaluation.intervals import Resampling
@@ -246,9 +246,9 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(content: str, sentence: st
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(CallError, match="both, cnn or linear"):
+    with pytest.raises(UsageError, match="both, cnn or linear"):
         Classification(model="tree")  # type: ignore[arg-type]
-    with pytest.raises(CallError, match="one seed"):
+    with pytest.raises(UsageError, match="one seed"):
         Classification(seeds=0)
 
 

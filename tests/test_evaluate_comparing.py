@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, LexiconError, StillvecWarning
+from stillvec.errors import LexiconError, StillvecWarning, UsageError
 from stillvec.evaluation import Comparison, PolicyRanking, Report, Score, evaluate, paired_difference
 from stillvec.evaluation.comparison import bootstrap, compare, holm
 from stillvec.evaluation.intervals import Estimate, Resampling
@@ -234,7 +234,7 @@ def test_scores_without_the_pairs_of_a_lexicon_are_those_of_a_file_without_them(
 
 def test_a_lexicon_that_is_not_there_is_told_before_the_work(tmp_path: Path) -> None:
     folder = data_of(tmp_path / "data", vectors(), ("one",))
-    with pytest.raises((LexiconError, CallError), match=r"nowhere\.txt"):
+    with pytest.raises((LexiconError, UsageError), match=r"nowhere\.txt"):
         evaluate(vectors(), folder, lexicons=[tmp_path / "nowhere.txt"])
 
 

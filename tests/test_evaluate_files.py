@@ -17,7 +17,7 @@ import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.cli.evaluate_command import unique_names
-from stillvec.errors import CallError, DatasetError, MissingExtra
+from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation import TASKS, Report, Score, evaluate
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
@@ -117,13 +117,13 @@ def test_a_new_file_is_evaluated_without_a_change_of_code(folder: Path) -> None:
 
 
 def test_a_wrong_call_is_told(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="did you mean 'similarity'"):
+    with pytest.raises(UsageError, match="did you mean 'similarity'"):
         evaluate(vectors(), folder, ["similarty"])
-    with pytest.raises(CallError, match="did you mean 'skip'"):
+    with pytest.raises(UsageError, match="did you mean 'skip'"):
         evaluate(vectors(), folder, unknown="skp")  # type: ignore[arg-type]
-    with pytest.raises(CallError, match="does not exist"):
+    with pytest.raises(UsageError, match="does not exist"):
         evaluate(vectors(), tmp_path / "nowhere")
-    with pytest.raises(CallError, match="at least one set"):
+    with pytest.raises(UsageError, match="at least one set"):
         evaluate({}, folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DatasetError, match="no datasets"):
@@ -222,7 +222,7 @@ def test_what_is_not_defined_is_null_in_json(tmp_path: Path) -> None:
 def test_a_report_gives_the_scores_of_one_set_by_name() -> None:
     scores = tuple(Score(n, "similarity", "d", "spearman", 0.5, 0.4, 0.6, 9, 9, "skip") for n in ("one", "two"))
     assert Report(scores).by("two") == (scores[1],)
-    with pytest.raises(CallError, match="did you mean 'two'"):
+    with pytest.raises(UsageError, match="did you mean 'two'"):
         Report(scores).by("tow")
 
 
@@ -287,7 +287,7 @@ def test_the_command_refuses_a_task_that_there_is_not(tmp_path: Path) -> None:
 def test_names_take_as_many_folders_as_tell_them_apart(tmp_path: Path) -> None:
     assert unique_names(["/x/a/v.txt", "/x/b.txt"]) == ["v.txt", "b.txt"]
     assert unique_names(["/x/a/v.txt", "/x/b/v.txt"]) == ["a/v.txt", "b/v.txt"]
-    with pytest.raises(CallError, match="twice"):
+    with pytest.raises(UsageError, match="twice"):
         unique_names(["/x/v.txt", "/x/v.txt"])
 
 

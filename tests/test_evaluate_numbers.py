@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate, paired_difference
 from stillvec.evaluation.intervals import Resampling, pearson, spearman, wilson
 from stillvec.evaluation.lookup import Lookup
@@ -176,7 +176,7 @@ def test_a_paired_difference_finds_the_better_set_and_none_between_equals(tmp_pa
     assert 0 < better.low < better.value < better.high
     assert paired_difference(good, good, folder, resamples=50) == (0, 0, 0)
     assert paired_difference(bad, good, folder, resamples=200).value == -better.value
-    with pytest.raises(CallError, match="second"):
+    with pytest.raises(UsageError, match="second"):
         paired_difference(good, bad, folder, ["secnd"])
 
 
@@ -184,7 +184,7 @@ def test_a_paired_difference_is_taken_on_the_items_both_know(tmp_path: Path) -> 
     full = random_vectors()
     folder = similarity_folder(tmp_path, gold_of(full, 0.3))
     assert paired_difference(full, full.subset(full.words[:30]), folder, resamples=20) == (0, 0, 0)
-    with pytest.raises(CallError, match="no two pairs"):
+    with pytest.raises(UsageError, match="no two pairs"):
         paired_difference(full, WordVectors(["foreign"], [[1.0]]), folder)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import mutual_info_score
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.information import MutualInformation
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.labels import KINDS, Labels
@@ -208,7 +208,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         (lambda: Labels(hidden=0), "one unit"),
         (lambda: MutualInformation(k=1), "two clusters"),
     ):
-        with pytest.raises(CallError, match=sentence):
+        with pytest.raises(UsageError, match=sentence):
             make()
 
 

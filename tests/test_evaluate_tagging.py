@@ -12,7 +12,7 @@ import torch
 from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
-from stillvec.errors import CallError, DatasetError
+from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.crf import best_paths, log_partition, marginals, negative_log_likelihood
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
@@ -197,7 +197,7 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(name: str, content: str, s
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(CallError, match="one epoch"):
+    with pytest.raises(UsageError, match="one epoch"):
         Tagging(epochs=0)
 
 

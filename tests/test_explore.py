@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stillvec import Corpus, Vocabulary, WordVectors
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.evaluation.evaluation_run import Progress
 from stillvec.exploration import Explorer, WordMap, mapping, tsne_layout
 from stillvec.exploration.axes import along
@@ -123,11 +123,11 @@ def test_the_odd_one_is_that_of_a_slow_search(two: Explorer) -> None:
 
 
 def test_too_few_words_have_no_odd_one_and_k_is_bounded(two: Explorer) -> None:
-    with pytest.raises(CallError, match="among 3 to 200 words, and 2 came"):
+    with pytest.raises(UsageError, match="among 3 to 200 words, and 2 came"):
         two.odd_one_out(["ice", "icy", "ice"])
-    with pytest.raises(CallError, match="k is 0"):
+    with pytest.raises(UsageError, match="k is 0"):
         two.neighbours("ice", 0)
-    with pytest.raises(CallError, match="k is 201"):
+    with pytest.raises(UsageError, match="k is 201"):
         two.analogy("the", "ice", "fir", 201)
 
 
@@ -168,17 +168,17 @@ def test_axes_lay_the_known_words_and_name_the_others(two: Explorer) -> None:
     ],
 )
 def test_an_axis_that_is_none_is_refused(two: Explorer, x: list[str], sentence: str) -> None:
-    with pytest.raises((CallError, VocabularyError), match=sentence):
+    with pytest.raises((UsageError, VocabularyError), match=sentence):
         two.axes("a", x, [], ["snow"])
 
 
 def test_a_set_that_is_not_there_is_named(two: Explorer) -> None:
-    with pytest.raises(CallError, match="no set 'c'; there are a, b"):
+    with pytest.raises(UsageError, match="no set 'c'; there are a, b"):
         two.axes("c", ["ice", "fire"])
 
 
 def test_more_sets_than_three_and_empty_ones_are_refused() -> None:
-    with pytest.raises(CallError, match="and 4 came"):
+    with pytest.raises(UsageError, match="and 4 came"):
         Explorer({name: vectors_of(0) for name in "abcd"})
     with pytest.raises(VocabularyError, match="has no words"):
         Explorer({"none": WordVectors([], np.zeros((0, 3)))})
@@ -272,7 +272,7 @@ def test_the_search_for_examples_ends_when_time_is_up() -> None:
 
 
 def test_there_are_no_examples_without_a_corpus(two: Explorer) -> None:
-    with pytest.raises(CallError, match="give --corpus"):
+    with pytest.raises(UsageError, match="give --corpus"):
         two.examples("ice")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.files import atomic_file, atomic_folder, check_replaceable, digest, file_digest
 
 MARKER = "manifest.json"
@@ -92,7 +92,7 @@ def test_a_file_has_the_rights_that_any_new_file_has(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_file_is_refused_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="is a folder, and a file is to be written"):  # noqa: SIM117
+    with pytest.raises(UsageError, match="is a folder, and a file is to be written"):  # noqa: SIM117
         with atomic_file(tmp_path):
             pytest.fail("the work was begun")
 
@@ -170,7 +170,7 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(
 def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "summer.jpg").write_text("sea")
-    with pytest.raises(CallError, match=r"photos holds other things \(no manifest.json\)"):  # noqa: SIM117
+    with pytest.raises(UsageError, match=r"photos holds other things \(no manifest.json\)"):  # noqa: SIM117
         with atomic_folder(tmp_path / "photos", MARKER):
             pytest.fail("the work was begun")
     assert _left(tmp_path) == ["photos"]
@@ -179,7 +179,7 @@ def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_
 
 def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(CallError, match="is a file, and a folder is to be written"):
+    with pytest.raises(UsageError, match="is a file, and a folder is to be written"):
         check_replaceable(tmp_path / "out", MARKER)
 
 

@@ -52,7 +52,7 @@ def room(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
             "--step",
             "retrofit:lexicon=alike.txt",
             "--step",
-            "unit",
+            "normalize",
         ],
         "combined": ["combine", "distilled", "trained", "--method", "svd:dim=6,weights=1,2"],
         "packed": ["refine", "trained", "--step", "quantize:to=int8"],

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, FormatError, MissingExtra, StillvecError
+from stillvec.errors import FormatError, MissingExtra, StillvecError, UsageError
 from stillvec.formats import FORMATS, load, save, streams
 
 ENDINGS = {"fasttext": ".vec"}  # the one format that is known by its name
@@ -259,7 +259,7 @@ def test_a_folder_of_other_things_is_neither_read_nor_replaced(tmp_path: Path, n
     (tmp_path / "diary.txt").write_text("Dear diary")
     with pytest.raises(FormatError, match="has no "):
         load(tmp_path, format=name)
-    with pytest.raises(CallError, match="holds other things"):
+    with pytest.raises(UsageError, match="holds other things"):
         save(WordVectors(["ice", "snow", "fire"], MATRIX), tmp_path, format=name)
 
 
@@ -309,7 +309,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_an_unknown_format_gets_the_nearest_name(tmp_path: Path) -> None:
     vectors = WordVectors(Vocabulary(["a"]), [[1.0]])
-    with pytest.raises(CallError, match="did you mean 'word2vec'"):
+    with pytest.raises(UsageError, match="did you mean 'word2vec'"):
         save(vectors, tmp_path / "v", format="word2vek")
 
 

@@ -13,7 +13,7 @@ import safetensors.numpy
 
 import stillvec
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_statistics, save, write_folder
 from stillvec.formats.tensors import map_tensors, write_tensors
 
@@ -251,7 +251,7 @@ def test_a_file_is_not_a_folder_of_vectors(tmp_path: Path) -> None:
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "v").mkdir()
     (tmp_path / "v" / "thesis.tex").touch()
-    with pytest.raises(CallError, match="holds other things"):
+    with pytest.raises(UsageError, match="holds other things"):
         save(WordVectors(["a"], [[1.0]]), tmp_path / "v")
     assert (tmp_path / "v" / "thesis.tex").exists()
 

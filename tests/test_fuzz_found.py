@@ -17,7 +17,7 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
 from stillvec.corpus.wikitext import plain_paragraphs
-from stillvec.errors import CallError, CorpusError, DatasetError, FormatError, LexiconError
+from stillvec.errors import CorpusError, DatasetError, FormatError, LexiconError, UsageError
 from stillvec.evaluation.answer_cache import Cache
 from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import TASKS
@@ -109,7 +109,7 @@ def test_a_file_whose_first_line_is_nested_too_deeply_is_text(tmp_path: Path) ->
 @pytest.mark.parametrize("value", [DIGITS, "[" * 3000 + "]" * 3000])
 def test_a_recipe_with_an_absurd_value_is_refused(tmp_path: Path, value: str) -> None:
     path = written(tmp_path, "r.toml", RECIPE.replace("min-count = 3", f"min-count = {value}"))
-    with pytest.raises(CallError, match="is not TOML"):
+    with pytest.raises(UsageError, match="is not TOML"):
         read_recipe(path)
 
 
@@ -263,7 +263,7 @@ def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
 @pytest.mark.parametrize("facts", [{"method": 3}, {"settings": []}, {"teacher": None}, {"settings": {"settings": []}}])
 def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, Any]) -> None:
     told(folder, **facts)
-    with pytest.raises((FormatError, CallError), match="has no"):
+    with pytest.raises((FormatError, UsageError), match="has no"):
         PreviousResult(folder).learner()
 
 
@@ -283,7 +283,7 @@ def test_a_checkpoint_that_lacks_what_listeners_hold_is_refused(tmp_path: Path) 
     arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "out.checkpoint").items()}
     for lacking in ("contexts", next(name for name in arrays if name.startswith("part/"))):
         write_tensors(tmp_path / "out.checkpoint", {name: each for name, each in arrays.items() if name != lacking})
-        with pytest.raises(CallError, match="leave --resume out to begin anew"):
+        with pytest.raises(UsageError, match="leave --resume out to begin anew"):
             reader.read(tmp_path)
 
 
@@ -343,7 +343,7 @@ def test_a_kept_list_of_verbs_that_was_damaged_is_made_anew(text: str) -> None:
 @pytest.mark.parametrize("facts", [b"{", b"\xff\xfe", b"3", DEEP.encode()])
 def test_a_checkpoint_whose_facts_cannot_be_read_is_refused(tmp_path: Path, facts: bytes) -> None:
     write_tensors(tmp_path / "out.checkpoint", {"facts": np.frombuffer(facts, np.uint8)})
-    with pytest.raises(CallError, match="leave --resume out to begin anew"):
+    with pytest.raises(UsageError, match="leave --resume out to begin anew"):
         PassCheckpoint(tmp_path / "out", resume=True).read({"seed": 1})
 
 

@@ -20,7 +20,7 @@ from stillvec.cli import main
 from stillvec.corpus import Corpus
 from stillvec.distributed.ray_jobs import Tree, chunks_a_job
 from stillvec.encoding import TextChunk
-from stillvec.errors import CallError, CorpusError
+from stillvec.errors import CorpusError, UsageError
 from stillvec.formats import load, read_manifest
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.result import saved_steps
@@ -218,7 +218,7 @@ def test_an_address_where_nobody_is_is_refused_at_once() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, and not listening
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(CallError, match=f"no Ray cluster at {address}"):
+        with pytest.raises(UsageError, match=f"no Ray cluster at {address}"):
             _knock(address)
     _knock("auto")
 

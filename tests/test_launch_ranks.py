@@ -19,7 +19,7 @@ from stillvec.cli.distill_command import arguments as distill_arguments
 from stillvec.cli.distill_command import distilled
 from stillvec.corpus import Corpus
 from stillvec.encoding import Contexts, ContextWriter, TextChunk, join_stores
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners.partition import Partition
 from stillvec.pipeline import Distillation
@@ -136,7 +136,7 @@ def test_what_several_processes_cannot_do_is_refused(case: str, room: Path, tmp_
     parser = argparse.ArgumentParser()
     distill_arguments(parser)
     options = parser.parse_args(words_of(room, tmp_path / "out", *arguments)[1:])
-    with pytest.raises(CallError, match=named):
+    with pytest.raises(UsageError, match=named):
         distilled(options, Two())  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 

@@ -12,7 +12,7 @@ import pytest
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, matrix_of, sentences
 
 from stillvec.encoding import BatchBudget, TextChunk
-from stillvec.errors import CallError, LexiconError, StillvecError
+from stillvec.errors import LexiconError, StillvecError, UsageError
 from stillvec.learners import LEARNERS, EncodingPass, Learner
 from stillvec.learners.accumulators import layers_of
 from stillvec.learners.trained_learner import TrainedLearner
@@ -140,12 +140,12 @@ def test_settings_are_frozen_and_come_back_from_json(name: str, dictionary: str)
 
 
 def test_an_unknown_setting_is_refused_by_name(name: str) -> None:
-    with pytest.raises(CallError, match="colour"):
+    with pytest.raises(UsageError, match="colour"):
         settings_from(LEARNERS[name], {"colour": "red"})
 
 
 def test_a_setting_that_is_nearly_right_is_named() -> None:
-    with pytest.raises(CallError, match="did you mean 'layer'"):
+    with pytest.raises(UsageError, match="did you mean 'layer'"):
         settings_from(LEARNERS["aggregate"], {"layre": "3"})
 
 
@@ -169,7 +169,7 @@ def test_two_halves_merged_equal_the_whole_in_any_order(name: str, teacher: Teac
     whole = heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]
     one, two = (heard_by({"it": learner}, teacher, vocabulary, half)["it"] for half in HALVES)
     if isinstance(learner, TrainedLearner):
-        with pytest.raises(CallError, match="train"):
+        with pytest.raises(UsageError, match="train"):
             merge(one["contexts"], two["contexts"], vocabulary)
         return
     wanted = likeness(learner.finish(whole).vectors.matrix)
@@ -236,19 +236,19 @@ def test_layers_are_written_in_several_ways(layer: str, wanted: tuple[int, ...])
 
 @pytest.mark.parametrize("layer", ["7", "-8", "4-2", "3-7", "first", "", "1-", "2-x", "1.5", "last-2", "last0"])
 def test_a_layer_that_is_not_there_is_refused(layer: str) -> None:
-    with pytest.raises(CallError):
+    with pytest.raises(UsageError):
         layers_of(layer, 6)
 
 
 def test_poolings_that_do_not_exist_are_refused_by_name(teacher: Teacher, vocabulary: Vocabulary) -> None:
     for settings in ({"pieces": "sum"}, {"contexts": "median"}):
-        with pytest.raises(CallError, match=r"sum|median"):
+        with pytest.raises(UsageError, match=r"sum|median"):
             matrix_of(LEARNERS["aggregate"](**settings), teacher, vocabulary, TEXTS[:4])
 
 
 @pytest.mark.parametrize("template", ["no place", "{} and {}"])
 def test_a_template_has_one_place_for_the_word(template: str) -> None:
-    with pytest.raises(CallError, match="template"):
+    with pytest.raises(UsageError, match="template"):
         LEARNERS["decontextualized"](templates=(template,)).parts()
 
 

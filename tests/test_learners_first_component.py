@@ -14,7 +14,7 @@ from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, matrix_
 
 from stillvec.cli import main
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.formats import load, read_statistics
 from stillvec.learners import EncodingPass
 from stillvec.learners.first_component import FirstComponent, StateSample, first_components, occurrence_keys
@@ -275,5 +275,5 @@ def test_a_gpu_keeps_the_contexts_of_a_cpu(teacher: Teacher, vocabulary: Vocabul
 
 @pytest.mark.parametrize("keep", [0, -1])
 def test_no_contexts_at_all_are_refused(keep: int, teacher: Teacher, vocabulary: Vocabulary) -> None:
-    with pytest.raises(CallError, match="keep is at least 1"):
+    with pytest.raises(UsageError, match="keep is at least 1"):
         EncodingPass({"it": FirstComponent(keep=keep)}, teacher, vocabulary)

@@ -15,9 +15,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
 
-from stillvec.errors import CallError, StillvecWarning, TrainingError
+from stillvec.errors import StillvecWarning, TrainingError, UsageError
 from stillvec.learners import LEARNERS, Finished, training_checkpoint
-from stillvec.learners import iterate_blocks as shards_module
+from stillvec.learners import context_blocks as blocks_module
 from stillvec.learners import training_loop as module
 from stillvec.learners.context_blocks import iterate_blocks, kept_counts, read_block
 from stillvec.learners.row_optimizers import RowAdam
@@ -57,7 +57,7 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def shards_of_20(monkeypatch: pytest.MonkeyPatch) -> None:
     """97 sentences are 5 shards, and a checkpoint is written after each."""
-    monkeypatch.setattr(shards_module, "SHARD", 20)
+    monkeypatch.setattr(blocks_module, "SHARD", 20)
     monkeypatch.setattr(training_checkpoint, "_EVERY", 0.0)
 
 
@@ -170,7 +170,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
     killed(learner, heard, tmp_path, after)
     learnt: list[int] = []
     once = module.learn_block
-    monkeypatch.setattr(module, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    monkeypatch.setattr(module, "learn_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
     rest, later = trained(learner, heard, tmp_path, resume=True)
     assert learnt == [*range(after, 10)], "what was learnt is not learnt again"
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
@@ -339,7 +339,7 @@ def laid(lengths: list[int], scale: float = 1.0) -> Statistics:
 @pytest.mark.parametrize("scale", [1.0, 4.0])
 @pytest.mark.parametrize("shuffled", [True, False])
 def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards_module, "SHARD", 4)
+    monkeypatch.setattr(blocks_module, "SHARD", 4)
     lengths = [2, 5, 1, 3, 7, 1, 4, 2, 6]
     kept = laid(lengths, scale)
     device = torch.device("cpu")
@@ -405,7 +405,7 @@ def test_the_rates_of_a_run_are_those_of_its_course(method: str, heard: Heard, m
 
 @pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
 def test_a_single_step_that_leads_nowhere_is_seen(method: str, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards_module, "SHARD", 1000)
+    monkeypatch.setattr(blocks_module, "SHARD", 1000)
     with pytest.raises(TrainingError, match=r"diverged: the loss of a target went from .* at a rate of 1e\+06"):
         trained(made(method, rate=1e6, batch=1000), heard)
 
@@ -434,7 +434,7 @@ def test_divergence_is_told_at_once_and_leaves_no_checkpoint(name: str, heard: H
     learnt: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         once = module.learn_block
-        patch.setattr(module, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+        patch.setattr(module, "learn_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
         with pytest.raises(
             TrainingError, match=r"diverged: .* at a rate of 10000; give a lower one \(rate=1000\)"
         ) as told:
@@ -457,7 +457,7 @@ def test_a_run_that_diverges_late_leaves_no_checkpoint_to_go_on_from(
 
     learner = made("x2static", rate=0.01)
     killed(learner, heard, tmp_path, 2)
-    monkeypatch.setattr(module, "learn_shard", diverging)
+    monkeypatch.setattr(module, "learn_block", diverging)
     with pytest.raises(TrainingError, match="diverged"):
         trained(learner, heard, tmp_path, resume=True)
     assert [*tmp_path.iterdir()] == []
@@ -556,7 +556,7 @@ WRONG: dict[str, tuple[str, dict[str, object], str]] = {
 def test_a_setting_that_makes_no_sense_is_refused_in_one_sentence(case: str) -> None:
     method, given, named = WRONG[case]
     kind: Any = LEARNERS[method]
-    with pytest.raises(CallError) as told:
+    with pytest.raises(UsageError) as told:
         settings_from(kind, given).parts()
     assert named in str(told.value)
     assert "\n" not in str(told.value)

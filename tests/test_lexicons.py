@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stillvec.errors import CallError, LexiconError
+from stillvec.errors import LexiconError, UsageError
 from stillvec.lexicons import LEXICONS, Edge, read_evaluated, read_lexicon
 
 NOUN = """  1 This software and database is being provided to you, the LICENSEE
@@ -161,7 +161,7 @@ def test_a_lexicon_that_is_not_there_and_an_unknown_form_are_told(tmp_path: Path
         [*read_lexicon(tmp_path)]
     with pytest.raises(LexiconError, match=r"no data\.noun"):
         [*read_lexicon(f"wordnet:{tmp_path}")]
-    with pytest.raises(CallError, match="did you mean 'pairs'"):
+    with pytest.raises(UsageError, match="did you mean 'pairs'"):
         LEXICONS["pair"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import stillvec
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.formats import load, write_folder
 
 
@@ -142,7 +142,7 @@ def test_a_plot_that_makes_no_sense_is_refused(vectors: WordVectors) -> None:
         (["he", "she"], {"axes": [("he", "he")]}, "the same vector"),
     ]
     for words, settings, sentence in wrong:
-        with pytest.raises(CallError, match=sentence):
+        with pytest.raises(UsageError, match=sentence):
             stillvec.plot(vectors, words, **settings)  # type: ignore[arg-type]
     with pytest.raises(VocabularyError, match="'kingg'"):
         stillvec.plot(vectors, ["he", "kingg"])

@@ -12,7 +12,7 @@ import pytest
 from tiny_corpus import counted, sentences, slow_states, words_of
 
 from stillvec.cli import main
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_model
 from stillvec.pipeline import distill
 from stillvec.pipeline.sentence_attention import attention
@@ -89,7 +89,7 @@ def test_a_teacher_can_be_given_as_folder_or_loaded(room: Path) -> None:
 
 
 def test_another_teacher_is_refused(room: Path) -> None:
-    with pytest.raises(CallError, match=r"which is not .*other-teacher"):
+    with pytest.raises(UsageError, match=r"which is not .*other-teacher"):
         attention(room / "attentive", SENTENCE, str(room / "other-teacher"))
 
 
@@ -97,7 +97,7 @@ def test_another_teacher_is_refused(room: Path) -> None:
     ("name", "told"), [("another", "made by aggregate, where"), ("summed", "attentive_skipgram with pool=sum")]
 )
 def test_vectors_without_attention_are_refused_by_how_they_were_made(name: str, told: str, room: Path) -> None:
-    with pytest.raises(CallError, match=told):
+    with pytest.raises(UsageError, match=told):
         attention(room / name, SENTENCE)
 
 
@@ -111,7 +111,7 @@ def test_a_folder_that_lost_its_model_is_told(room: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("sentence", "known"), [("Zebras eat farmer", 1), ("Zebras eat", 0), ("", 0)])
 def test_a_sentence_with_fewer_than_two_known_words_is_refused(sentence: str, known: int, room: Path) -> None:
-    with pytest.raises(CallError, match=f"has {known}"):
+    with pytest.raises(UsageError, match=f"has {known}"):
         attention(room / "attentive", sentence)
 
 

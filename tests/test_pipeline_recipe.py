@@ -224,4 +224,4 @@ def test_a_section_train_that_is_not_right_is_refused_before_the_work(
     ],
 )
 def test_methods_are_written_with_their_settings(text: str, wanted: list[tuple[str, str, dict[str, str]]]) -> None:
-    assert parse_methods(text) == wanted
+    assert [(label, spec.name, spec.settings) for label, spec in parse_methods(text)] == wanted

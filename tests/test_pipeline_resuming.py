@@ -20,7 +20,7 @@ from stillvec.cli import main
 from stillvec.encoding import BatchBudget
 from stillvec.formats import read_manifest
 from stillvec.pipeline import pass_checkpoint
-from stillvec.pipeline.distillation import Run
+from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
 TEXTS = sentences(240)

@@ -24,7 +24,7 @@ from stillvec.errors import StillvecError
 from stillvec.formats import load, read_manifest
 from stillvec.learners import context_blocks, stream_training, training_loop
 from stillvec.pipeline import distill
-from stillvec.pipeline.distillation import default_store
+from stillvec.pipeline.distillation_run import default_store
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import write_tiny_model
 
@@ -272,7 +272,7 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
         if where == "the pass":
             patch.setattr(Teacher, "states", stop)
         else:
-            patch.setattr(training_loop, "learn_shard", stop)
+            patch.setattr(training_loop, "learn_block", stop)
         assert "stopped" in refused(capsys, distil("x2static"))
     assert len(stores(cache)) == (where == "the training"), "what was kept serves the next run"
     assert leftovers(cache) == []
@@ -356,7 +356,7 @@ def test_a_run_killed_in_training_is_gone_on_with(
     monkeypatch.setattr(context_blocks, "SHARD", 20)
     learnt: list[int] = []
     once = training_loop.learn_block
-    monkeypatch.setattr(training_loop, "learn_shard", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    monkeypatch.setattr(training_loop, "learn_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
     assert distil(method, "--resume", to=out.with_name("resumed")) == 0
     assert learnt == [*range(3, 10)]
     assert read_manifest(out.with_name("resumed"))["read"]["pieces"] == 0
@@ -412,7 +412,7 @@ def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeyp
         ways.append((begun, ended))
         return once(model, shard, course, number, begun, ended, watch)
 
-    monkeypatch.setattr(stream_training, "learn_shard", watched)
+    monkeypatch.setattr(stream_training, "learn_block", watched)
     monkeypatch.setattr(context_blocks, "SHARD", 20)
     monkeypatch.setattr("stillvec.encoding.batch_loader.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
     assert distil("x2static:stream=true", "--max-words", "40", "--contexts", "all") == 0

@@ -11,7 +11,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement import STEPS
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
@@ -24,7 +24,7 @@ from stillvec.vocabulary import Vocabulary
 WORDS = [f"word{number}" for number in range(60)]
 SMALL: dict[str, dict[str, object]] = {  # settings for a space of 12 dimensions; files are written where they are named
     "auto": {"pairs": ""},
-    "dimensions": {"dim": 4},
+    "select_dims": {"dim": 4},
     "pca": {"dim": 4},
     "retrofit": {"lexicon": ""},
     "graph_retrofit": {"lexicon": ""},
@@ -132,12 +132,12 @@ def test_all_but_the_top_takes_out_the_first_directions(directions: int, vectors
     "wrong", [Pca(0), Pca(13), Pca(-1), AllButTheTop(12), AllButTheTop(-1)], ids=lambda step: repr(step)
 )
 def test_what_the_dimensions_do_not_allow_is_refused(wrong: Any, vectors: WordVectors) -> None:
-    with pytest.raises(CallError, match="12"):
+    with pytest.raises(UsageError, match="12"):
         wrong(vectors)
 
 
 def test_an_unknown_step_is_told_its_nearest() -> None:
-    with pytest.raises(CallError, match="did you mean 'center'"):
+    with pytest.raises(UsageError, match="did you mean 'center'"):
         STEPS["centre"]
 
 

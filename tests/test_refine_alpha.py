@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.refinement import natural_alpha as module
 from stillvec.refinement.natural_alpha import NaturalAlpha
 from stillvec.vectors import WordVectors
@@ -153,12 +153,12 @@ def test_without_contexts_the_vectors_are_their_own(model: tuple[WordVectors, An
 
 def test_what_cannot_be_is_refused(model: tuple[WordVectors, Any], tmp_path: Path) -> None:
     for settings in ({"alpha": -np.inf}, {"alpha": np.nan}, {"top": 0}):
-        with pytest.raises(CallError):
+        with pytest.raises(UsageError):
             NaturalAlpha(**settings)
     with pytest.raises(FormatError, match="nowhere"):
         NaturalAlpha(contexts=str(tmp_path / "nowhere.npy"))(model[0])
     np.save(tmp_path / "short.npy", np.ones((3, D)))
     with pytest.raises(FormatError, match=r"\(3, 20\)"):
         NaturalAlpha(contexts=str(tmp_path / "short.npy"))(model[0])
-    with pytest.raises(CallError, match=r"counts.*say reference=uniform"):
+    with pytest.raises(UsageError, match=r"counts.*say reference=uniform"):
         NaturalAlpha(reference="counts")(WordVectors(model[0].words, model[0].matrix))

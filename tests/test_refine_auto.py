@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from stillvec.cli import main
-from stillvec.errors import CallError, LexiconError
+from stillvec.errors import LexiconError, UsageError
 from stillvec.formats import load, read_manifest, save
 from stillvec.lexicons import read_judged
 from stillvec.refinement import refine, refine_steps
@@ -105,16 +105,16 @@ def test_the_verb_tells_every_gain_and_keeps_the_chosen_chain(
 ) -> None:
     hidden = _shared_direction(true)
     save(hidden, tmp_path / "v")
-    call = ["refine", str(tmp_path / "v"), "--step", f"auto:pairs={pairs}", "--step", "unit", "--out"]
+    call = ["refine", str(tmp_path / "v"), "--step", f"auto:pairs={pairs}", "--step", "normalize", "--out"]
     assert main([*call, str(tmp_path / "r")]) == 0
     out = capsys.readouterr().out
     assert "all_but_the_top: 200 words x 10, gain 0." in out
     assert "similarity_order left out, gain" in out
     chain = read_manifest(tmp_path / "r")["refined"]
-    assert [each["step"] for each in chain] == ["all_but_the_top", "unit"]
+    assert [each["step"] for each in chain] == ["all_but_the_top", "normalize"]
     assert chain[0]["chosen_by"] == "auto"
     assert np.array_equal(load(tmp_path / "r").matrix, refine(hidden, *chain).matrix)
-    assert np.array_equal(load(tmp_path / "r").matrix, refine(hidden, f"auto:pairs={pairs}", "unit").matrix)
+    assert np.array_equal(load(tmp_path / "r").matrix, refine(hidden, f"auto:pairs={pairs}", "normalize").matrix)
 
 
 def test_the_best_of_many_that_are_no_better_is_not_taken_for_better(true: Any, pairs: Path) -> None:
@@ -168,7 +168,7 @@ def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:
 
 def test_too_few_pairs_and_settings_that_make_no_sense_are_refused(true: Any, tmp_path: Path) -> None:
     (tmp_path / "few.tsv").write_text("w1\tw2\t1\nw2\tw3\t2\n")
-    with pytest.raises(CallError, match="a file with 20 pairs"):
+    with pytest.raises(UsageError, match="a file with 20 pairs"):
         AutoSteps((str(tmp_path / "few.tsv"),))(WordVectors(WORDS, true))
-    with pytest.raises(CallError, match="2 folds"):
+    with pytest.raises(UsageError, match="2 folds"):
         AutoSteps(("x",), folds=1)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import cosine
 from scipy.stats import spearmanr
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement import read_step, spectrum
 from stillvec.refinement import select_dims as module
 from stillvec.refinement.select_dims import SelectDims
@@ -81,13 +81,13 @@ def test_loud_dimensions_that_say_nothing_are_found_out(tmp_path: Path, monkeypa
 
 
 def test_the_command_line_names_pairs(vectors: WordVectors) -> None:
-    assert read_step("dimensions:dim=5,pairs=a.tsv,pairs=b.tsv") == SelectDims(5, ("a.tsv", "b.tsv"))
+    assert read_step("select_dims:dim=5,pairs=a.tsv,pairs=b.tsv") == SelectDims(5, ("a.tsv", "b.tsv"))
 
 
 def test_what_cannot_be_is_refused(vectors: WordVectors, tmp_path: Path) -> None:
     for wrong in (0, 11):
-        with pytest.raises(CallError, match="give 1 to 10"):
+        with pytest.raises(UsageError, match="give 1 to 10"):
             SelectDims(wrong)(vectors)
     few = _write(tmp_path / "few.tsv", np.array([[0, 1]] * 19), np.arange(19.0))
-    with pytest.raises(CallError, match="20 pairs of known words"):
+    with pytest.raises(UsageError, match="20 pairs of known words"):
         SelectDims(5, (few,))(vectors)

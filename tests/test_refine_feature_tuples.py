@@ -11,7 +11,7 @@ from scipy.special import softmax
 from scipy.stats import bernoulli, spearmanr
 from scipy.stats import entropy as scipy_entropy
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement import feature_tuples as module
 from stillvec.refinement import fuzzy_sets as fuzzy
 from stillvec.refinement.feature_tuples import FeatureTuples
@@ -122,5 +122,5 @@ def test_cross_entropy_orders_real_pairs_as_well_as_the_cosine(word_pieces: Word
 
 def test_a_base_that_makes_no_sense_is_refused() -> None:
     for base in (1.0, 0.0, -2.0, np.inf, np.nan):
-        with pytest.raises(CallError, match="above 1"):
+        with pytest.raises(UsageError, match="above 1"):
             FeatureTuples(base=base)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stillvec.errors import CallError, LexiconError, StillvecWarning
+from stillvec.errors import LexiconError, StillvecWarning, UsageError
 from stillvec.refinement.graph_retrofit import GraphRetrofit, log_gamma_weights
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.vectors import WordVectors
@@ -284,10 +284,10 @@ def test_a_lexicon_without_a_known_edge_is_said_and_changes_nothing(vectors: Wor
 def test_settings_that_make_no_sense_and_lexicons_that_are_not_there_are_refused(vectors: WordVectors) -> None:
     for wrong in ({"sweeps": -1}, {"alpha": 0.0}, {"alpha": math.nan}, {"beta": -1.0}):
         for kind in (Retrofit, GraphRetrofit):
-            with pytest.raises(CallError):
+            with pytest.raises(UsageError):
                 kind(("x",), **wrong)  # type: ignore[arg-type]
     for wrong in ({"nu": 0.0}, {"sigma": -1.0}, {"repel": -1.0}, {"margin": 1.5}):
-        with pytest.raises(CallError):
+        with pytest.raises(UsageError):
             GraphRetrofit(("x",), **wrong)  # type: ignore[arg-type]
     with pytest.raises(LexiconError, match="nowhere"):
         Retrofit(("nowhere.txt",))(vectors)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import norm
 
 from stillvec.cli import main
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
 from stillvec.formats import load, read_manifest, save
 from stillvec.refinement.loss import loss
@@ -90,7 +90,7 @@ def test_fp16_is_kept_in_half_the_bytes(gaussian: WordVectors, tmp_path: Path) -
     half, whole = ((tmp_path / name / "vectors.safetensors").stat().st_size for name in ("half", "whole"))
     assert half < 0.51 * whole
     assert np.array_equal(load(tmp_path / "half").matrix, after.matrix)
-    with pytest.raises(CallError, match="65504"):
+    with pytest.raises(UsageError, match="65504"):
         Quantize("fp16")(WordVectors(["a"], [[1e5]]))
 
 
@@ -157,8 +157,8 @@ def test_real_vectors_stand_a_little_of_each(word_pieces: WordVectors, monkeypat
 
 
 def test_settings_that_make_no_sense_are_refused(gaussian: WordVectors) -> None:
-    with pytest.raises(CallError, match="0 to 1"):
+    with pytest.raises(UsageError, match="0 to 1"):
         Prune(1.5)
     for wrong in (Quantize("pq", parts=301), Quantize("pq", parts=0), Quantize("pq", codes=257)):
-        with pytest.raises(CallError):
+        with pytest.raises(UsageError):
             wrong(gaussian)

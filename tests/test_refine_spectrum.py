@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import fractional_matrix_power, orthogonal_procrustes
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement import refine
 from stillvec.refinement.sif import Sif
 from stillvec.refinement.similarity_order import SimilarityOrder
@@ -69,7 +69,7 @@ def _mean_reciprocal_rank(seed: int, left: float, right: float) -> float:
         noisy = latent + 0.5 * random.normal(size=(size, dim))
         turn = np.linalg.qr(random.normal(size=(dim, dim)))[0]
         space = WordVectors([str(i) for i in range(size)], noisy * np.exp(-places / slope) @ turn)
-        spaces.append(refine(space, SimilarityOrder(alpha), "unit", "center", "unit").matrix)
+        spaces.append(refine(space, SimilarityOrder(alpha), "normalize", "center", "normalize").matrix)
     rotation = orthogonal_procrustes(spaces[0][:500], spaces[1][:500])[0]
     scores = spaces[0][500:1000] @ rotation @ spaces[1].T
     right_ones = scores[np.arange(500), np.arange(500, 1000)]
@@ -112,7 +112,7 @@ def test_weights_make_the_mean_of_a_text_the_sif_mean(vectors: WordVectors) -> N
 
 @pytest.mark.parametrize("step", [Whiten(), Sif()])
 def test_vectors_that_carry_no_counts_are_told_what_to_say(step: Any, vectors: WordVectors) -> None:
-    with pytest.raises(CallError, match="frequencies=rank"):
+    with pytest.raises(UsageError, match="frequencies=rank"):
         step(WordVectors(vectors.words, vectors.matrix))
 
 
@@ -124,5 +124,5 @@ def test_the_type_of_the_numbers_is_kept(step: Any, kind: Any, vectors: WordVect
 
 def test_settings_that_make_no_sense_are_refused() -> None:
     for kind, setting in ((Whiten, {"ridge": -1.0}), (Sif, {"a": 0.0})):
-        with pytest.raises(CallError):
+        with pytest.raises(UsageError):
             kind(**setting)  # type: ignore[operator]

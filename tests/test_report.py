@@ -11,7 +11,7 @@ import pytest
 from report_sets import EVIL, EVIL_NAME, Reader, compared, data, page_of, score, section, sets
 
 from stillvec import WordVectors
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import Comparison, Report, Score, evaluate
 from stillvec.report import ENDINGS, write_report
 from stillvec.report.mean_scores import basis, ranking
@@ -181,10 +181,10 @@ def test_a_page_is_written_where_parts_are_missing(case: str, tmp_path: Path) ->
 
 
 def test_a_name_that_tells_no_form_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(CallError, match=r"\.html, \.md, \.csv, \.json, \.tex.*r\.pdf"):
+    with pytest.raises(UsageError, match=r"\.html, \.md, \.csv, \.json, \.tex.*r\.pdf"):
         write_report(Report((score("a", 0.5),)), {}, tmp_path / "r.pdf")
     (tmp_path / "f.html").mkdir()
-    with pytest.raises(CallError, match="is a folder"):
+    with pytest.raises(UsageError, match="is a folder"):
         write_report(Report((score("a", 0.5),)), {}, tmp_path / "f.html")
     assert [path.name for path in tmp_path.iterdir()] == ["f.html"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.service import Limits
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
@@ -355,10 +355,10 @@ def test_the_log_has_addresses_and_no_words() -> None:
 
 @pytest.mark.parametrize("name", ["body", "batch", "k", "seconds", "requests", "threads"])
 def test_a_limit_of_nothing_is_refused(name: str) -> None:
-    with pytest.raises(CallError, match=name):
+    with pytest.raises(UsageError, match=name):
         Limits(**{name: 0})
 
 
 def test_a_limit_below_the_usual_number_of_neighbours_is_refused() -> None:
-    with pytest.raises(CallError, match="'k' must be 10 or more"):
+    with pytest.raises(UsageError, match="'k' must be 10 or more"):
         Limits(k=9)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.statistics import Statistics, merge
 from stillvec.vocabulary import Vocabulary
 
@@ -136,7 +136,7 @@ def test_moving_to_another_vocabulary_and_back_changes_nothing() -> None:
 
 def test_the_words_of_a_bag_that_a_vocabulary_lacks_are_refused() -> None:
     kept = _statistics([("a", [1, 2, 3]), ("b", [4, 5, 6])])
-    with pytest.raises(CallError, match="lacks 'b'"):
+    with pytest.raises(UsageError, match="lacks 'b'"):
         kept.on(Vocabulary(["a", "c"]))
 
 
@@ -202,5 +202,5 @@ def test_what_does_not_fit_is_refused(case: str) -> None:
     arrays, sentence = OTHERS[case]
     words = Vocabulary(["a"])
     for one, other in ((_changed(), arrays), (arrays, _changed())):
-        with pytest.raises(CallError, match=sentence):
+        with pytest.raises(UsageError, match=sentence):
             merge(Statistics(words, one), Statistics(words, other))

@@ -12,7 +12,7 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.errors import CallError, FormatError, VocabularyError
+from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.evaluation import evaluate
 from stillvec.formats import load, read_manifest, save
 from stillvec.refinement.subword import Subword
@@ -152,9 +152,9 @@ def test_without_n_grams_an_unseen_word_is_refused_as_before(vectors: WordVector
         vectors["skiing"]
     with pytest.raises(VocabularyError):
         known[""]
-    with pytest.raises(CallError, match="--unknown subword"):
+    with pytest.raises(UsageError, match="--unknown subword"):
         vectors.composed(["skiing"])
-    with pytest.raises(CallError, match="both need as many"):
+    with pytest.raises(UsageError, match="both need as many"):
         WordVectors(["a"], [[1.0]], subwords=known.subwords)
 
 
@@ -277,7 +277,7 @@ def test_other_policies_do_not_look_at_n_grams(known: WordVectors, pairs: Path, 
 
 
 def test_a_set_without_n_grams_is_named(vectors: WordVectors, pairs: Path) -> None:
-    with pytest.raises(CallError, match="have no n-grams"):
+    with pytest.raises(UsageError, match="have no n-grams"):
         evaluate(vectors, pairs, unknown="subword")
 
 
@@ -306,8 +306,10 @@ def test_the_verb_stores_n_grams_and_the_other_verbs_use_them(
 ) -> None:
     given, out = tmp_path / "given", tmp_path / "out"
     save(vectors, given)
-    assert main(["refine", str(given), "--step", "unit", "--unknown", "subword:buckets=500", "--out", str(out)]) == 0
-    assert [did["step"] for did in read_manifest(out)["refined"]] == ["unit", "subword"]
+    assert (
+        main(["refine", str(given), "--step", "normalize", "--unknown", "subword:buckets=500", "--out", str(out)]) == 0
+    )
+    assert [did["step"] for did in read_manifest(out)["refined"]] == ["normalize", "subword"]
     assert main(["info", str(out)]) == 0
     assert "subwords.buckets" in capsys.readouterr().out
     assert main(["nearest", str(out), "snowings", "-k", "1"]) == 0

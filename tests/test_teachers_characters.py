@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, read_batch
 from stillvec.encoding.batch import window_starts
-from stillvec.errors import CallError, TeacherError
+from stillvec.errors import TeacherError, UsageError
 from stillvec.learners import LEARNERS, EncodingPass
 from stillvec.pipeline import distill
 from stillvec.teachers import Teacher, align, load_teacher
@@ -238,7 +238,7 @@ def test_what_it_cannot_give_is_said(teacher: Teacher) -> None:
 
 
 def test_without_corpus_and_words_there_is_nothing_to_distil(folder: Path) -> None:
-    with pytest.raises(CallError, match="has no words of its own; give a corpus, or words with --keep"):
+    with pytest.raises(UsageError, match="has no words of its own; give a corpus, or words with --keep"):
         distill(teacher=str(folder), method="decontextualized", device="cpu")
     assert len(distill(teacher=str(folder), method="decontextualized", device="cpu", keep=("house", "sea"))) == 2
 

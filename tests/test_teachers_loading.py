@@ -14,7 +14,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from stillvec.errors import CallError, StillvecError, TeacherError
+from stillvec.errors import StillvecError, TeacherError, UsageError
 from stillvec.teachers import Pieces, Teacher, load_teacher
 from stillvec.teachers.bos_token import beginning
 from stillvec.teachers.fake import FAMILIES, tiny_teacher, write_tiny_model
@@ -150,19 +150,19 @@ WRONG_CALLS: dict[str, tuple[dict[str, str], str]] = {
 @pytest.mark.parametrize("case", WRONG_CALLS)
 def test_a_wrong_setting_names_the_nearest_known(case: str) -> None:
     settings, sentence = WRONG_CALLS[case]
-    with pytest.raises(CallError, match=sentence):
+    with pytest.raises(UsageError, match=sentence):
         load_teacher("minilm", **settings)
 
 
 @WITHOUT_GPU
 def test_a_gpu_that_is_not_there_is_said() -> None:
-    with pytest.raises(CallError, match="cuda was asked for, and torch sees none"):
+    with pytest.raises(UsageError, match="cuda was asked for, and torch sees none"):
         load_teacher("minilm", device="cuda")
 
 
 def test_int8_is_refused_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with pytest.raises(CallError, match="int8 is for CPUs"):
+    with pytest.raises(UsageError, match="int8 is for CPUs"):
         load_teacher("minilm", device="cuda", precision="int8")
 
 

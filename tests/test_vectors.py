@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, cosine
 
 from stillvec import Vocabulary, WordVectors
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_nearest_among_no_words_is_nothing() -> None:
 
 
 def test_nearest_needs_a_positive_k(vectors: WordVectors) -> None:
-    with pytest.raises(CallError, match="k is 0"):
+    with pytest.raises(UsageError, match="k is 0"):
         vectors.nearest("w1", k=0)
 
 
@@ -98,7 +98,7 @@ def test_nearest_reads_a_large_matrix_in_blocks(
 
 
 def test_a_query_vector_of_another_length_is_refused(vectors: WordVectors) -> None:
-    with pytest.raises(CallError, match="12 numbers"):
+    with pytest.raises(UsageError, match="12 numbers"):
         vectors.nearest(np.ones(5))
 
 
@@ -127,7 +127,7 @@ def test_analogy_never_answers_with_its_question() -> None:
 
 
 def test_an_unknown_analogy_method_gets_the_nearest_name(vectors: WordVectors) -> None:
-    with pytest.raises(CallError, match="did you mean '3cosadd'"):
+    with pytest.raises(UsageError, match="did you mean '3cosadd'"):
         vectors.analogy("w1", "w2", "w3", method="3cosad")
 
 
@@ -211,7 +211,7 @@ def test_a_subset_of_nothing_is_empty(vectors: WordVectors) -> None:
 
 @pytest.mark.parametrize("shape", [(3, 2), (1, 2), (2,), (2, 2, 1)])
 def test_a_matrix_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(CallError, match=r"2 words need a matrix"):
+    with pytest.raises(UsageError, match=r"2 words need a matrix"):
         WordVectors(["a", "b"], np.zeros(shape))
 
 
@@ -254,7 +254,7 @@ def test_equal_weights_are_no_weights(vectors: WordVectors) -> None:
 
 @pytest.mark.parametrize("weights", [np.ones(3), np.ones((200, 1)), np.full(200, -1), np.full(200, np.nan)])
 def test_weights_that_do_not_fit_are_refused(vectors: WordVectors, weights: NDArray[np.float64]) -> None:
-    with pytest.raises(CallError, match="200 words need as many weights"):
+    with pytest.raises(UsageError, match="200 words need as many weights"):
         vectors.encode(["w1"], weights=weights)
 
 
@@ -327,7 +327,7 @@ def test_no_queries_have_no_neighbours_and_no_words_are_nobodys(vectors: WordVec
 
 
 def test_a_table_of_queries_of_another_shape_is_refused(vectors: WordVectors) -> None:
-    with pytest.raises(CallError, match="12 numbers"):
+    with pytest.raises(UsageError, match="12 numbers"):
         vectors.nearest_each(np.ones((2, 5)))
-    with pytest.raises(CallError, match="k is 0"):
+    with pytest.raises(UsageError, match="k is 0"):
         vectors.nearest_each(["w1"], k=0)

@@ -1,42 +1,130 @@
-"""Every error a user can meet; each message says what was wanted, what came, where, and the cure.
+"""Every error a user can meet. The templates below write the message; tests look at `code`, `path` and `line`.
 
 StillvecError
-├── CallError          a setting, name or combination of flags that makes no sense
+├── UsageError         a setting, name or combination of flags that makes no sense
 ├── MissingExtra       a part needs a package that is not installed
 ├── InputError         something read from outside is not what it should be
 │   ├── CorpusError    text
 │   ├── FormatError    a file or folder of vectors
 │   ├── DatasetError   a file of evaluation items
 │   └── LexiconError   a dictionary or word list
-├── VocabularyError    no words, or words that cannot be
+├── VocabularyError    no words, or words that cannot be used
 ├── TeacherError       a model that cannot be loaded, or cannot serve as a teacher
-└── TrainingError      training that leads nowhere, or cannot go on
+└── TrainingError      training that diverges, or cannot continue
 
-StillvecWarning        said once, work goes on
+StillvecWarning        shown once, work continues
+└── DeprecatedName     an old name of a flag, a setting or a part; the new one is in the message
 """
 
 from __future__ import annotations
 
+import difflib
+import os
+import warnings
+from collections.abc import Iterable
+from typing import TypeVar
+
+E = TypeVar("E", bound="StillvecError")
+_MOST_NAMES = 24  # listed when no known name is close
+
 
 class StillvecError(Exception):
-    """The root: whatever stillvec refuses to do, it refuses with one of these."""
+    """The root of every error that stillvec raises on purpose.
+
+    `code` names the kind of failure and never changes with the wording; `path` and `line` say where it was found.
+    """
+
+    code: str = "error"
+    path: str | None = None
+    line: int | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+        if path is not None:
+            self.path = os.fspath(path)
+        if line is not None:
+            self.line = line
+
+    @classmethod
+    def expected(
+        cls: type[E],
+        what: str,
+        got: object,
+        *,
+        where: str = "",
+        cure: str = "",
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        code: str = "unexpected-value",
+    ) -> E:
+        """`FILE:LINE: WHERE: expected WHAT, got GOT; CURE.` `where` is what is wrong: a flag, a setting, a column."""
+        place = ": ".join(part for part in (_place(path, line), where) if part)
+        sentence = f"expected {what}, got {got}"
+        sentence = f"{place}: {sentence}" if place else sentence[0].upper() + sentence[1:]
+        return cls(_finish(sentence, cure), code=code, path=path, line=line)
+
+    @classmethod
+    def unknown(
+        cls: type[E],
+        kind: str,
+        name: object,
+        known: Iterable[str],
+        *,
+        where: str = "",
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        code: str = "unknown-name",
+    ) -> E:
+        """`Unknown KIND 'NAME' in WHERE; did you mean 'X'?`, or the list of known names."""
+        place = f" in {where}" if where else ""
+        prefix = f"{_place(path, line)}: unknown" if path is not None else "Unknown"
+        return cls(f"{prefix} {kind} {name!r}{place}; {suggest(str(name), known)}", code=code, path=path, line=line)
+
+    @classmethod
+    def not_found(cls: type[E], path: str | os.PathLike[str], expected: str, *, cure: str = "") -> E:
+        """`No such file or folder: PATH (expected WHAT).`"""
+        message = f"No such file or folder: {os.fspath(path)} (expected {expected})"
+        return cls(_finish(message, cure), code="not-found", path=path)
+
+    @classmethod
+    def conflict(cls: type[E], message: str, *, cure: str = "", path: str | os.PathLike[str] | None = None) -> E:
+        """Two things that are right by themselves do not go together."""
+        return cls(_finish(message, cure), code="conflict", path=path)
 
 
-class CallError(StillvecError):
+class UsageError(StillvecError):
     """A setting, a name or a combination of flags that makes no sense."""
+
+    code = "usage"
 
 
 class MissingExtra(StillvecError):  # noqa: N818 - it is not an error in the program
     """A part needs a package that is not installed."""
 
+    code = "missing-extra"
+
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed: pip install 'stillvec[{extra}]'."
-        )
+        super().__init__(f"{purpose} needs the package {package!r}: pip install 'stillvec[{extra}]'.")
+        self.args = (package, extra, purpose)  # so that it can be pickled
+        self.message = f"{purpose} needs the package {package!r}: pip install 'stillvec[{extra}]'."
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class InputError(StillvecError):
     """Something read from outside is not what it should be."""
+
+    code = "bad-input"
 
 
 class CorpusError(InputError):
@@ -56,16 +144,52 @@ class LexiconError(InputError):
 
 
 class VocabularyError(StillvecError):
-    """No words, or words that cannot be."""
+    """No words, or words that cannot be used."""
+
+    code = "vocabulary"
 
 
 class TeacherError(StillvecError):
     """A model that cannot be loaded, or cannot serve as a teacher."""
 
+    code = "teacher"
+
 
 class TrainingError(StillvecError):
-    """Training that leads nowhere, or cannot go on."""
+    """Training that diverges, or cannot continue."""
+
+    code = "training"
 
 
 class StillvecWarning(UserWarning):
-    """Said once, work goes on."""
+    """Shown once, work continues."""
+
+
+class DeprecatedName(StillvecWarning):
+    """An old name of a flag, a setting or a part; the new one is in the message."""
+
+
+def warn_renamed(kind: str, old: str, new: str, *, stacklevel: int = 3) -> None:
+    """Tell the user that `old` still works and will not for ever."""
+    warnings.warn(f"{kind} {old!r} is deprecated; use {new!r}.", DeprecatedName, stacklevel=stacklevel)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that helps: the closest known name, or all of them."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"expected one of {', '.join(names[:_MOST_NAMES])}{more}." if names else "there is none."
+
+
+def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
+    if path is None:
+        return ""
+    return os.fspath(path) if line is None else f"{os.fspath(path)}:{line}"
+
+
+def _finish(sentence: str, cure: str) -> str:
+    whole = f"{sentence}; {cure}" if cure else sentence
+    return whole if whole.endswith((".", "?", "!")) else f"{whole}."

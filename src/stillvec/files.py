@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     if target.is_dir():
-        raise CallError(f"The output {target} is a folder, and a file is to be written; give another name.")
+        raise UsageError(f"The output {target} is a folder, and a file is to be written; give another name.")
     if target.exists() and not target.is_file():
         yield target
         return
@@ -77,9 +77,9 @@ def check_replaceable(path: str | os.PathLike[str], marker: str) -> None:
     if not target.exists():
         return
     if not target.is_dir():
-        raise CallError(f"The output {target} is a file, and a folder is to be written; give another name.")
+        raise UsageError(f"The output {target} is a file, and a folder is to be written; give another name.")
     if any(target.iterdir()) and not (target / marker).exists():
-        raise CallError(f"The folder {target} holds other things (no {marker}) and is left alone; give another name.")
+        raise UsageError(f"The folder {target} holds other things (no {marker}) and is left alone; give another name.")
 
 
 def digest(chunks: Iterator[bytes]) -> str:

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, MissingExtra
-from stillvec.registry import nearest_known
+from stillvec.errors import MissingExtra, UsageError, suggest
 from stillvec.report.tsne import principal_plane, tsne
 from stillvec.vectors import WordVectors
 
@@ -54,12 +53,12 @@ def plot(
     groups = {"": [*words]} if not isinstance(words, Mapping) else {name: [*some] for name, some in words.items()}
     names = [word for some in groups.values() for word in some]
     if isinstance(words, str) or len(names) < 2:
-        raise CallError(f"A plot shows at least two words, given as a list, and {words!r} came.")
+        raise UsageError(f"A plot shows at least two words, given as a list, and {words!r} came.")
     if method not in _PLACES:
-        raise CallError(f"There is no map by {method!r}; {nearest_known(method, _PLACES)}")
+        raise UsageError(f"There is no map by {method!r}; {suggest(method, _PLACES)}")
     pairs = [tuple(pair) for pair in axes] if axes is not None else []
     if axes is not None and (not 1 <= len(pairs) <= 2 or any(len(pair) != 2 for pair in pairs)):
-        raise CallError(f'Axes are one or two pairs of opposites, as [("he", "she")], and {axes!r} came.')
+        raise UsageError(f'Axes are one or two pairs of opposites, as [("he", "she")], and {axes!r} came.')
     points = _unit(vectors[names])  # (n, dim)
     colours = [_COLOURS[at % len(_COLOURS)] for at, some in enumerate(groups.values()) for _ in some]
     if len(pairs) == 1:
@@ -77,7 +76,7 @@ def _between(vectors: WordVectors, points: Floats, pair: Sequence[str]) -> Float
     """The cosine of each word with `unit(b) - unit(a)` (n,)."""
     a, b = _unit(vectors[[*pair]])
     if not (a - b).any():
-        raise CallError(f"The opposites {pair[0]!r} and {pair[1]!r} have the same vector, so nothing is between them.")
+        raise UsageError(f"The opposites {pair[0]!r} and {pair[1]!r} have the same vector, so nothing is between them.")
     return np.asarray(points @ _unit((b - a)[None])[0])
 
 

@@ -1,50 +1,51 @@
-"""Short name → part, loaded when asked for; settings from mappings; errors that name the nearest known."""
+"""Registries of parts by short name, imported on first use; settings from mappings, with errors that suggest a name."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from stillvec.errors import CallError, MissingExtra
+from stillvec.errors import MissingExtra, UsageError, warn_renamed
+from stillvec.notation import Spec, parse_spec
 
 T = TypeVar("T")
 
 
-def nearest_known(name: str, known: Iterable[str]) -> str:
-    """A sentence's end that helps: the nearest known name, or all of them."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}."
-
-
 class Registry(Generic[T]):
-    """A table of `name: "module:attribute"`; nothing is imported until its name is asked for."""
+    """A table of `name: "module:attribute"`; a module is imported when its name is first looked up."""
 
-    def __init__(self, kind: str, entries: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, entries: Mapping[str, str], renamed: Mapping[str, str] | None = None) -> None:
         self.kind = kind
         self._entries = dict(entries)
+        self._renamed = dict(renamed or {})  # old name → new name, still accepted
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or name in self._renamed
+
+    def resolve(self, name: str) -> str:
+        """The present name of an entry; an old one is accepted with a warning."""
+        if name in self._renamed:
+            warn_renamed(self.kind, name, self._renamed[name])
+        return self._renamed.get(name, name)
 
     def __getitem__(self, name: str) -> T:
+        name = self.resolve(name)
         if name not in self._entries:
-            raise CallError(f"There is no {self.kind} called {name!r}; {nearest_known(name, self._entries)}")
+            raise UsageError.unknown(self.kind, name, self._entries)
         module, _, attribute = self._entries[name].partition(":")
         return typing.cast(T, getattr(importlib.import_module(module), attribute))
 
 
 def require(module: str, extra: str, purpose: str) -> Any:
-    """Import an optional package, or say which extra brings it."""
+    """Import an optional package, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -54,68 +55,64 @@ def require(module: str, extra: str, purpose: str) -> Any:
 
 
 def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") -> T:
-    """A frozen dataclass from a mapping; strings are read as the field's type (`"3"` → `3`)."""
+    """A frozen dataclass from a mapping; strings are converted to the type of the field (`"3"` → `3`)."""
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
-    place = f" in {where}" if where else ""
-    presets = getattr(kind, "PRESETS", None)  # sets of settings by the name of a paper
+    owner = where or kind.__name__
+    presets = getattr(kind, "PRESETS", None)  # settings of a paper, by its name
     if presets is not None and (name := values.get("settings", "stillvec")) != "stillvec":
         if str(name) not in presets:
-            raise CallError(f"{kind.__name__} has no settings {name!r}{place}; {nearest_known(str(name), presets)}")
+            raise UsageError.unknown("preset", str(name), presets, where=owner)
         values = {**presets[str(name)], **values}
+    renamed = getattr(kind, "RENAMED", {})  # old name of a setting → new name
     ready: dict[str, object] = {}
     for key, value in values.items():
         name = key.replace("-", "_")
+        if name in renamed:
+            warn_renamed("setting", name, renamed[name])
+            name = renamed[name]
         if name not in fields:
-            raise CallError(f"{kind.__name__} has no setting {key!r}{place}; {nearest_known(name, fields)}")
+            raise UsageError.unknown("setting", key, fields, where=owner)
         try:
-            ready[name] = _read(value, hints[name])
+            ready[name] = _convert(value, hints[name])
         except ValueError:
-            raise CallError(f"The setting {key!r}{place} takes {_described(hints[name])}, not {value!r}.") from None
+            raise UsageError.expected(
+                _describe(hints[name]), repr(value), where=f"setting {key!r} of {owner}"
+            ) from None
     for name, field in fields.items():
         if name not in ready and field.default is field.default_factory is dataclasses.MISSING:
-            raise CallError(f"{kind.__name__}{place} needs the setting {name!r}: {_described(hints[name])}.")
+            raise UsageError(
+                f"{owner} requires the setting {name!r}: {_describe(hints[name])}.", code="missing-setting"
+            )
     return kind(**ready)
 
 
-def part_from(registry: Registry[type[T]], text: str) -> T:
-    """The part that `NAME[:key=value,...]` asks for; what has no `=` goes on with the value before (`weights=1,2`)."""
-    name, colon, rest = text.partition(":")
-    kind = registry[name.strip()]
-    values: dict[str, list[str]] = {}
-    for item in rest.split(",") if colon else []:
-        key, equals, value = item.partition("=")
-        if equals and key.strip() not in values:
-            values[key.strip()] = [value.strip()]
-        elif equals or not values:
-            told = f"{key.strip()!r} stands there twice" if equals else f"{item!r} came"
-            raise CallError(f"After the colon of the {registry.kind} {name!r} stands key=value, each once; {told}.")
-        else:
-            [*values.values()][-1].append(item.strip())
-    ready = {key: value if len(value) > 1 else value[0] for key, value in values.items()}
-    return settings_from(kind, ready, f"the {registry.kind} {name}")
+def create(registry: Registry[type[T]], spec: str | Spec) -> T:
+    """The entry that `NAME[:key=value,...]` names, with these settings."""
+    parsed = parse_spec(spec) if isinstance(spec, str) else spec
+    return settings_from(registry[parsed.name], parsed.settings, f"{registry.kind} {parsed.name!r}")
 
 
-def _read(value: object, wanted: Any) -> object:
-    """A value as a field of type `wanted` holds it; ValueError where it cannot be."""
+def _convert(value: object, wanted: Any) -> object:
+    """Convert a value to the type `wanted`; ValueError where that is not possible."""
     origin, inside = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
-        return _read_first(value, inside)
+        return _convert_first(value, inside)
     if origin is typing.Literal:
-        alike = [choice for choice in inside if value in (choice, str(choice))]
-        return alike[0] if alike else _refuse(value)
+        equal = [choice for choice in inside if value in (choice, str(choice))]
+        return equal[0] if equal else _refuse(value)
     if origin is tuple:
         items = list(value) if isinstance(value, list | tuple) else [value]
         kinds = inside[:1] * len(items) if inside[-1] is ... else inside
-        return tuple(_read(item, each) for item, each in zip(items, kinds, strict=True))
+        return tuple(_convert(item, each) for item, each in zip(items, kinds, strict=True))
     return _PLAIN[wanted][1](value) if wanted in _PLAIN else value
 
 
-def _read_first(value: object, choices: tuple[Any, ...]) -> object:
-    """The first type that takes the value; its own type goes first, text and paths (which take all) last."""
+def _convert_first(value: object, choices: tuple[Any, ...]) -> object:
+    """Convert to the first type that fits: the type of the value first, text and paths (which fit everything) last."""
     for choice in sorted(choices, key=lambda choice: 2 if choice in (str, Path) else type(value) is not choice):
         try:
-            return _read(value, choice)
+            return _convert(value, choice)
         except ValueError:
             continue
     return _refuse(value)
@@ -145,13 +142,13 @@ _PLAIN: dict[Any, tuple[str, Callable[[Any], object]]] = {
 }
 
 
-def _described(wanted: Any) -> str:
-    """A type in words."""
+def _describe(wanted: Any) -> str:
+    """A type in words, for messages."""
     origin, inside = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(map(_described, inside))
+        return " or ".join(map(_describe, inside))
     if origin is typing.Literal:
         return " or ".join(map(repr, inside))
     if origin is tuple:
-        return f"a list, each of it {_described(inside[0])}"
+        return f"one or more values, each {_describe(inside[0])}"
     return _PLAIN[wanted][0] if wanted in _PLAIN else str(getattr(wanted, "__name__", wanted))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 
 FLORET_SEED = 2166136261  # floret has no other
 _WORDS = 1 << 14  # cut into n-grams at once
@@ -39,7 +39,7 @@ class Ngrams:
     def __post_init__(self) -> None:
         whole = 1 <= self.minn <= self.maxn and 1 <= self.hash_count <= 4 and 1 <= self.buckets < 1 << 31
         if not whole or not 0 <= self.hash_seed < 1 << 32:
-            raise CallError(
+            raise UsageError(
                 "A table of n-grams has 1 <= minn <= maxn, 1 to 4 hashes, a seed of 32 bits and at least one bucket; "
                 f"{self} came."
             )
@@ -79,7 +79,7 @@ class SubwordTable:
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.matrix) != self.ngrams.buckets:
-            raise CallError(
+            raise UsageError(
                 f"{self.ngrams.buckets:,} buckets need a matrix of as many rows, and {self.matrix.shape} came."
             )
 

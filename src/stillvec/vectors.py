@@ -12,8 +12,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, VocabularyError
-from stillvec.registry import nearest_known
+from stillvec.errors import UsageError, VocabularyError, suggest
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
@@ -49,11 +48,11 @@ class WordVectors:
         if rows.dtype.kind != "f":
             rows = rows.astype(np.float32)
         if rows.ndim != 2 or len(rows) != len(self.vocabulary):
-            raise CallError(
+            raise UsageError(
                 f"{len(self.vocabulary)} words need a matrix of as many rows, and one of shape {rows.shape} came."
             )
         if subwords is not None and subwords.dim != rows.shape[1]:
-            raise CallError(f"Words have {rows.shape[1]} numbers each and n-grams {subwords.dim}; both need as many.")
+            raise UsageError(f"Words have {rows.shape[1]} numbers each and n-grams {subwords.dim}; both need as many.")
         rows = rows.view()
         rows.setflags(write=False)
         self.matrix: Matrix = rows
@@ -122,7 +121,7 @@ class WordVectors:
     def composed(self, strings: Sequence[str]) -> NDArray[np.float32]:
         """What the n-grams say of each string (n, dim), known or not."""
         if self.subwords is None:
-            raise CallError("The vectors have no n-grams to make other words of; refine them with --unknown subword.")
+            raise UsageError("The vectors have no n-grams to make other words of; refine them with --unknown subword.")
         return self.subwords.vectors([fold(each, self.vocabulary.lowercase) for each in strings])
 
     def similarity(self, a: str, b: str) -> float:
@@ -150,7 +149,7 @@ class WordVectors:
         elif method == "3cosmul":
             scores = (1 + cos_b) * (1 + cos_c) / ((1 + cos_a) + 2e-3) / 2
         else:
-            raise CallError(f"There is no analogy method {method!r}; {nearest_known(method, ('3cosadd', '3cosmul'))}")
+            raise UsageError(f"There is no analogy method {method!r}; {suggest(method, ('3cosadd', '3cosmul'))}")
         return self._best(scores, k, {self._row_or_unseen(word) for word in (a, b, c)})
 
     def nearest_each(
@@ -241,7 +240,7 @@ class WordVectors:
 
     def _hint(self, word: str) -> str:
         alike = [w for w in self.words[:200_000] if w[:2] == word[:2].lower() and abs(len(w) - len(word)) < 3]
-        return nearest_known(word, alike) if alike else "try another spelling, or distil with --keep to have it."
+        return suggest(word, alike) if alike else "try another spelling, or distil with --keep to have it."
 
     @cached_property
     def _finder(self) -> WordMatcher:
@@ -271,7 +270,7 @@ class WordVectors:
     def _unit(self, vectors: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
         wanted = np.asarray(vectors, np.float32)
         if wanted.shape != shape:
-            raise CallError(f"A query vector of {self.dim} numbers is wanted, and one of shape {wanted.shape} came.")
+            raise UsageError(f"A query vector of {self.dim} numbers is wanted, and one of shape {wanted.shape} came.")
         lengths = np.linalg.norm(wanted, axis=-1, keepdims=True)
         return np.asarray(wanted / np.where(lengths > 0, lengths, 1))
 
@@ -303,7 +302,7 @@ class WordVectors:
             return self._ones
         given = np.asarray(weights, np.float32)
         if given.shape != (len(self),) or not np.isfinite(given).all() or (given < 0).any():
-            raise CallError(
+            raise UsageError(
                 f"{len(self)} words need as many weights, finite and not below 0; an array of shape {given.shape} came"
                 f"{'' if given.shape != (len(self),) else ' with others'}."
             )
@@ -348,7 +347,7 @@ def _told(fact: object) -> str:
 
 def _checked(k: int) -> int:
     if k < 1:
-        raise CallError(f"At least one neighbour must be asked for, and k is {k}.")
+        raise UsageError(f"At least one neighbour must be asked for, and k is {k}.")
     return k
 
 

@@ -2,8 +2,8 @@
 
 from stillvec.analysis.component_probe import Probed, probe, read_labelled
 from stillvec.analysis.components import Study, mean_value, saturation, study
-from stillvec.analysis.geometry import Geometry, geometry
 from stillvec.analysis.principal_space import PrincipalSpace
+from stillvec.analysis.space_geometry import Geometry, geometry
 
 __all__ = [
     "Geometry",

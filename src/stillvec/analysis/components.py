@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from stillvec.analysis.principal_space import PrincipalSpace
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import Score, evaluate
 from stillvec.vectors import WordVectors
 
@@ -41,7 +41,7 @@ def study(
 ) -> Study:
     """Score the parts of a space with the tasks and data of `evaluate`; only the thirds have intervals."""
     if vectors.dim < 3 or points < 1:
-        raise CallError(
+        raise UsageError(
             f"Thirds of {vectors.dim} components at {points} points make no study; three and one are the least."
         )
     space = PrincipalSpace(vectors)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vectors import WordVectors
 
 Floats = NDArray[np.float64]
@@ -55,13 +55,13 @@ class PrincipalSpace:
     def project(self, first: int, last: int) -> WordVectors:
         """Components `first` to `last` - 1, counted from 0, as a space."""
         if not 0 <= first < last <= self.vectors.dim:
-            raise CallError(f"There are components 0 to {self.vectors.dim - 1}; {first} to {last - 1} came.")
+            raise UsageError(f"There are components 0 to {self.vectors.dim - 1}; {first} to {last - 1} came.")
         return self._mapped(self.axes[:, first:last])
 
     def without_top(self, count: int) -> WordVectors:
         """The centred space with the first `count` components taken out; 0 only centres."""
         if not 0 <= count < self.vectors.dim:
-            raise CallError(f"Of {self.vectors.dim} components {count} cannot be taken out; give fewer.")
+            raise UsageError(f"Of {self.vectors.dim} components {count} cannot be taken out; give fewer.")
         top = self.axes[:, :count]
         return self._mapped(np.eye(self.vectors.dim) - top @ top.T)
 

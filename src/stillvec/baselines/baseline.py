@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from stillvec.baselines.encoded_corpus import EncodedCorpus
-from stillvec.errors import CallError, TrainingError
+from stillvec.errors import TrainingError, UsageError
 from stillvec.vectors import WordVectors
 
 
@@ -58,10 +58,10 @@ def check_settings(method: object, above: Mapping[str, float], least: Mapping[st
     name = type(method).__name__
     for key, value in above.items():
         if not 0 < value < float("inf"):
-            raise CallError(f"{name} takes a setting {key} above 0, and {value:g} came.")
+            raise UsageError(f"{name} takes a setting {key} above 0, and {value:g} came.")
     for key, value in least.items():
         if not 0 <= value < float("inf"):
-            raise CallError(f"{name} takes a setting {key} of 0 or more, and {value:g} came.")
+            raise UsageError(f"{name} takes a setting {key} of 0 or more, and {value:g} came.")
 
 
 def diverged(rate: float) -> TrainingError:

@@ -14,7 +14,7 @@ import numpy as np
 from stillvec.baselines.baseline import check_settings
 from stillvec.baselines.encoded_corpus import EncodedCorpus, as_token
 from stillvec.baselines.gensim_trainer import GensimBaseline, gensim
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ class FastText(GensimBaseline):
         super().__post_init__()
         check_settings(self, {"shortest": self.shortest}, {})
         if self.longest < self.shortest or (self.buckets is not None and self.buckets < 1) or self.add_contexts:
-            raise CallError(
+            raise UsageError(
                 "fastText takes n-grams from shortest to longest, one bucket or more, and no add_contexts "
                 f"(shortest={self.shortest}, longest={self.longest}, buckets={self.buckets} came)."
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.corpus.parses import Parse
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.files import atomic_file, digest
 
 _UNNEEDED = ("ner", "tagger", "morphologizer", "lemmatizer", "trainable_lemmatizer", "attribute_ruler", "textcat")
@@ -48,20 +48,22 @@ class Parser:
 def load_parser(name: str) -> Parser:
     """The pipeline, if it is there and parses: installed, or a folder that one was saved in."""
     if importlib.util.find_spec("spacy") is None:
-        raise CallError("Parsing needs the package 'spacy', which is not installed; install it, or give CoNLL-U files.")
+        raise UsageError(
+            "Parsing needs the package 'spacy', which is not installed; install it, or give CoNLL-U files."
+        )
     spacy: Any = importlib.import_module("spacy")
     try:
         pipeline = spacy.load(name, exclude=_UNNEEDED)
     except (OSError, ValueError, ImportError) as error:
         if Path(name).exists() or len(Path(name).parts) > 1:
             why = str(error).partition("\n")[0]
-            raise CallError(f"{name} holds no spaCy pipeline that can be loaded here: {why}") from None
-        raise CallError(
+            raise UsageError(f"{name} holds no spaCy pipeline that can be loaded here: {why}") from None
+        raise UsageError(
             f"There is no spaCy pipeline {name!r}; install it (python -m spacy download {name}), "
             "or give the folder of one."
         ) from None
     if "parser" not in pipeline.pipe_names:
-        raise CallError(
+        raise UsageError(
             f"The spaCy pipeline {name!r} has no parser, only {', '.join(pipeline.pipe_names) or 'nothing'}."
         )
     return Parser(name, pipeline)

@@ -24,7 +24,7 @@ from stillvec.analysis import (
 from stillvec.cli import console
 from stillvec.cli.geometry_figure import check_drawable, draw_portrait
 from stillvec.combination.change import Change, Moves
-from stillvec.errors import CallError, MissingExtra
+from stillvec.errors import MissingExtra, UsageError
 from stillvec.evaluation import Score
 from stillvec.files import atomic_file
 from stillvec.formats import load
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         check_drawable(options.out)
     if options.control and options.against is None:
-        raise CallError("--control says what chance is for --against OLD, which was not given.")
+        raise UsageError("--control says what chance is for --against OLD, which was not given.")
     taken_out = _numbers(options.without)
     labelled = {Path(file).stem: read_labelled(file) for file in options.probe}
     vectors = load(options.vectors)
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() for part in parts):
-        raise CallError(f"--without takes numbers as in 0,1,5, and {text!r} came.")
+        raise UsageError(f"--without takes numbers as in 0,1,5, and {text!r} came.")
     return sorted({int(part) for part in parts})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.files import atomic_file
 from stillvec.pipeline.sentence_attention import Attention
 from stillvec.registry import require
@@ -19,7 +19,7 @@ _NUMBERED = 24  # words up to which a cell has room for its number
 def check_drawable(file: Path) -> None:
     """Refuse before the work what could not be drawn after it."""
     if file.suffix not in (".svg", ".png"):
-        raise CallError(f"A heat map is drawn as .svg or .png, and {file} was asked for.")
+        raise UsageError(f"A heat map is drawn as .svg or .png, and {file} was asked for.")
     require("matplotlib.figure", "plot", "The heat map")
 
 

@@ -13,7 +13,7 @@ from stillvec.cli.list_action import List
 from stillvec.combination import COMBINERS, Combiner
 from stillvec.files import check_replaceable
 from stillvec.formats import load, read_manifest, write_folder
-from stillvec.registry import part_from
+from stillvec.registry import create
 from stillvec.vectors import WordVectors
 
 _OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # what is kept of a space
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     check_replaceable(options.out, "manifest.json")
-    method = part_from(COMBINERS, options.method)
+    method = create(COMBINERS, options.method)
     names = unique_names(options.vectors)
     spaces = [load(path) for path in options.vectors]
     made = method(*spaces)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from stillvec.cli import console
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.formats import FORMATS, load, save
 from stillvec.formats.npy import words_file
 from stillvec.formats.streams import uncompressed_name
@@ -41,7 +41,7 @@ def _by_ending(out: Path) -> str:
     for name in FORMATS:
         if ending in FORMATS[name].endings:
             return name
-    raise CallError(f"The ending of {out} does not tell its format; say --format {'|'.join(FORMATS)}.")
+    raise UsageError(f"The ending of {out} does not tell its format; say --format {'|'.join(FORMATS)}.")
 
 
 def _written(out: Path, name: str) -> list[Path]:
@@ -52,10 +52,10 @@ def _written(out: Path, name: str) -> list[Path]:
 
 def _without_spaces(vectors: WordVectors, char: str) -> WordVectors:
     if not char or set(char) & set(" \t\n"):
-        raise CallError(f"--replace-space takes what to write for a space, as in --replace-space _, not {char!r}.")
+        raise UsageError(f"--replace-space takes what to write for a space, as in --replace-space _, not {char!r}.")
     old = vectors.vocabulary
     words = [word.replace(" ", char) for word in old.words]
     for word, before in zip(words, old.words, strict=True):
         if word != before and word in old.index:
-            raise CallError(f"Written with {char!r}, {before!r} is the other word {word!r}; give another character.")
+            raise UsageError(f"Written with {char!r}, {before!r} is the other word {word!r}; give another character.")
     return WordVectors(Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase), vectors.matrix)

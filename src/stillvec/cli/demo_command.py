@@ -20,7 +20,7 @@ from pathlib import Path
 from stillvec.cli.chart import draw_scores
 from stillvec.cli.console import note, table
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError, MissingExtra
+from stillvec.errors import MissingExtra, UsageError
 from stillvec.evaluation import Score, evaluate
 from stillvec.evaluation.datasets import PACKAGED
 from stillvec.files import atomic_file, check_replaceable
@@ -94,12 +94,12 @@ def check_packages(needed: Iterable[tuple[str, str]]) -> None:
 def check_place(out: Path) -> None:
     """Refuse to replace what an earlier demo did not make; what else lies in the folder stays."""
     if out.exists() and not out.is_dir():
-        raise CallError(f"The output {out} is a file, and a folder is to be written; give another name.")
+        raise UsageError(f"The output {out} is a file, and a folder is to be written; give another name.")
     for name in METHODS:
         check_replaceable(out / name, "manifest.json")
     files = [name for name in FILES if (out / name).exists()]
     if files and not (out / "auto" / "manifest.json").exists():
-        raise CallError(f"The folder {out} has a {files[0]} that is no demo's and is left alone; give another --out.")
+        raise UsageError(f"The folder {out} has a {files[0]} that is no demo's and is left alone; give another --out.")
 
 
 def packaged_texts() -> list[Path]:

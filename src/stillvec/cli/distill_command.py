@@ -10,7 +10,7 @@ from stillvec.cli.console import note, table
 from stillvec.cli.progress_bar import watch
 from stillvec.corpus import Corpus, read_words
 from stillvec.encoding import format_bytes
-from stillvec.errors import CallError, StillvecError
+from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distillation import check_output
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     from stillvec.teachers.threads import torch_threads
 
     if options.threads is not None and options.threads < 1:
-        raise CallError(f"At least one thread is needed, and --threads {options.threads} came.")
+        raise UsageError(f"At least one thread is needed, and --threads {options.threads} came.")
     with torch_threads(options.threads):
         if "WORLD_SIZE" in os.environ:  # torchrun started this process, perhaps among several
             from stillvec.distributed.collectives import together
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 def distilled(options: argparse.Namespace, team: ProcessGroup | None = None) -> int:
     if options.out is None and not options.dry_run:
-        raise CallError("The folder to write is wanted: give --out DIR, or --dry-run, which writes nothing.")
+        raise UsageError("The folder to write is wanted: give --out DIR, or --dry-run, which writes nothing.")
     settings = Distillation(
         teacher=options.teacher,
         method=options.method,
@@ -157,20 +157,20 @@ def work_of(
     others = "torchrun" if team is not None else "--engine ray" if options.engine == "ray" else None
     if others is None:
         if options.address or options.workers:
-            raise CallError("--address and --workers are for --engine ray; give it too.")
+            raise UsageError("--address and --workers are for --engine ray; give it too.")
         return Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
     for flag, given in (("--resume", options.resume), ("--dry-run", options.dry_run)):
         if given:
-            raise CallError(f"{flag} is for a run of one process; leave it out, or start one without {others}.")
+            raise UsageError(f"{flag} is for a run of one process; leave it out, or start one without {others}.")
     if team is None:
         if options.threads:
-            raise CallError("--threads is for this machine; a Ray cluster gives each worker its share of processors.")
+            raise UsageError("--threads is for this machine; a Ray cluster gives each worker its share of processors.")
         from stillvec.distributed.ray_run import RayRun
 
         there: dict[str, Any] = {"address": options.address, "workers": options.workers}
         return RayRun(settings, corpus, options.add_to, store=options.store, **there)
     if options.engine == "ray":
-        raise CallError("torchrun and --engine ray each start processes of their own; leave one of them out.")
+        raise UsageError("torchrun and --engine ray each start processes of their own; leave one of them out.")
     from stillvec.distributed.torchrun_run import RankRun
 
     return RankRun(team, settings, corpus, options.add_to, store=options.store)
@@ -224,4 +224,4 @@ def _contexts(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise CallError(f"--contexts takes a number or 'all', and {text!r} came.") from None
+        raise UsageError(f"--contexts takes a number or 'all', and {text!r} came.") from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from stillvec.cli import console, scoreboard
 from stillvec.cli.progress_bar import watch
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation
 from stillvec.evaluation.encoders import TeacherEncoder, rival
 from stillvec.evaluation.task_selection import split_tasks
@@ -141,7 +141,7 @@ def unique_names(paths: Sequence[str]) -> list[str]:
         names = ["/".join(each[-depth:]) for each in parts]
         if len(set(names)) == len(names):
             return names
-    raise CallError("The same vectors are given twice; give each set once.")
+    raise UsageError("The same vectors are given twice; give each set once.")
 
 
 def legend(tasks: set[str]) -> str:
@@ -153,7 +153,7 @@ def legend(tasks: set[str]) -> str:
 def _tasks(text: str) -> list[str]:
     try:
         return split_tasks(text)
-    except CallError as error:
+    except UsageError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

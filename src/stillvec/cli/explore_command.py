@@ -12,7 +12,7 @@ from typing import Any
 from stillvec.cli.console import note
 from stillvec.cli.progress_bar import ProgressEvent, watch
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.exploration import MOST_SETS, Explorer, Server, exported_page, exporting
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.relations import LexiconRelations
@@ -46,11 +46,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if len(options.vectors) > MOST_SETS:
-        raise CallError(
+        raise UsageError(
             f"One to {MOST_SETS} sets of vectors are looked at, and {len(options.vectors)} came; leave out some."
         )
     if options.export is not None and options.export.is_dir():
-        raise CallError(f"The output {options.export} is a folder, and a file is to be written; give another name.")
+        raise UsageError(f"The output {options.export} is a folder, and a file is to be written; give another name.")
     corpus = Corpus(*options.corpus) if options.corpus else None
     sets = _named(options.vectors)
     layers = _named([*options.layers]) if options.layers else {}
@@ -67,7 +67,7 @@ def _named(paths: list[str]) -> dict[str, WordVectors]:
         names = ["/".join(each[-depth:]) for each in parts]
         if len({*names}) == len(names):
             return {name: load(path) for name, path in zip(names, paths, strict=True)}
-    raise CallError("The same vectors are named twice, and they would be looked at beside themselves; leave one out.")
+    raise UsageError("The same vectors are named twice, and they would be looked at beside themselves; leave one out.")
 
 
 def _relations(source: str | None, sets: Iterable[WordVectors]) -> LexiconRelations | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stillvec.analysis import Geometry, Probed, Study, mean_value
 from stillvec.cli.chart import COLOURS
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import Score
 from stillvec.files import atomic_file
 from stillvec.registry import require
@@ -21,7 +21,7 @@ _INK, _PALE, _GRID = "#222222", "#666666", "#e6e6e6"
 def check_drawable(file: Path) -> None:
     """Refuse before the work what could not be drawn after it."""
     if file.suffix not in (".svg", ".png"):
-        raise CallError(f"An analysis is drawn as .svg or .png, and {file} was asked for.")
+        raise UsageError(f"An analysis is drawn as .svg or .png, and {file} was asked for.")
     require("matplotlib.figure", "plot", "The figure")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from stillvec.cli.console import note, table
 from stillvec.cli.progress_bar import warnings_told
 from stillvec.corpus import Corpus, split_sentences
-from stillvec.errors import CallError, DatasetError, FormatError
+from stillvec.errors import DatasetError, FormatError, UsageError
 from stillvec.formats import FORMATS, load, read_manifest
 from stillvec.formats.model_card import card
 from stillvec.vocabulary import WordCounter
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.scores and not options.card:
-        raise CallError("--scores stands with --card, and --card is missing.")
+        raise UsageError("--scores stands with --card, and --card is missing.")
     if options.card:
         folder = Path(options.thing)
         scores = _scores(Path(options.scores), folder) if options.scores else []
@@ -110,7 +110,7 @@ def _corpus(path: Path, field: str | None) -> dict[str, Any]:
         sentences += len(split_sentences(paragraph))
     counts, report = counter.counts(), corpus.report
     if report is None:
-        raise CallError(f"{path} could not be read to its end.")
+        raise UsageError(f"{path} could not be read to its end.")
     often = sorted(counts, key=lambda word: -counts[word])[:10]
     return {
         "files": report.files,

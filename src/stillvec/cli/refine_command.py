@@ -9,7 +9,7 @@ from typing import Any
 from stillvec.cli import console
 from stillvec.cli.list_action import List
 from stillvec.cli.progress_bar import warnings_told
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.files import check_replaceable
 from stillvec.formats import load, read_manifest, write_folder
 from stillvec.refinement import STEPS, Step, read_step, refine_steps, unknown_steps
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     check_replaceable(options.out, "manifest.json")
     steps = [*_chain(options.like), *map(read_step, options.step), *unknown_steps(options.unknown)]
     if not steps:
-        raise CallError("At least one step is wanted; say --step NAME, --unknown subword or --like DIR.")
+        raise UsageError("At least one step is wanted; say --step NAME, --unknown subword or --like DIR.")
     path = Path(options.vectors)
     vectors = load(path)
     had_subwords = vectors.subwords is not None
@@ -70,5 +70,5 @@ def _chain(folder: str | None) -> list[Step]:
         return []
     refined = read_manifest(folder).get("refined")
     if not refined:
-        raise CallError(f"The vectors {folder} were not refined, so they have no steps to repeat; say --step NAME.")
+        raise UsageError(f"The vectors {folder} were not refined, so they have no steps to repeat; say --step NAME.")
     return [read_step(step) for step in refined]

@@ -11,7 +11,7 @@ from stillvec.cli.console import note
 from stillvec.cli.distill_command import summary
 from stillvec.cli.progress_bar import watch
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.pipeline import Distillation, Run, Training, TrainingRun, read_recipe
 from stillvec.pipeline.distillation import check_output
 from stillvec.pipeline.recipe import Section
@@ -72,7 +72,7 @@ def _judging(given: dict[str, Any], recipe: str) -> argparse.Namespace:
     try:
         options = parser.parse_args(words)
     except argparse.ArgumentError as error:
-        raise CallError(f"In [evaluate] of {recipe}, {error.message}.") from None
+        raise UsageError(f"In [evaluate] of {recipe}, {error.message}.") from None
     if options.data is not None and not Path(options.data).is_dir():
-        raise CallError(f"[evaluate] of {recipe} names the data {options.data}, which is not a folder.")
+        raise UsageError(f"[evaluate] of {recipe} names the data {options.data}, which is not a folder.")
     return options

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from stillvec.cli.console import note
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.formats import load
 from stillvec.registry import require, settings_from
 from stillvec.service import Limits
@@ -65,7 +65,7 @@ def _named(given: list[str]) -> dict[str, str]:
             name, path = Path(each).resolve().name, each
         if not name or name in paths:
             what = "twice" if name else "nowhere"
-            raise CallError(
+            raise UsageError(
                 f"Each set of vectors has a name of its own, and {name!r} stands there {what}: NAME=VECTORS."
             )
         paths[name] = path
@@ -84,5 +84,5 @@ def _token(file: str | None) -> str | None:
         return None
     if not token.isprintable() or not token.isascii() or not token or " " in token:
         where = "STILLVEC_TOKEN" if file is None else file
-        raise CallError(f"A token of printable ASCII without spaces is wanted in {where}, and there is none.")
+        raise UsageError(f"A token of printable ASCII without spaces is wanted in {where}, and there is none.")
     return token

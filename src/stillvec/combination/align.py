@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stillvec.combination.joint_space import Floats, Words, joined, powers, principal, unit_rows
 from stillvec.combination.rotation import mutual_nearest, procrustes, reweighted
-from stillvec.errors import CallError, LexiconError, VocabularyError
+from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.lexicons import LEXICONS
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -61,11 +61,11 @@ class Align:
     def __post_init__(self) -> None:
         for name, least in (("rounds", 0), ("candidates", 1), ("neighbours", 1)):
             if getattr(self, name) < least:
-                raise CallError(f"The setting {name} is at least {least}, and {getattr(self, name)} came.")
+                raise UsageError(f"The setting {name} is at least {least}, and {getattr(self, name)} came.")
         if not 0 <= self.reweight <= 1:
-            raise CallError(f"The power of re-weighting is 0 to 1, and {self.reweight} came.")
+            raise UsageError(f"The power of re-weighting is 0 to 1, and {self.reweight} came.")
         if len(set(self.tags)) < len(self.tags):
-            raise CallError(f"Each space has a tag of its own, and {','.join(self.tags)} came.")
+            raise UsageError(f"Each space has a tag of its own, and {','.join(self.tags)} came.")
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
         written = spaces
@@ -87,9 +87,9 @@ class Align:
         if self.alphas:
             _check_length("alphas", self.alphas, len(spaces))
         if self.dictionary is not None and len(spaces) != 2:
-            raise CallError(f"A dictionary is of two spaces, and {len(spaces)} came; align them two by two.")
+            raise UsageError(f"A dictionary is of two spaces, and {len(spaces)} came; align them two by two.")
         if self.reweight and len(spaces) != 2:
-            raise CallError(f"Two spaces are re-weighted, and {len(spaces)} came; align them two by two.")
+            raise UsageError(f"Two spaces are re-weighted, and {len(spaces)} came; align them two by two.")
         wider = max(space.dim for space in spaces)
         alphas = self.alphas or (0.0,) * len(spaces)
         first, *others = (self._prepared(*each, wider) for each in zip(spaces, alphas, strict=True))
@@ -169,4 +169,4 @@ def _tagged(space: WordVectors, tag: str) -> WordVectors:
 
 def _check_length(name: str, given: Sequence[object], spaces: int) -> None:
     if len(given) != spaces:
-        raise CallError(f"{spaces} spaces take {spaces} {name}, and {len(given)} came.")
+        raise UsageError(f"{spaces} spaces take {spaces} {name}, and {len(given)} came.")

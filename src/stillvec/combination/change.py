@@ -15,7 +15,7 @@ from scipy.stats import false_discovery_control
 from stillvec.combination.align import Align
 from stillvec.combination.joint_space import Floats
 from stillvec.combination.rotation import procrustes
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
 
@@ -47,7 +47,7 @@ class Change:
     def __post_init__(self) -> None:
         for name, least in (("most", 2), ("resamples", 0), ("band", 1), ("seed", 0)):
             if getattr(self, name) < least:
-                raise CallError(f"The setting {name} is at least {least}, and {getattr(self, name)} came.")
+                raise UsageError(f"The setting {name} is at least {least}, and {getattr(self, name)} came.")
 
     def __call__(
         self, before: WordVectors, after: WordVectors, controls: Sequence[tuple[WordVectors, WordVectors]] = ()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.combination.joint_space import Floats, Joined, Words, checked_dim, joined, powers, principal
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vectors import WordVectors
 
 
@@ -29,7 +29,7 @@ class Gcca:
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
         if self.ridge < 0:
-            raise CallError(f"The ridge is 0 or more, and {self.ridge} came.")
+            raise UsageError(f"The ridge is 0 or more, and {self.ridge} came.")
         both = joined(spaces, self.words)
         dim = checked_dim(self.dim, both.dims)
         means = [np.zeros(width) for width in both.dims] if not self.center else _means(both)

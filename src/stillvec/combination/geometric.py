@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stillvec.combination.joint_space import Floats, Joined, Words, joined, unit_rows
 from stillvec.combination.metric_learning import Shared, latent_maps, ridge_from
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
 _HELD_OUT = 4096  # words on which the ridge is chosen, at most
@@ -36,7 +36,7 @@ class Geometric:
 
     def __post_init__(self) -> None:
         if self.ridge != "auto" and not self.ridge > 0:
-            raise CallError(f"The ridge is above 0 or 'auto', and {self.ridge} came.")
+            raise UsageError(f"The ridge is above 0 or 'auto', and {self.ridge} came.")
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
         both = joined(spaces, self.words)

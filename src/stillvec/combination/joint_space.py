@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -54,7 +54,7 @@ def joined(spaces: Sequence[WordVectors], words: Words) -> Joined:
     combined that learnt from one corpus, and their sum would count it twice.
     """
     if len(spaces) < 2:
-        raise CallError(f"Two sets of vectors or more are combined, and {len(spaces)} came.")
+        raise UsageError(f"Two sets of vectors or more are combined, and {len(spaces)} came.")
     counts = dict(zip(spaces[0].words, spaces[0].vocabulary.counts.tolist(), strict=True))
     for space in spaces[1:]:
         for word, count in zip(space.words, space.vocabulary.counts.tolist(), strict=True):
@@ -94,9 +94,9 @@ def powers(values: Floats, exponent: float) -> Floats:
 def checked_weights(weights: tuple[float, ...], spaces: int) -> tuple[float, ...]:
     """A weight a space; none given: all are 1."""
     if weights and len(weights) != spaces:
-        raise CallError(f"{spaces} sets of vectors take {spaces} weights, and {len(weights)} came.")
+        raise UsageError(f"{spaces} sets of vectors take {spaces} weights, and {len(weights)} came.")
     if any(weight < 0 for weight in weights) or (weights and not any(weights)):
-        raise CallError(f"Weights are 0 or more, and not all 0; {', '.join(map(str, weights))} came.")
+        raise UsageError(f"Weights are 0 or more, and not all 0; {', '.join(map(str, weights))} came.")
     return weights or (1.0,) * spaces
 
 
@@ -105,7 +105,7 @@ def checked_dim(dim: int | None, dims: Sequence[int]) -> int:
     if dim is None:
         return max(dims)
     if not 1 <= dim <= sum(dims):
-        raise CallError(f"Spaces of {sum(dims)} dimensions together cannot give {dim}; give 1 to {sum(dims)}.")
+        raise UsageError(f"Spaces of {sum(dims)} dimensions together cannot give {dim}; give 1 to {sum(dims)}.")
     return dim
 
 

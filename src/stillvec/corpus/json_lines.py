@@ -9,8 +9,7 @@ from stillvec.corpus.archives import Opened
 from stillvec.corpus.decoding import whole_lines
 from stillvec.corpus.plain_text import paragraphs_of
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
-from stillvec.errors import CorpusError
-from stillvec.registry import nearest_known
+from stillvec.errors import CorpusError, suggest
 
 DEFAULT_FIELD = "text"
 
@@ -64,7 +63,7 @@ def texts_of(value: object, field: str, where: str) -> list[str]:
 def unknown_field(field: str, known: dict[str, object] | list[str], name: str) -> CorpusError:
     """No such field: the nearest that there is, or all of them."""
     names = [str(key) for key in known]
-    cure = f"{nearest_known(field, names)} (--field NAME)" if names else "the records have no fields at all."
+    cure = f"{suggest(field, names)} (--field NAME)" if names else "the records have no fields at all."
     return CorpusError(f"The field {field!r} is nowhere in {name}; {cure}")
 
 

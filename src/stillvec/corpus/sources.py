@@ -16,7 +16,7 @@ from typing import BinaryIO
 from stillvec.corpus.archives import open_file, unreadable
 from stillvec.corpus.file_types import is_known, read
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
-from stillvec.errors import CallError, CorpusError
+from stillvec.errors import CorpusError, UsageError
 
 STANDARD_INPUT = "-"
 
@@ -77,7 +77,7 @@ def resolve(sources: Iterable[str | os.PathLike[str]]) -> list[Source]:
     """Every file once, in the order given; those of a folder or glob sorted."""
     names = [os.path.expanduser(os.fspath(source)) for source in sources]
     if not names:
-        raise CallError("A corpus needs at least one file, folder, glob or '-' (standard input).")
+        raise UsageError("A corpus needs at least one file, folder, glob or '-' (standard input).")
     found = {source.name: source for name in names for source in _resolve_one(name)}
     return list(found.values())
 

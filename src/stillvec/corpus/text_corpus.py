@@ -17,8 +17,7 @@ from stillvec.corpus.plain_text import paragraphs_of
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
 from stillvec.corpus.sentence_splitter import split_sentences
 from stillvec.corpus.sources import Pipe, Source, resolve
-from stillvec.errors import CallError, CorpusError, StillvecWarning
-from stillvec.registry import nearest_known
+from stillvec.errors import CorpusError, StillvecWarning, UsageError, suggest
 
 _TOGETHER = 4  # paragraphs
 
@@ -54,7 +53,7 @@ class Corpus:
     def from_texts(cls, texts: Iterable[str], *, paragraphs: ParagraphMode = "auto") -> Corpus:
         """A corpus of strings that are in memory."""
         if isinstance(texts, str):
-            raise CallError("Corpus.from_texts takes a list of texts, and one string came; put it into a list.")
+            raise UsageError("Corpus.from_texts takes a list of texts, and one string came; put it into a list.")
         corpus = cls.__new__(cls)
         corpus._set_up(CorpusSettings(paragraphs=paragraphs), [], tuple(texts))
         return corpus
@@ -62,7 +61,7 @@ class Corpus:
     def _set_up(self, settings: CorpusSettings, sources: list[Source], texts: tuple[str, ...]) -> None:
         mode, modes = settings.paragraphs, typing.get_args(ParagraphMode)
         if mode not in modes:
-            raise CallError(f"There are no paragraphs {mode!r}; {nearest_known(mode, modes)}")
+            raise UsageError(f"There are no paragraphs {mode!r}; {suggest(mode, modes)}")
         self._settings = settings
         self._sources = tuple(sources)
         self._texts = texts

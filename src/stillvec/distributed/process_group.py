@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, StillvecError
+from stillvec.errors import StillvecError, UsageError
 
 Arrays = dict[str, NDArray[Any]]
 _PIECE = 1 << 28  # bytes of a message
@@ -48,7 +48,7 @@ class ProcessGroup:
         if not count:
             return
         if place >= count:
-            raise CallError(
+            raise UsageError(
                 f"torchrun started {self.here} processes on a machine that has {count} GPUs; give --nproc-per-node "
                 f"{count}, or --device cpu."
             )

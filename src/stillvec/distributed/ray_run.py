@@ -31,7 +31,7 @@ from stillvec.distributed.ray_jobs import (
 from stillvec.distributed.ray_worker import Worker, WorkerConfig, count
 from stillvec.distributed.torchrun_run import check_shareable
 from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_of
-from stillvec.errors import CallError, StillvecError
+from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import EncodingPass
 from stillvec.learners.encoding_pass import Met
 from stillvec.learners.partition import Partition
@@ -63,7 +63,7 @@ class RayRun(Run):
     ) -> None:
         super().__init__(settings, corpus, add_to, store=store)
         if workers is not None and workers < 1:
-            raise CallError(f"The number of workers is at least 1, and {workers} came.")
+            raise UsageError(f"The number of workers is at least 1, and {workers} came.")
         check_shareable(settings, corpus)
         self.ray = begun(address)
         self.wanted = workers
@@ -144,7 +144,7 @@ class RayRun(Run):
         resources = self.ray.cluster_resources()
         gpus = int(resources.get("GPU", 0)) if self.settings.device != "cpu" else 0
         if self.settings.device == "cuda" and not gpus:
-            raise CallError("The device cuda was asked for, and the cluster has no GPU; use --device cpu or auto.")
+            raise UsageError("The device cuda was asked for, and the cluster has no GPU; use --device cpu or auto.")
         processors = max(1, int(resources.get("CPU", 1)))
         number = min(self.wanted or gpus or processors, gpus or processors)
         each = max(1, processors // number) if gpus else 1
@@ -259,7 +259,7 @@ def begun(address: str | None) -> Any:
         ray.init(**given, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
         told = str(error).strip().splitlines()[0]
-        raise CallError(f"There is no Ray cluster at {given['address'] or 'this machine'}: {told}") from None
+        raise UsageError(f"There is no Ray cluster at {given['address'] or 'this machine'}: {told}") from None
     return ray
 
 
@@ -271,4 +271,4 @@ def _knock(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
     except (OSError, OverflowError):
-        raise CallError(f"There is no Ray cluster at {address}; start one (ray start --head), or check it.") from None
+        raise UsageError(f"There is no Ray cluster at {address}; start one (ray start --head), or check it.") from None

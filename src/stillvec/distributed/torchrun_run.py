@@ -13,7 +13,7 @@ import numpy as np
 from stillvec.corpus import Corpus
 from stillvec.distributed.process_group import Arrays, ProcessGroup
 from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_of
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners import EncodingPass, Learner
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
@@ -88,7 +88,7 @@ class RankRun(Run):
         there = [listener.kept is not None for listener in lesson.listeners if isinstance(listener, ContextStoreWriter)]
         seen = self.team.added({"stores": np.array(there, np.int64)})["stores"]
         if not np.isin(seen, (0, self.team.of)).all():
-            raise CallError(
+            raise UsageError(
                 f"Some processes see the contexts kept in {self.store}, and others do not; give a folder that all "
                 "machines share with --store."
             )
@@ -121,14 +121,14 @@ class RankRun(Run):
 def check_shareable(settings: Distillation, corpus: Corpus | None) -> None:
     """Text that several can read, and methods that can learn from it in shares."""
     if corpus is not None and not corpus.is_files:
-        raise CallError("Several processes read files, and not standard input or a pipe; write it to a file first.")
+        raise UsageError("Several processes read files, and not standard input or a pipe; write it to a file first.")
     for name, learner in settings.learners(depth=0).items():
         if isinstance(learner, TrainedLearner) and learner.stream:
-            raise CallError(
+            raise UsageError(
                 f"The method {name} trains in the stream, which one process reads; leave stream out, or run it alone."
             )
         if isinstance(learner, TrainedLearner) and corpus is None:
-            raise CallError(f"The method {name} without a corpus is for one process; give a corpus, or run it alone.")
+            raise UsageError(f"The method {name} without a corpus is for one process; give a corpus, or run it alone.")
 
 
 def _merging(vocabulary: Vocabulary) -> Any:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.encoding.batch import Batch
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Encoded:
             return states[self.link_place[offsets]]
         if pooling == "last":
             return states[self.link_place[offsets + self.word_links - 1]]
-        raise CallError(f"There is no piece pooling {pooling!r}; known are mean, first, last, max, min.")
+        raise UsageError(f"There is no piece pooling {pooling!r}; known are mean, first, last, max, min.")
 
 
 @cache

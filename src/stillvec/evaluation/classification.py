@@ -23,7 +23,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, DatasetError
+from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.linear_probe import chosen_logistic, predicted
 from stillvec.evaluation.lookup import Lookup
@@ -46,9 +46,9 @@ class Classification:
 
     def __post_init__(self) -> None:
         if self.model not in ("both", "cnn", "linear"):
-            raise CallError(f"The model of classification is both, cnn or linear, and {self.model!r} came.")
+            raise UsageError(f"The model of classification is both, cnn or linear, and {self.model!r} came.")
         if self.seeds < 1:
-            raise CallError(f"At least one seed is wanted, and {self.seeds} came.")
+            raise UsageError(f"At least one seed is wanted, and {self.seeds} came.")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "classification", (".txt", ".tsv"))

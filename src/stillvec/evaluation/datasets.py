@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stillvec.errors import CallError, DatasetError, MissingExtra
+from stillvec.errors import DatasetError, MissingExtra, UsageError, suggest
 from stillvec.evaluation.task_selection import chosen_tasks
 from stillvec.evaluation.tasks import Task
-from stillvec.registry import nearest_known
 
 PACKAGED = {  # task: files in gensim/test/test_data
     "similarity": ("simlex999.txt", "wordsim353.tsv"),
@@ -40,7 +39,7 @@ class Place:
         given = data if data is not None else os.environ.get("STILLVEC_DATA") or None
         place = cls.of_package() if given is None else cls(Path(given))
         if not place.folder.is_dir():
-            raise CallError(
+            raise UsageError(
                 f"The folder of data {place.folder} does not exist; give one that holds similarity/, analogy/, ..."
             )
         return place
@@ -83,7 +82,7 @@ def find_datasets(
     names = {dataset.name for dataset in found}
     for name in only:
         if name not in names:
-            raise CallError(f"There is no dataset {name!r} for these tasks; {nearest_known(name, names)}")
+            raise UsageError(f"There is no dataset {name!r} for these tasks; {suggest(name, names)}")
     return [dataset for dataset in found if dataset.name in {*only}]
 
 

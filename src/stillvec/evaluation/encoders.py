@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError, suggest
 from stillvec.evaluation.answer_cache import folder_digest
 from stillvec.evaluation.candidates import Encoder
-from stillvec.registry import nearest_known
 
 if TYPE_CHECKING:  # torch is for those who have a teacher
     from stillvec.teachers import Teacher
@@ -88,11 +87,11 @@ def rival(text: str) -> Encoder:
     """The encoder that `model2vec:FOLDER` asks for; what cannot be is told before any work."""
     kind, colon, folder = text.partition(":")
     if kind != "model2vec":
-        raise CallError(f"There is no rival {kind!r}; {nearest_known(kind, ['model2vec'])}")
+        raise UsageError(f"There is no rival {kind!r}; {suggest(kind, ['model2vec'])}")
     if not colon or not Path(folder).is_dir():
-        raise CallError(f"A rival is model2vec:FOLDER, a folder that model2vec wrote, and {text!r} names none.")
+        raise UsageError(f"A rival is model2vec:FOLDER, a folder that model2vec wrote, and {text!r} names none.")
     if importlib.util.find_spec("model2vec") is None:
-        raise CallError("The rival model2vec is not installed: pip install model2vec, or leave --rival out.")
+        raise UsageError("The rival model2vec is not installed: pip install model2vec, or leave --rival out.")
     return Model2VecEncoder(folder)
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from stillvec.errors import CallError
-from stillvec.registry import nearest_known
+from stillvec.errors import UsageError, suggest
 
 Unknown = Literal["skip", "mean", "zero", "subword"]
 ANY_SET: tuple[Unknown, ...] = ("skip", "mean", "zero")  # the policies that need nothing but vectors
@@ -154,7 +153,7 @@ class Report:
     def by(self, name: str) -> tuple[Score, ...]:
         """The scores of one set of vectors."""
         if name not in self.names:
-            raise CallError(f"The report has no vectors {name!r}; {nearest_known(name, self.names)}")
+            raise UsageError(f"The report has no vectors {name!r}; {suggest(name, self.names)}")
         return tuple(score for score in self.scores if score.vectors == name)
 
     def to_json(self) -> dict[str, Any] | list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from stillvec.errors import CallError, DatasetError
+from stillvec.errors import DatasetError, UsageError, suggest
 from stillvec.evaluation.answer_cache import Cache, files_digest, settings_of
 from stillvec.evaluation.candidates import Candidate, Encoder, EncoderCandidate, VectorsCandidate
 from stillvec.evaluation.comparison import compare, holm
@@ -34,23 +34,11 @@ from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.task_selection import chosen_tasks
 from stillvec.evaluation.tasks import Task
 from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
-from stillvec.registry import nearest_known
+from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
 _NEIGHBOURS = 10  # of a word, whose overlap is told
 _LEAKING = "similarity"  # the task whose items a lexicon may hold
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A sign of life: what is going on, how far it is, at what pace."""
-
-    stage: str
-    done: int
-    total: int | None
-    unit: str
-    seconds: float
-    remark: str = ""
 
 
 @dataclass
@@ -77,22 +65,20 @@ class Evaluation:
     def __post_init__(self) -> None:
         known = get_args(Unknown)
         if self.unknown not in known:
-            raise CallError(
-                f"There is no policy {self.unknown!r} for unknown words; {nearest_known(self.unknown, known)}"
-            )
+            raise UsageError(f"There is no policy {self.unknown!r} for unknown words; {suggest(self.unknown, known)}")
         without = [name for name, each in self.vectors.items() if self.unknown == "subword" and each.subwords is None]
         if without:
-            raise CallError(
+            raise UsageError(
                 f"The vectors {without[0]!r} have no n-grams to make unknown words of; make them with "
                 "stillvec refine VECTORS --unknown subword."
             )
         if self.resamples < 0:
-            raise CallError(f"The number of resamples is 0 or more, and {self.resamples} came.")
+            raise UsageError(f"The number of resamples is 0 or more, and {self.resamples} came.")
         if not self.vectors:
-            raise CallError("Evaluating needs at least one set of vectors, and none came.")
+            raise UsageError("Evaluating needs at least one set of vectors, and none came.")
         twice = [name for name in self.encoders if name in self.vectors]
         if twice:
-            raise CallError(f"Two sets are called {twice[0]!r}; give one of them another name.")
+            raise UsageError(f"Two sets are called {twice[0]!r}; give one of them another name.")
 
     def steps(self) -> Iterator[Progress]:
         begun = time.perf_counter()
@@ -203,7 +189,7 @@ class Evaluation:
         for a, b in combinations(self.vectors, 2) if self.overlap else ():
             try:
                 each = neighbour_overlap(self.vectors[a], self.vectors[b], _NEIGHBOURS, resamples=0)
-            except CallError:  # too few words that both know
+            except UsageError:  # too few words that both know
                 continue
             found.append(Overlap(a, b, each.value, _NEIGHBOURS, each.n_words))
         return tuple(found)

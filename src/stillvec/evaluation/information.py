@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.labels import KINDS, kind_labels, labelled_words
 from stillvec.evaluation.lookup import Lookup, unit
@@ -48,7 +48,7 @@ class MutualInformation:
 
     def __post_init__(self) -> None:
         if self.k < 2:
-            raise CallError(f"At least two clusters are wanted, and {self.k} came.")
+            raise UsageError(f"At least two clusters are wanted, and {self.k} came.")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu",))

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomized
@@ -49,7 +49,7 @@ class Labels:
 
     def __post_init__(self) -> None:
         if min(self.hidden, self.seeds) < 1:
-            raise CallError(f"At least one unit and one seed are wanted, and {self.hidden} and {self.seeds} came.")
+            raise UsageError(f"At least one unit and one seed are wanted, and {self.hidden} and {self.seeds} came.")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu",))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError, suggest
 from stillvec.evaluation.comparison import BootstrapSample
 from stillvec.evaluation.datasets import datasets
 from stillvec.evaluation.evaluation_report import Detail, Score, Unknown, Words
@@ -24,7 +24,6 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.lexicons import as_pair
-from stillvec.registry import nearest_known
 from stillvec.vectors import WordVectors
 
 Mask = NDArray[np.bool_]
@@ -136,7 +135,7 @@ def paired_difference(
     found = {dataset.name: dataset for dataset in datasets(data, ["similarity"])}
     for name in names or ():
         if name not in found:
-            raise CallError(f"There is no similarity dataset {name!r}; {nearest_known(name, found)}")
+            raise UsageError(f"There is no similarity dataset {name!r}; {suggest(name, found)}")
     task, lookups = Similarity(), {"a": Lookup(a), "b": Lookup(b)}
     asked = []
     for name in names or found:
@@ -146,7 +145,7 @@ def paired_difference(
         asked.append(SimilarityResult(name, items, answers, dict.fromkeys(answers, both)))
     mean = mean_of(asked, Resampling(resamples, seed), least=1)
     if mean is None:
-        raise CallError("The two sets of vectors know no two pairs of a similarity dataset in common.")
+        raise UsageError("The two sets of vectors know no two pairs of a similarity dataset in common.")
     first, second = mean.drawn["a"], mean.drawn["b"]
     return Difference(first.value - second.value, *percentiles([first.resampled - second.resampled]))
 

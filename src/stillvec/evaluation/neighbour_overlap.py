@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Resampling, mean_estimate
 from stillvec.evaluation.lookup import Lookup, unit
 from stillvec.vectors import WordVectors
@@ -45,7 +45,7 @@ def neighbour_overlap(
     These words are also the candidates. Bounds: percentile bootstrap over the words.
     """
     if k < 1:
-        raise CallError(f"At least one neighbour must be asked for, and k is {k}.")
+        raise UsageError(f"At least one neighbour must be asked for, and k is {k}.")
     asked = [*a.words] if words is None or isinstance(words, int) else [*dict.fromkeys(words)]
     rows = np.stack([Lookup(each).rows(asked) for each in (a, b)])  # (2, n)
     rows = rows[:, (rows >= 0).all(axis=0)]
@@ -53,7 +53,9 @@ def neighbour_overlap(
         rows = rows[:, :words]
     n = rows.shape[1]
     if n <= k:
-        raise CallError(f"Comparing {k} neighbours needs more than {k} words that both tables know, and there are {n}.")
+        raise UsageError(
+            f"Comparing {k} neighbours needs more than {k} words that both tables know, and there are {n}."
+        )
     tables = [unit(Lookup(each).take(some)) for each, some in zip((a, b), rows, strict=True)]
     shares = np.zeros(n)
     step = max(1, _CELLS // n)

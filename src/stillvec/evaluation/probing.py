@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
 from stillvec.evaluation.lookup import Lookup
@@ -56,7 +56,7 @@ class Probing:
     def __post_init__(self) -> None:
         for name in self.pooling.split("+"):
             if name not in POOLINGS:
-                raise CallError(f"Sentences are pooled by {', '.join(POOLINGS)}, joined by +, and {name!r} came.")
+                raise UsageError(f"Sentences are pooled by {', '.join(POOLINGS)}, joined by +, and {name!r} came.")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu",))

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
@@ -45,7 +45,7 @@ class Tagging:
 
     def __post_init__(self) -> None:
         if min(self.seeds, self.epochs) < 1:
-            raise CallError(f"At least one seed and one epoch are wanted, and {self.seeds} and {self.epochs} came.")
+            raise UsageError(f"At least one seed and one epoch are wanted, and {self.seeds} and {self.epochs} came.")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu", ".conll", ".txt", ".tsv"))

@@ -6,23 +6,19 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation.tasks import TASKS, Task
-from stillvec.registry import nearest_known, part_from
+from stillvec.notation import parse_specs
+from stillvec.registry import create
 
 
 def split_tasks(text: str) -> list[str]:
     """`similarity,classification:seeds=3,quick=true` → the tasks, each with its settings behind it."""
-    found: list[str] = []
-    for item in filter(None, (part.strip() for part in text.split(","))):
-        name = item.partition(":")[0].strip()
-        if found and ":" in found[-1] and name not in TASKS:
-            found[-1] += f",{item}"
-        elif name in TASKS:
-            found.append(item)
-        else:
-            raise CallError(f"There is no task {name!r}; {nearest_known(name, TASKS)}")
-    return found
+    specs = parse_specs(text, TASKS)
+    for spec in specs:
+        if spec.name not in TASKS:
+            raise UsageError.unknown("task", spec.name, TASKS)
+    return [*map(str, specs)]
 
 
 def chosen_tasks(
@@ -39,8 +35,8 @@ def chosen_tasks(
         for text in dict.fromkeys(tasks):
             name = text.partition(":")[0].strip()
             if name in chosen:
-                raise CallError(f"The task {name!r} is named twice with other settings; name it once.")
-            chosen[name] = part_from(TASKS, text)
+                raise UsageError(f"The task {name!r} is named twice with other settings; name it once.")
+            chosen[name] = create(TASKS, text)
     return ({name: _quickened(task) for name, task in chosen.items()} if quick else chosen), left
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vectors import WordVectors
 
 Pair = tuple[str, str]
@@ -20,13 +20,13 @@ Pair = tuple[str, str]
 def along(vectors: WordVectors, pairs: Sequence[Pair], words: Sequence[str]) -> NDArray[np.float64]:
     """The places (n,) of words on the axis of some pairs."""
     if not pairs:
-        raise CallError("An axis needs at least one pair of words, and none came; write he-she.")
+        raise UsageError("An axis needs at least one pair of words, and none came; write he-she.")
     left, right = (_unit(vectors[[pair[side] for pair in pairs]]).mean(axis=0) for side in (0, 1))
     axis = right - left
     length = float(axis @ axis)
     if length < 1e-12:
         told = ", ".join("-".join(pair) for pair in pairs)
-        raise CallError(f"Both ends of the axis {told} are one and the same place; give words that differ.")
+        raise UsageError(f"Both ends of the axis {told} are one and the same place; give words that differ.")
     middle = (left + right) / 2
     return np.asarray(2 * (_unit(vectors[words]) - middle) @ axis / length)
 
@@ -40,5 +40,5 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 def paired(words: Sequence[str], name: str) -> list[Pair]:
     """he, she, good, bad → (he, she), (good, bad)."""
     if len(words) % 2:
-        raise CallError(f"The axis {name} is made of pairs, and {len(words)} words came; write he-she, good-bad.")
+        raise UsageError(f"The axis {name} is made of pairs, and {len(words)} words came; write he-she, good-bad.")
     return [*zip(words[::2], words[1::2], strict=True)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillvec.errors import CallError, VocabularyError
+from stillvec.errors import UsageError, VocabularyError
 from stillvec.exploration.axes import along, paired
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.map_cache import Atlas
@@ -38,7 +38,7 @@ class Explorer:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.sets) <= MOST_SETS:
-            raise CallError(f"One to {MOST_SETS} sets of vectors are looked at, and {len(self.sets)} came.")
+            raise UsageError(f"One to {MOST_SETS} sets of vectors are looked at, and {len(self.sets)} came.")
         for name, vectors in self.sets.items():
             if not len(vectors):
                 raise VocabularyError(f"The set {name} has no words, and there is nothing to look at; give another.")
@@ -73,7 +73,7 @@ class Explorer:
         """All words from the odd one on: by their mean cosine with the others (Camacho-Collados & Navigli 2016)."""
         words = [*dict.fromkeys(words)]
         if not 3 <= len(words) <= MOST_LISTED:
-            raise CallError(f"The odd one is found among 3 to {MOST_LISTED} words, and {len(words)} came.")
+            raise UsageError(f"The odd one is found among 3 to {MOST_LISTED} words, and {len(words)} came.")
 
         def answer(vectors: WordVectors) -> Json:
             rows = vectors[words].astype(np.float64)
@@ -89,7 +89,7 @@ class Explorer:
         """Where words lie on one axis or two; those of a list, or the most frequent ones. Unknown words are named."""
         vectors = self._named(name)
         if len(words) > MOST_LISTED:
-            raise CallError(f"At most {MOST_LISTED} words are laid along axes, and {len(words)} came.")
+            raise UsageError(f"At most {MOST_LISTED} words are laid along axes, and {len(words)} came.")
         asked = [*dict.fromkeys(words)] or self.about()["frequent"]
         known = [word for word in asked if has(vectors, word)]
         pairs = {side: paired(ends, side) for side, ends in (("x", x), ("y", y)) if ends or side == "x"}
@@ -136,7 +136,7 @@ class Explorer:
     def examples(self, word: str) -> Json:
         """Sentences of the corpus."""
         if self.reader is None:
-            raise CallError("There is no corpus to find sentences in; give --corpus FILE.")
+            raise UsageError("There is no corpus to find sentences in; give --corpus FILE.")
         row = self._first.vocabulary.row(word)
         written = word if row is None else self._first.words[row]
         seen = self.reader.examples(written, self._first.vocabulary.lowercase)
@@ -189,7 +189,7 @@ class Explorer:
 
     def _named(self, name: str) -> WordVectors:
         if name not in self.sets:
-            raise CallError(f"There is no set {name!r}; there are {', '.join(self.sets)}.")
+            raise UsageError(f"There is no set {name!r}; there are {', '.join(self.sets)}.")
         return self.sets[name]
 
     def _alike(self, word: str) -> list[str]:
@@ -234,7 +234,7 @@ def _with_shared(answers: list[Json]) -> list[Json]:
 
 def _some(k: int) -> int:
     if not 1 <= k <= MOST_LISTED:
-        raise CallError(f"1 to {MOST_LISTED} neighbours can be asked for, and k is {k}.")
+        raise UsageError(f"1 to {MOST_LISTED} neighbours can be asked for, and k is {k}.")
     return k
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stillvec.errors import CallError, StillvecError
-from stillvec.evaluation.evaluation_run import Progress
+from stillvec.errors import StillvecError, UsageError
 from stillvec.exploration.word_map import WordMap, mapping
+from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
 _FAILURES = (StillvecError, OSError, MemoryError, ArithmeticError, ValueError, np.linalg.LinAlgError)
@@ -29,7 +29,7 @@ class Atlas:
                 threading.Thread(target=self._lay, args=(name, vectors), daemon=True).start()
             state = self.maps[name]
         if isinstance(state, Exception):
-            raise CallError(f"The map of {name} could not be laid: {state}")
+            raise UsageError(f"The map of {name} could not be laid: {state}")
         return state
 
     def _lay(self, name: str, vectors: WordVectors) -> None:

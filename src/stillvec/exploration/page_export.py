@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from stillvec.errors import CallError
-from stillvec.evaluation.evaluation_run import Progress
+from stillvec.errors import UsageError
 from stillvec.exploration.explorer import PER_LAYER, Explorer
 from stillvec.exploration.word_map import WordMap, mapping
+from stillvec.progress import Progress
 from stillvec.report.html_markup import plain
 from stillvec.vectors import WordVectors
 
@@ -23,7 +23,7 @@ _COMPARED = 200  # words whose cosines are compared before and after rounding
 def exporting(explorer: Explorer, most: int = 5000, map_too: bool = True) -> Iterator[Progress | dict[str, Any]]:
     """Signs of life, then the data of a page."""
     if most < 10:
-        raise CallError(f"At least 10 words are written, and {most} were asked for.")
+        raise UsageError(f"At least 10 words are written, and {most} were asked for.")
     data = explorer.about() | {"data": [], "maps": {}, "relations": {}, "parts": {}}
     for (name, vectors), told in zip(explorer.sets.items(), data["sets"], strict=True):
         words = [plain(word) for word in vectors.words[:most]]

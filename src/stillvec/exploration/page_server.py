@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from stillvec.errors import CallError, StillvecError
+from stillvec.errors import StillvecError, UsageError
 from stillvec.exploration.explorer import Explorer
 from stillvec.exploration.explorer_page import live_page
 
@@ -27,7 +27,7 @@ def _one(query: Query, name: str, default: str | None = None) -> str:
         return values[0]
     if not values and default is not None:
         return default
-    raise CallError(f"One {name!r} is wanted in the question, and {len(values)} came.")
+    raise UsageError(f"One {name!r} is wanted in the question, and {len(values)} came.")
 
 
 def _number(query: Query, name: str, default: int) -> int:
@@ -35,7 +35,7 @@ def _number(query: Query, name: str, default: int) -> int:
     try:
         return int(text)
     except ValueError:
-        raise CallError(f"{name!r} is a whole number, and {text!r} came.") from None
+        raise UsageError(f"{name!r} is a whole number, and {text!r} came.") from None
 
 
 QUESTIONS: Mapping[str, Callable[[Explorer, Query], Any]] = {
@@ -64,11 +64,11 @@ class Server(ThreadingHTTPServer):
         self.explorer = explorer
         self.page, self.policy = live_page()
         if not 0 <= port <= 65535:
-            raise CallError(f"A port is a number from 0 to 65535, and {port} came.")
+            raise UsageError(f"A port is a number from 0 to 65535, and {port} came.")
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            raise CallError(f"Port {port} cannot be had ({error.strerror}); give another, or none.") from None
+            raise UsageError(f"Port {port} cannot be had ({error.strerror}); give another, or none.") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that went away before the answer is no error; all else is told as usual."""

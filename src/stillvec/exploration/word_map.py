@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.evaluation_run import Progress
 from stillvec.exploration import tsne_layout
 from stillvec.files import atomic_file, cache_folder, digest
+from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
 MOST_WORDS = 50_000

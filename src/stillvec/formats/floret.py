@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.formats.format import Format
 from stillvec.formats.streams import reading, writing
 from stillvec.formats.text_rows import WIDEST, blocks, read_rows, write_rows
@@ -67,7 +67,7 @@ def _header(line: bytes) -> tuple[Ngrams, int] | None:
         return None
     try:
         return Ngrams(buckets, minn, maxn, hash_count, seed, fields[6].decode(), fields[7].decode()), dim
-    except (CallError, UnicodeDecodeError):
+    except (UsageError, UnicodeDecodeError):
         return None
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, FormatError, VocabularyError
+from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
@@ -182,7 +182,7 @@ def _read_subwords(path: Path, manifest: Mapping[str, Any], words: NDArray[Any])
     matrix = map_tensors(file).get("matrix")
     try:
         ngrams = settings_from(Ngrams, told if isinstance(told, dict) else {"subwords": told}, _MANIFEST)
-    except CallError as error:
+    except UsageError as error:
         raise FormatError(f"{path / _MANIFEST} describes no n-grams: {error}") from None
     dim = words.shape[1]
     if matrix is None or matrix.shape != (ngrams.buckets, dim) or matrix.dtype.kind != "f":

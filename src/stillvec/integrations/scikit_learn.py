@@ -13,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, MissingExtra
+from stillvec.errors import MissingExtra, UsageError, suggest
 from stillvec.formats import load
-from stillvec.registry import nearest_known
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -59,10 +58,10 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Iterable[str], y: Any = None) -> TextVectorizer:  # noqa: N803 - scikit-learn's name
         """Read the vectors if they are a path, and weigh their words; `y` is not looked at."""
         if self.weighting not in _WEIGHTINGS:
-            known = nearest_known(str(self.weighting), _WEIGHTINGS)
-            raise CallError(f"There is no weighting {self.weighting!r} of words; {known}")
+            known = suggest(str(self.weighting), _WEIGHTINGS)
+            raise UsageError(f"There is no weighting {self.weighting!r} of words; {known}")
         if not self.a > 0:
-            raise CallError(f"SIF's constant a is above 0, and {self.a} came.")
+            raise UsageError(f"SIF's constant a is above 0, and {self.a} came.")
         texts = _texts(X)
         self.vectors_ = self.vectors if isinstance(self.vectors, WordVectors) else load(self.vectors)
         self.weights_ = self._weighed(texts)  # (V,)
@@ -87,7 +86,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             often = np.bincount(held, minlength=len(vocabulary))
             return np.asarray(np.log((1 + len(texts)) / (1 + often)) + 1, np.float32)
         if not vocabulary.counts.any():
-            raise CallError("The weighting 'sif' needs the counts of words, and these vectors have none; take 'idf'.")
+            raise UsageError("The weighting 'sif' needs the counts of words, and these vectors have none; take 'idf'.")
         return np.asarray(self.a / (self.a + vocabulary.frequencies()), np.float32)
 
     @property
@@ -103,9 +102,9 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 def _texts(given: Iterable[str]) -> list[str]:
     if isinstance(given, str):
-        raise CallError("A list of texts is wanted, and one text came; put it into a list.")
+        raise UsageError("A list of texts is wanted, and one text came; put it into a list.")
     texts = [*given]
     wrong = next((number for number, text in enumerate(texts) if not isinstance(text, str)), None)
     if wrong is not None:
-        raise CallError(f"Texts are strings, and number {wrong} (from 0) is {type(texts[wrong]).__name__}.")
+        raise UsageError(f"Texts are strings, and number {wrong} (from 0) is {type(texts[wrong]).__name__}.")
     return texts

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from stillvec.encoding import BatchConsumer, Encoded, TextChunk
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.partition import ALONE_AT_ONCE
 from stillvec.learners.table_memory import word_table
 from stillvec.statistics import Statistics
@@ -77,10 +77,10 @@ def layers_of(layer: str, depth: int) -> tuple[int, ...]:
         low = int(first)
         low, high = (depth + 1 + low if low < 0 else low), (int(last) if dash else None)
     except ValueError:
-        raise CallError(f"A layer is a number, 'last', 'all' or a range such as 3-6, and {layer!r} came.") from None
+        raise UsageError(f"A layer is a number, 'last', 'all' or a range such as 3-6, and {layer!r} came.") from None
     high = low if high is None else high
     if not 0 <= low <= high <= depth:
-        raise CallError(f"The teacher has layers 0 (input) to {depth} (last), and {layer!r} was asked for.")
+        raise UsageError(f"The teacher has layers 0 (input) to {depth} (last), and {layer!r} was asked for.")
     return tuple(range(low, high + 1))
 
 
@@ -105,7 +105,7 @@ class _WordTables:
 
     def __init__(self, part: WordStates, teacher: Teacher, words: int) -> None:
         if part.contexts not in ("mean", "max", "min"):
-            raise CallError(f"There is no context pooling {part.contexts!r}; known are mean, max, min.")
+            raise UsageError(f"There is no context pooling {part.contexts!r}; known are mean, max, min.")
         self.part = part
         self.layers = layers_of(part.layer, teacher.depth)
         self.kind = "sum" if part.contexts == "mean" else part.contexts

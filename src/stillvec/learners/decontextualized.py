@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stillvec.encoding import TextChunk
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
@@ -39,7 +39,7 @@ class Isolated:
 
     def __post_init__(self) -> None:
         if self.template.count("{}") != 1:
-            raise CallError(f"A template has one {{}} where the word goes, and {self.template!r} came.")
+            raise UsageError(f"A template has one {{}} where the word goes, and {self.template!r} came.")
 
     @property
     def label(self) -> str:

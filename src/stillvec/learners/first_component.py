@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.encoding import Batch, Encoded, TextChunk, to_device
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, layers_of, to_numpy
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -61,7 +61,7 @@ class _Sample:
 
     def __init__(self, part: StateSample, teacher: Teacher, words: int) -> None:
         if part.keep < 1:
-            raise CallError(f"The setting keep is at least 1, and {part.keep} came.")
+            raise UsageError(f"The setting keep is at least 1, and {part.keep} came.")
         self.part = part
         self.layers = layers_of(part.layer, teacher.depth)
         self.bound = np.full(words, np.iinfo(np.int64).max)  # a full word takes only keys that are smaller

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, TextChunk, bytes_needed, shard_of
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, layers_of
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -35,7 +35,7 @@ class StoredContexts:
 
     def __post_init__(self) -> None:
         if self.reads not in ("sentence", "paragraph"):
-            raise CallError(f"A context is a sentence or a paragraph, and {self.reads!r} came.")
+            raise UsageError(f"A context is a sentence or a paragraph, and {self.reads!r} came.")
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
         return None
@@ -152,7 +152,7 @@ def check_found_contexts(part: StoredContexts, met: NDArray[np.int64]) -> None:
     """Whether the corpus had anything for it."""
     least = part.least
     if least > 1 and not met.any():
-        raise CallError(
+        raise UsageError(
             f"No paragraph of the corpus has {least} sentences or more, and least={least} asks for them; "
             "give a lower one, or context=sentence."
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, Finished, to_numpy
 from stillvec.learners.context_blocks import Sample, iterate_blocks, kept_counts
 from stillvec.learners.stored_contexts import StoredContexts
@@ -42,7 +42,7 @@ class TrainedLearner:
 
     def __post_init__(self) -> None:
         if self.stream and self.epochs != 1:
-            raise CallError(f"In the stream there is one epoch, and {self.epochs} were asked for; leave stream out.")
+            raise UsageError(f"In the stream there is one epoch, and {self.epochs} were asked for; leave stream out.")
         self.course()
 
     def contexts(self) -> StoredContexts:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.errors import CallError, TrainingError
+from stillvec.errors import TrainingError, UsageError
 from stillvec.learners.context_blocks import ContextBlock, block_size, count_blocks, read_block
 from stillvec.learners.training_checkpoint import Checkpoint
 from stillvec.statistics import Statistics
@@ -43,11 +43,11 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.decay not in ("linear", "constant"):
-            raise CallError(f"The rate decays 'linear' or stays 'constant', and {self.decay!r} came.")
+            raise UsageError(f"The rate decays 'linear' or stays 'constant', and {self.decay!r} came.")
         if self.epochs < 0 or not 0 < self.rate < math.inf:
-            raise CallError(f"Training takes 0 epochs or more at a rate above 0, not {self.epochs} at {self.rate}.")
+            raise UsageError(f"Training takes 0 epochs or more at a rate above 0, not {self.epochs} at {self.rate}.")
         if self.seed < 0:
-            raise CallError(f"The setting seed is at least 0, and {self.seed} came.")
+            raise UsageError(f"The setting seed is at least 0, and {self.seed} came.")
 
     def rate_at(self, share: float) -> float:
         """The rate when this share of the way is gone."""

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.context_blocks import ContextBlock, Sample
 from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, RowSgd, clip_gradient, keep_probability
 from stillvec.learners.training_loop import Schedule
@@ -66,12 +66,12 @@ class WindowConfig:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise CallError(f"The setting {name} is {', '.join(known)}, and {getattr(self, name)!r} came.")
+                raise UsageError(f"The setting {name} is {', '.join(known)}, and {getattr(self, name)!r} came.")
         least = dict.fromkeys(("dim", "window", "negatives", "batch"), 1)
         least |= dict.fromkeys(("shared", "subsample", "clip", "projection_rate", "ridge"), 0)
         for name, value in least.items():
             if not getattr(self, name) >= value:
-                raise CallError(f"The setting {name} is at least {value}, and {getattr(self, name)} came.")
+                raise UsageError(f"The setting {name} is at least {value}, and {getattr(self, name)} came.")
 
 
 class Window(NamedTuple):

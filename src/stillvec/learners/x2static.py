@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners.context_blocks import ContextBlock, Sample
 from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, keep_probability
 from stillvec.learners.stored_contexts import StoredContexts
@@ -60,9 +60,9 @@ class X2Static(TrainedLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.start not in ("closed", "zero", "random"):
-            raise CallError(f"X2Static starts from closed, zero or random, and {self.start!r} came.")
+            raise UsageError(f"X2Static starts from closed, zero or random, and {self.start!r} came.")
         if min(self.batch, self.negatives, self.subsample) <= 0 or min(self.shared, self.ridge) < 0:
-            raise CallError(
+            raise UsageError(
                 "X2Static takes a batch, negatives and a subsampling above 0, shared and ridge of 0 or more."
             )
 

@@ -12,8 +12,8 @@ from stillvec.corpus import Corpus
 from stillvec.errors import CorpusError
 from stillvec.files import digest
 from stillvec.learners.partition import Partition
-from stillvec.pipeline.result import Progress
 from stillvec.pipeline.sentence_stream import CorpusCounter
+from stillvec.progress import Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
 
 

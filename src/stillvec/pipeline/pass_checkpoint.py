@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.encoding import BatchBudget
-from stillvec.errors import CallError, FormatError, StillvecWarning
+from stillvec.errors import FormatError, StillvecWarning, UsageError
 from stillvec.files import digest, file_digest
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.pipeline.manifest import describe_program
@@ -56,7 +56,7 @@ class PassCheckpoint:
         kept = self._facts()
         odd = next((key for key in facts if kept.get(key) != facts[key]), None)
         if odd is not None:
-            raise CallError(
+            raise UsageError(
                 f"The run that {self.path} goes on from had the {odd} {_said(kept.get(odd))}, and {_said(facts[odd])} "
                 "came; give what it had, or leave --resume out to begin anew."
             )
@@ -75,8 +75,8 @@ class PassCheckpoint:
         except (ValueError, TypeError, RecursionError):
             raise self.unread() from None
 
-    def unread(self) -> CallError:
-        return CallError(f"{self.path} is no checkpoint that can be read; leave --resume out to begin anew.")
+    def unread(self) -> UsageError:
+        return UsageError(f"{self.path} is no checkpoint that can be read; leave --resume out to begin anew.")
 
     def _arrays(self) -> Arrays:
         try:

@@ -19,10 +19,10 @@ from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, read_batch, 
 from stillvec.learners import EncodingPass
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT
 from stillvec.learners.trained_learner import TrainedLearner
-from stillvec.pipeline.distillation import Run
+from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.memory_estimate import finishing, growing, listening, written
-from stillvec.pipeline.result import Progress
 from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.progress import Progress
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners import LEARNERS, Learner
 from stillvec.pipeline.manifest import describe_learner
@@ -51,19 +51,19 @@ class PreviousResult:
     def check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
         """Only the same method, settings and teacher add up."""
         if len(learners) != 1:
-            raise CallError(f"One method can be added to {self.path}, and {len(learners)} were asked for.")
+            raise UsageError(f"One method can be added to {self.path}, and {len(learners)} were asked for.")
         (learner,) = learners.values()
         mine, theirs = describe_learner(learner), describe_learner(self.learner())
         if mine["method"] == theirs["method"]:
             mine, theirs = mine["settings"], theirs["settings"]
         odd = next((key for key in mine if mine[key] != theirs[key]), None)
         if odd is not None:
-            raise CallError(
+            raise UsageError(
                 f"{self.path} was made with {odd} {theirs[odd]!r}, and {mine[odd]!r} is asked for; "
                 "only like adds to like."
             )
         if self.manifest["teacher"]["digest"] != teacher.digest:
-            raise CallError(
+            raise UsageError(
                 f"{self.path} was made with the teacher {self.manifest['teacher']['name']}, which is not "
                 f"{teacher.name}; statistics of different teachers do not add up."
             )

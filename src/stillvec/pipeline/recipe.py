@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from stillvec.corpus import read_words
-from stillvec.errors import CallError
+from stillvec.errors import UsageError, suggest
 from stillvec.pipeline.settings import Distillation
 from stillvec.pipeline.training_run import Training
-from stillvec.registry import nearest_known, settings_from
+from stillvec.registry import settings_from
 
 _SECTIONS = ("distill", "train", "evaluate")
 _EVALUATE = ("data", "tasks", "json")
@@ -78,27 +78,27 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CallError(f"There is no recipe {path}.") from None
+        raise UsageError(f"There is no recipe {path}.") from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits, too deep
-        raise CallError(f"The recipe {path} is not TOML: {error}.") from None
+        raise UsageError(f"The recipe {path} is not TOML: {error}.") from None
     _check_keys(content, _SECTIONS, f"{path}")
     if not {"distill", "train"} & content.keys():
-        raise CallError(f'A recipe has a section [distill] or [train] with at least out = "FOLDER"; {path} has none.')
+        raise UsageError(f'A recipe has a section [distill] or [train] with at least out = "FOLDER"; {path} has none.')
     recipe = Recipe(
         _section(content["distill"], Distillation, _Places, f"[distill] of {path}") if "distill" in content else None,
         _section(content["train"], Training, _TrainPlaces, f"[train] of {path}") if "train" in content else None,
         _evaluate(content.get("evaluate"), path),
     )
     if recipe.distill and recipe.train and Path(recipe.distill.out).absolute() == Path(recipe.train.out).absolute():
-        raise CallError(f"[distill] and [train] of {path} both write {recipe.train.out}; give each its own folder.")
+        raise UsageError(f"[distill] and [train] of {path} both write {recipe.train.out}; give each its own folder.")
     if recipe.train and not recipe.train.corpus:
-        raise CallError(f'[train] of {path} has no corpus = ["FILE", ...], and without a teacher one is needed.')
+        raise UsageError(f'[train] of {path} has no corpus = ["FILE", ...], and without a teacher one is needed.')
     return recipe
 
 
 def _section(section: Any, kind: type[Settings], places: type[_TrainPlaces], where: str) -> Section[Settings]:
     if not isinstance(section, dict) or "out" not in section:
-        raise CallError(f'A section {where} with at least out = "FOLDER" was wanted, and it has none.')
+        raise UsageError(f'A section {where} with at least out = "FOLDER" was wanted, and it has none.')
     given = {key.replace("-", "_"): _filled(value) for key, value in section.items()}
     known = {field.name for field in fields(places)}
     place = settings_from(places, {key: value for key, value in given.items() if key in known}, where)
@@ -114,7 +114,7 @@ def _evaluate(section: Any, path: str | os.PathLike[str]) -> dict[str, Any] | No
     if section is None:
         return None
     if not isinstance(section, dict):
-        raise CallError(f"In {path}, [evaluate] is a section, and {section!r} came.")
+        raise UsageError(f"In {path}, [evaluate] is a section, and {section!r} came.")
     _check_keys(section, _EVALUATE, f"[evaluate] of {path}")
     return {key: _filled(value) for key, value in section.items()}
 
@@ -127,11 +127,11 @@ def _filled(value: Any) -> Any:
     filled = os.path.expandvars(value)
     missing = re.search(r"\$\{?(\w+)", filled)
     if missing:
-        raise CallError(f"A recipe names ${missing[1]}, which the environment does not have; set it first.")
+        raise UsageError(f"A recipe names ${missing[1]}, which the environment does not have; set it first.")
     return filled
 
 
 def _check_keys(given: dict[str, Any], known: tuple[str, ...], where: str) -> None:
     for key in given:
         if key not in known:
-            raise CallError(f"{where} has {key!r}, which is not known; {nearest_known(key, known)}")
+            raise UsageError(f"{where} has {key!r}, which is not known; {suggest(key, known)}")

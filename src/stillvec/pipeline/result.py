@@ -11,29 +11,18 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, StillvecError
+from stillvec.errors import StillvecError, UsageError
 from stillvec.files import check_replaceable
 from stillvec.formats import write_folder
 from stillvec.learners import Finished, Learner
 from stillvec.pipeline.manifest import describe_learner, describe_program
 from stillvec.pipeline.settings import Distillation
+from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import KEPT
 from stillvec.vectors import WordVectors
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A sign of life: what is going on, how far it is, at what pace."""
-
-    stage: str
-    done: int
-    total: int | None  # None: not known
-    unit: str
-    seconds: float
-    remark: str = ""  # such as the loss
 
 
 @dataclass(frozen=True)
@@ -98,9 +87,9 @@ def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Itera
         check_replaceable(target, "manifest.json")
     there = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
     if not there.is_dir():
-        raise CallError(f"The output {out} cannot be a folder, since {there} is a file; give another name.")
+        raise UsageError(f"The output {out} cannot be a folder, since {there} is a file; give another name.")
     if not os.access(there, os.W_OK):
-        raise CallError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
+        raise UsageError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
 
 
 class Work(Protocol):

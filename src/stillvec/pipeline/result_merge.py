@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.pipeline.previous_result import PreviousResult, of_whole_results
 from stillvec.pipeline.result import Distilled, described
 from stillvec.pipeline.settings import Distillation
@@ -17,7 +17,7 @@ from stillvec.statistics import merge
 def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
     """One result from several of the same method, settings and teacher."""
     if len(folders) < 2:
-        raise CallError(f"Two results or more are merged, and {len(folders)} came.")
+        raise UsageError(f"Two results or more are merged, and {len(folders)} came.")
     every = [PreviousResult(Path(folder)) for folder in folders]
     with of_whole_results(*(each.path for each in every)):
         return _merged(every)
@@ -29,9 +29,9 @@ def _merged(every: Sequence[PreviousResult]) -> Distilled:
     for other in others:
         for key in ("method", "settings"):
             if other.manifest[key] != first.manifest[key]:
-                raise CallError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
+                raise UsageError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
         if other.manifest["teacher"]["digest"] != first.manifest["teacher"]["digest"]:
-            raise CallError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
+            raise UsageError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
         parts = {label: merge(kept, other.parts[label]) for label, kept in parts.items()}
     made = first.manifest["distillation"] | {"keep": ()}
     settings = settings_from(Distillation, made, str(first.path))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.encoding import BatchBudget, TextChunk
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_model
 from stillvec.learners import EncodingPass
 from stillvec.learners.attention_weights import attention_within
@@ -65,7 +65,7 @@ def _learner(place: Path, manifest: dict[str, Any]) -> AttentiveSkipgram | Conte
     kind = _ATTENDING.get(method)
     if kind is None or settings.get("pool") != "attention":
         how = f"{method} with pool={settings['pool']}" if "pool" in settings else method
-        raise CallError(
+        raise UsageError(
             f"{place} was made by {how}, where no word attends to another; give a result of attentive_skipgram."
         )
     return settings_from(kind, {**settings, "stream": False}, str(place))
@@ -75,7 +75,7 @@ def _check_known(sentence: str, vocabulary: Vocabulary, place: Path) -> None:
     rows, _ = WordMatcher(vocabulary).rows([sentence])
     known = int((rows >= 0).sum())
     if known < 2:
-        raise CallError(
+        raise UsageError(
             f"Attention needs a sentence with two words or more that {place} knows, and {sentence!r} has {known}."
         )
 
@@ -87,7 +87,7 @@ def _teacher(place: Path, manifest: dict[str, Any], given: str | Teacher | None)
         flags = {key: made[key] for key in ("precision", "unsafe_weights", "remote_code") if key in made}
         given = load_teacher(name, **flags)
     if manifest["teacher"]["digest"] != given.digest:
-        raise CallError(
+        raise UsageError(
             f"{place} was made with the teacher {manifest['teacher']['name']}, which is not {given.name}; its "
             "projection fits no other."
         )

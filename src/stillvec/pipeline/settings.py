@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, Learner
+from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, settings_from
 
@@ -41,9 +42,9 @@ class Distillation:
         for name, least in (("min_count", 1), ("max_words", 1), ("contexts", 1), ("dim", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise CallError(f"The setting {name} is at least {least}, and {value} came.")
+                raise UsageError(f"The setting {name} is at least {least}, and {value} came.")
         if self.purpose not in ("words", "sentences"):
-            raise CallError(f"Vectors are for words or for sentences, and {self.purpose!r} came.")
+            raise UsageError(f"Vectors are for words or for sentences, and {self.purpose!r} came.")
         unknown_steps(self.unknown)  # a wrong one is told before the work
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
@@ -52,7 +53,8 @@ class Distillation:
         Who has a setting `corpus` is told where there is none, and need not listen for one.
         """
         found: dict[str, Learner] = {}
-        for label, name, given in parse_methods(self.method):
+        for label, spec in parse_methods(self.method):
+            name, given = spec.name, spec.settings
             kind = LEARNERS[name]
             if not corpus and "corpus" in _fields(kind):
                 given = {**given, "corpus": "false"}
@@ -64,7 +66,7 @@ class Distillation:
         self._check_taken(found.values())
         return found
 
-    def _learner(self, kind: type[Learner], given: Mapping[str, str]) -> Learner:
+    def _learner(self, kind: type[Learner], given: Mapping[str, Value]) -> Learner:
         """The general settings go to whoever has a setting of that name; the method's own come last."""
         general = {**self._general(), "dim": self.dim, "seed": self.seed or None}
         values = {name: value for name, value in general.items() if value is not None}
@@ -82,31 +84,20 @@ class Distillation:
         known |= {"dictionary", "source"} if known & {"dictionary", "source"} else set()
         for name, value in self._general().items():
             if value is not None and name not in known:
-                raise CallError(f"The method {self.method} has no {name}, and {value!r} was given; leave it out.")
+                raise UsageError(f"The method {self.method} has no {name}, and {value!r} was given; leave it out.")
 
 
 def _fields(kind: type[Learner]) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
-def parse_methods(text: str, known: Registry[Any] = LEARNERS) -> list[tuple[str, str, dict[str, str]]]:
-    """`a,b:key=value,key=value,a:key=value` → (label of the result, method, settings); labels differ."""
-    found: list[tuple[str, dict[str, str]]] = []
-    for item in (part.strip() for part in text.split(",")):
-        name, colon, first = item.partition(":")
-        if "=" not in item or colon:
-            known[name]
-            found.append((name, {}))
-            item = first
-        if item:
-            key, equals, value = item.partition("=")
-            if not equals or not found:
-                raise CallError(f"After a method's colon stands key=value, and {item!r} came.")
-            found[-1][1][key.strip()] = value.strip()
-    labels = [
-        name if not any(name == label for label, _ in found[:number]) else f"{name}-{number + 1}"
-        for number, (name, _) in enumerate(found)
-    ]
-    if len({(name, tuple(sorted(given.items()))) for name, given in found}) < len(found):
-        raise CallError(f"A method with the same settings was asked for twice in {text!r}; each is learnt once.")
-    return [(label, name, given) for label, (name, given) in zip(labels, found, strict=True)]
+def parse_methods(text: str, known: Registry[Any] = LEARNERS) -> list[tuple[str, Spec]]:
+    """`a,b:key=value,a:key=value` → (label of the result, method and its settings); labels are unique."""
+    specs = parse_specs(text, known)
+    for spec in specs:
+        known[spec.name]
+    names = [spec.name for spec in specs]
+    if len({*map(str, specs)}) < len(specs):
+        raise UsageError(f"The same method is given twice with the same settings in {text!r}.", code="given-twice")
+    labels = [name if name not in names[:index] else f"{name}-{index + 1}" for index, name in enumerate(names)]
+    return [*zip(labels, specs, strict=True)]

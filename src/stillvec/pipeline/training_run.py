@@ -15,13 +15,15 @@ from typing import Any
 from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Learnt, Resources, write_text
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
-from stillvec.errors import CallError, StillvecWarning, TrainingError
+from stillvec.errors import StillvecWarning, TrainingError, UsageError
 from stillvec.files import digest
 from stillvec.pipeline.corpus_counts import count_corpus
-from stillvec.pipeline.distillation import corpus_of, default_store
+from stillvec.pipeline.distillation import corpus_of
+from stillvec.pipeline.distillation_run import default_store
 from stillvec.pipeline.manifest import describe_program
-from stillvec.pipeline.result import Distilled, Progress, check_folders, completed, saved_steps
+from stillvec.pipeline.result import Distilled, check_folders, completed, saved_steps
 from stillvec.pipeline.settings import parse_methods
+from stillvec.progress import Progress
 from stillvec.refinement import unknown_steps
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
@@ -47,7 +49,7 @@ class Training:
         for name, least in (("min_count", 1), ("max_words", 1), ("dim", 1), ("seed", 0), ("threads", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise CallError(f"The setting {name} is at least {least}, and {value} came.")
+                raise UsageError(f"The setting {name} is at least {least}, and {value} came.")
         unknown_steps(self.unknown)  # a wrong one is told before the work
 
     def baselines(self) -> dict[str, Baseline]:
@@ -55,8 +57,8 @@ class Training:
         general = {"dim": self.dim, "seed": self.seed or None}
         values = {name: value for name, value in general.items() if value is not None}
         return {
-            label: settings_from(BASELINES[name], {**values, **given}, f"the method {name}")
-            for label, name, given in parse_methods(self.method, BASELINES)
+            label: settings_from(BASELINES[spec.name], {**values, **spec.settings}, f"method {spec.name!r}")
+            for label, spec in parse_methods(self.method, BASELINES)
         }
 
 
@@ -86,7 +88,7 @@ class TrainingRun:
         needing = [name for name, each in self.baselines.items() if getattr(each, "parsed", False)]
         if self.settings.parser is not None:
             if not needing:
-                raise CallError(f"No method of {self.settings.method} looks at parses, so nothing is to be parsed.")
+                raise UsageError(f"No method of {self.settings.method} looks at parses, so nothing is to be parsed.")
             return load_parser(self.settings.parser)
         if needing:
             self.corpus.parses()  # refuses what holds none
@@ -224,7 +226,7 @@ def train(
     """
     source = corpus_of(corpus)
     if source is None:
-        raise CallError("Training takes a corpus: files, folders, globs, or one Corpus; none came.")
+        raise UsageError("Training takes a corpus: files, folders, globs, or one Corpus; none came.")
     run = TrainingRun(settings_from(Training, settings), source, store=store, resume=resume)
     if out is not None:
         check_folders(out, run.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.center import Center
 from stillvec.refinement.pca import principal_directions
 from stillvec.vectors import WordVectors
@@ -16,7 +16,7 @@ class AllButTheTop:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not 0 <= self.directions < vectors.dim:
-            raise CallError(f"Of {vectors.dim} directions {self.directions} cannot be taken out; give fewer.")
+            raise UsageError(f"Of {vectors.dim} directions {self.directions} cannot be taken out; give fewer.")
         centred = Center()(vectors)
         top = principal_directions(centred.matrix)[1][:, : self.directions]  # (D, k)
         return WordVectors(vectors.vocabulary, centred.matrix - centred.matrix @ top @ top.T)

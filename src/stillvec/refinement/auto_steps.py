@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
 from stillvec.refinement.graph_retrofit import GraphRetrofit
@@ -49,7 +49,7 @@ class AutoSteps:
 
     def __post_init__(self) -> None:
         if self.folds < 2 or self.resamples < 40:
-            raise CallError("Choosing wants at least 2 folds and 40 resamples; give more.")
+            raise UsageError("Choosing wants at least 2 folds and 40 resamples; give more.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         steps = [step for step, facts in self.choose(vectors) if not facts.get("left_out")]

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vectors import Matrix, WordVectors
 
 _BLOCK = 1 << 14  # rows in double precision at once
@@ -26,7 +26,7 @@ class FeatureTuples:
 
     def __post_init__(self) -> None:
         if not 1 < self.base < math.inf:
-            raise CallError(f"The base of the powers is above 1, and {self.base} came.")
+            raise UsageError(f"The base of the powers is above 1, and {self.base} came.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         matrix = vectors.matrix

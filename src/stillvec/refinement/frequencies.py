@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vocabulary import Vocabulary
 
 Frequencies = Literal["counts", "rank", "uniform"]
@@ -22,7 +22,7 @@ def frequencies(vocabulary: Vocabulary, kind: Frequencies) -> NDArray[np.float64
         shares = 1 / np.arange(1, size + 1)
         return np.asarray(shares / shares.sum())
     if not vocabulary.counts.any():
-        raise CallError(
+        raise UsageError(
             "The corpus's counts were wanted, and these vectors carry none; say frequencies=rank if their words stand "
             "in order of frequency, else frequencies=uniform."
         )

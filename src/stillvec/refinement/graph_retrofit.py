@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.antonym_push import Push
 from stillvec.refinement.graph import Csr, LexiconGraph, Part, shares, sweep, without_edges
 from stillvec.vectors import WordVectors
@@ -50,11 +50,11 @@ class GraphRetrofit:
 
     def __post_init__(self) -> None:
         if self.sweeps < 0 or not self.alpha > 0 or not min(self.beta, self.repel) >= 0:
-            raise CallError("Retrofitting wants alpha above 0, and beta, repel and sweeps of at least 0; give others.")
+            raise UsageError("Retrofitting wants alpha above 0, and beta, repel and sweeps of at least 0; give others.")
         if not -1 <= self.margin <= 1:
-            raise CallError(f"The margin is a cosine, -1 to 1, and {self.margin} came; give another.")
+            raise UsageError(f"The margin is a cosine, -1 to 1, and {self.margin} came; give another.")
         if not self.nu > 0 or not (self.sigma is None or self.sigma > 0):
-            raise CallError("Student's distribution wants nu and sigma above 0; give others.")
+            raise UsageError("Student's distribution wants nu and sigma above 0; give others.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         near, apart = self._graphs(vectors.vocabulary)

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError, FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.refinement.frequencies import frequencies
 from stillvec.refinement.spectrum import directions, power
 from stillvec.vectors import WordVectors
@@ -44,9 +44,9 @@ class NaturalAlpha:
 
     def __post_init__(self) -> None:
         if isinstance(self.alpha, float) and not np.isfinite(self.alpha):
-            raise CallError(f"Alpha is a finite number or 'limit', and {self.alpha} came.")
+            raise UsageError(f"Alpha is a finite number or 'limit', and {self.alpha} came.")
         if self.top < 1:
-            raise CallError(f"At least one context must count, and top is {self.top}.")
+            raise UsageError(f"At least one context must count, and top is {self.top}.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         contexts = self._contexts(vectors)  # (V, D)
@@ -78,7 +78,7 @@ class NaturalAlpha:
     def _log_reference(self, vectors: WordVectors, words: Array, contexts: Array) -> Array:
         """`ln p0`: all alike, the model's own mean over the words as they are met, or the counts."""
         if self.reference != "uniform" and not vectors.vocabulary.counts.any():
-            raise CallError(
+            raise UsageError(
                 "The reference wants the corpus's counts, and these vectors carry none; say reference=uniform."
             )
         shares = np.log(frequencies(vectors.vocabulary, "uniform" if self.reference == "uniform" else "counts"))

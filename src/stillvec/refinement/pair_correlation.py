@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.lexicons import read_judged
 from stillvec.vocabulary import Vocabulary
 
@@ -32,7 +32,7 @@ def known_pairs(vocabulary: Vocabulary, places: Sequence[str], least: int) -> li
         if len(known) >= least:
             found.append(RatedPairs(*(np.array(column) for column in zip(*known, strict=True))))
     if not found:
-        raise CallError(
+        raise UsageError(
             f"To choose, a file with {least} pairs of known words is wanted, and none of {', '.join(places)} has so "
             "many; give other pairs."
         )

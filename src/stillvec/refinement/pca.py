@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.center import Center
 from stillvec.vectors import WordVectors
 
@@ -19,7 +19,7 @@ class Pca:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not 1 <= self.dim <= vectors.dim:
-            raise CallError(
+            raise UsageError(
                 f"Vectors of {vectors.dim} dimensions cannot be brought to {self.dim}; give 1 to {vectors.dim}."
             )
         centred = Center()(vectors)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.loss import loss
 from stillvec.vectors import WordVectors
 
@@ -27,7 +27,7 @@ class Prune:
 
     def __post_init__(self) -> None:
         if not 0 <= self.sparsity <= 1:
-            raise CallError(f"The share of numbers that go is 0 to 1, and {self.sparsity} came.")
+            raise UsageError(f"The share of numbers that go is 0 to 1, and {self.sparsity} came.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         matrix = np.array(vectors.matrix)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.loss import loss
 from stillvec.refinement.product_codes import ProductCodes
 from stillvec.vectors import Matrix, WordVectors
@@ -47,16 +47,16 @@ class Quantize:
     def _product(self, matrix: Matrix) -> Matrix:
         parts = max(1, matrix.shape[1] // 4) if self.parts is None else self.parts
         if not 1 <= parts <= matrix.shape[1]:
-            raise CallError(f"A row of {matrix.shape[1]} numbers cannot be cut into {parts} parts; give fewer.")
+            raise UsageError(f"A row of {matrix.shape[1]} numbers cannot be cut into {parts} parts; give fewer.")
         if not 1 <= self.codes <= 256:
-            raise CallError(f"A byte tells 1 to 256 centres apart, and codes is {self.codes}.")
+            raise UsageError(f"A byte tells 1 to 256 centres apart, and codes is {self.codes}.")
         return ProductCodes.learn(matrix, parts, self.codes, self.seed).decode().astype(_full(matrix))
 
 
 def _half(matrix: Matrix) -> Matrix:
     largest = np.abs(matrix).max(initial=0)
     if largest > np.finfo(np.float16).max:
-        raise CallError(
+        raise UsageError(
             f"Half precision ends at 65504, and the vectors hold {largest:.3g}; make them of unit length first."
         )
     return matrix.astype(np.float16)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.graph import LexiconGraph, Part, moved_rows, shares, sweep
 from stillvec.vectors import WordVectors
 
@@ -29,7 +29,7 @@ class Retrofit:
 
     def __post_init__(self) -> None:
         if self.sweeps < 0 or not self.alpha > 0 or not self.beta >= 0:
-            raise CallError("Retrofitting wants alpha above 0, and beta and sweeps of at least 0; give others.")
+            raise UsageError("Retrofitting wants alpha above 0, and beta and sweeps of at least 0; give others.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         graph = LexiconGraph(self.lexicon, self.relations, self.parts, self.directed, self.without).over(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.pair_correlation import RatedPairs, known_pairs, spearman
 from stillvec.refinement.spectrum import column_variances
 from stillvec.vectors import WordVectors
@@ -31,7 +31,7 @@ class SelectDims:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not 1 <= self.dim <= vectors.dim:
-            raise CallError(f"Of {vectors.dim} dimensions {self.dim} cannot be kept; give 1 to {vectors.dim}.")
+            raise UsageError(f"Of {vectors.dim} dimensions {self.dim} cannot be kept; give 1 to {vectors.dim}.")
         kept = np.sort(self._chosen(vectors))
         return WordVectors(vectors.vocabulary, np.take(vectors.matrix, kept, axis=1))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.frequencies import Frequencies, frequencies
 from stillvec.vectors import WordVectors
 
@@ -19,7 +19,7 @@ class Sif:
 
     def __post_init__(self) -> None:
         if not self.a > 0:
-            raise CallError(f"The a of a / (a + p) is above 0, and {self.a} came.")
+            raise UsageError(f"The a of a / (a + p) is above 0, and {self.a} came.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         factors = self.a / (self.a + frequencies(vectors.vocabulary, self.frequencies))  # (V,)

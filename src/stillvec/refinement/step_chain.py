@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.files import file_digest
 from stillvec.refinement.steps import STEPS, Step
-from stillvec.registry import settings_from
+from stillvec.registry import create, settings_from
 from stillvec.vectors import WordVectors
 
 
@@ -18,7 +18,7 @@ def refine(vectors: WordVectors, *steps: str | Step | Mapping[str, Any]) -> Word
     """Other vectors of the same words, by one step after another.
 
     >>> vectors = WordVectors(["ice", "snow"], [[1, 2], [3, 2]])
-    >>> refine(vectors, "center", "unit").matrix.tolist()
+    >>> refine(vectors, "center", "normalize").matrix.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
 
     A step is its name, perhaps with settings ("retrofit:lexicon=ppdb-xl.txt,sweeps=10"), an object of its class, or
@@ -53,16 +53,7 @@ def read_step(step: str | Step | Mapping[str, Any]) -> Step:
         return settings_from(STEPS[step.get("step", "")], step.get("settings", {}), f"step {step.get('step')}")
     if not isinstance(step, str):
         return step
-    name, _, rest = step.partition(":")
-    kind = STEPS[name.strip()]
-    given: dict[str, list[str]] = {}
-    for item in filter(None, (part.strip() for part in rest.split(","))):
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise CallError(f"After a step's colon stands key=value, and {item!r} came in {step!r}.")
-        given.setdefault(key.strip(), []).append(value.strip())
-    settings = {key: values[0] if len(values) == 1 else values for key, values in given.items()}
-    return settings_from(kind, settings, f"step {name}")
+    return create(STEPS, step)
 
 
 def _described(step: Step) -> dict[str, Any]:
@@ -80,5 +71,5 @@ def unknown_steps(text: str | None) -> list[Step]:
     if text is None:
         return []
     if text.partition(":")[0] != "subword":
-        raise CallError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
+        raise UsageError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
     return [read_step(text)]

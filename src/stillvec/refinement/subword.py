@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 
@@ -39,11 +39,11 @@ class Subword:
     def __post_init__(self) -> None:
         Ngrams(self.buckets or 1, self.minn, self.maxn, self.hash_count)
         if self.ridge <= 0 or self.sweeps < 1 or self.power < 0 or self.buckets == 0:
-            raise CallError(f"The ridge is above 0, sweeps and buckets at least 1, the power at least 0; {self} came.")
+            raise UsageError(f"The ridge is above 0, sweeps and buckets at least 1, the power at least 0; {self} came.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not len(vectors):
-            raise CallError("N-grams are fitted to the vectors of words, and there are none.")
+            raise UsageError("N-grams are fitted to the vectors of words, and there are none.")
         buckets = self.buckets or min(_MOST, max(1000, 2 * len(vectors)))
         ngrams = Ngrams(buckets, self.minn, self.maxn, self.hash_count)
         wanted = np.array(vectors.matrix, np.float32)

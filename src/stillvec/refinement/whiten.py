@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.refinement.frequencies import Frequencies, frequencies
 from stillvec.refinement.spectrum import directions, mapped, power, second_moments, weighted_mean
 from stillvec.vectors import WordVectors
@@ -23,7 +23,7 @@ class Whiten:
 
     def __post_init__(self) -> None:
         if not self.ridge >= 0:
-            raise CallError(f"A ridge is at least 0, and {self.ridge} came.")
+            raise UsageError(f"A ridge is at least 0, and {self.ridge} came.")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         shares = frequencies(vectors.vocabulary, self.frequencies)

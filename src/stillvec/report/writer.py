@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.evaluation import Report
 from stillvec.files import atomic_file
 from stillvec.report.report_data import ReportData, pairs_of
@@ -45,9 +45,9 @@ def write_report(
 def check_writable(file: Path) -> None:
     """Refuse before the work what could not be written after it."""
     if file.suffix.lower() not in ENDINGS:
-        raise CallError(f"A report is written as {', '.join(ENDINGS)}, told by the ending, and {file} was asked for.")
+        raise UsageError(f"A report is written as {', '.join(ENDINGS)}, told by the ending, and {file} was asked for.")
     if file.is_dir():
-        raise CallError(f"The report {file} is a folder, and a file is to be written; give another name.")
+        raise UsageError(f"The report {file} is a folder, and a file is to be written; give another name.")
 
 
 def _written(material: ReportData, ending: str, title: str) -> str:

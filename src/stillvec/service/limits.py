@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 
 USUAL_K = 10
 
@@ -24,8 +24,8 @@ class Limits:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             if not getattr(self, field.name) > 0:
-                raise CallError(f"The limit {field.name!r} must be more than 0, and {getattr(self, field.name)} came.")
+                raise UsageError(f"The limit {field.name!r} must be more than 0, and {getattr(self, field.name)} came.")
         if self.k < USUAL_K:
-            raise CallError(
+            raise UsageError(
                 f"The limit 'k' must be {USUAL_K} or more, the number where none is said, and {self.k} came."
             )

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.service.approximate_search import Approximate
 from stillvec.service.http_errors import Refusal
 from stillvec.vectors import WordVectors
@@ -115,7 +115,7 @@ class Sets(Mapping[str, Served]):
 
     def __init__(self, given: Mapping[str, WordVectors], tell: Callable[[str], None] = lambda told: None) -> None:
         if not given:
-            raise CallError("At least one set of vectors is to be served, and none came.")
+            raise UsageError("At least one set of vectors is to be served, and none came.")
         self._sets = {name: Served(name, vectors, tell) for name, vectors in given.items()}
 
     def __getitem__(self, name: str) -> Served:

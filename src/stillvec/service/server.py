@@ -11,20 +11,20 @@ import uvicorn
 from fastapi import FastAPI
 from threadpoolctl import threadpool_limits
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.service.limits import Limits
 
 
 def bound(host: str, port: int, *, guarded: bool) -> socket.socket:
     """A socket that is ours before any work; off the loopback only for who is `guarded`."""
     if not 0 <= port < 1 << 16:
-        raise CallError(f"A port is a number from 0 to 65,535, and {port} came.")
+        raise UsageError(f"A port is a number from 0 to 65,535, and {port} came.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise CallError(f"There is no host {host!r} to listen on; 127.0.0.1 is this machine alone.") from None
+        raise UsageError(f"There is no host {host!r} to listen on; 127.0.0.1 is this machine alone.") from None
     if not guarded and not ipaddress.ip_address(address[0]).is_loopback:
-        raise CallError(
+        raise UsageError(
             f"{host} can be reached from other machines, and no token is wanted of them; "
             "give --token-file or set STILLVEC_TOKEN, or insist with --open."
         )
@@ -35,7 +35,7 @@ def bound(host: str, port: int, *, guarded: bool) -> socket.socket:
     except OSError as error:
         place.close()
         told = (error.strerror or str(error)).lower()
-        raise CallError(f"Port {port} of {host} cannot be had ({told}); give another with --port.") from None
+        raise UsageError(f"Port {port} of {host} cannot be had ({told}); give another with --port.") from None
     return place
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.statistics.sampling import WORDS, rows_of, sampled
 from stillvec.vocabulary import Vocabulary
 
@@ -56,7 +56,7 @@ class Statistics:
             moved["bag:words"] = self.vocabulary.rows_in(vocabulary)[self["bag:words"]].astype(np.int32)
             if (moved["bag:words"] < 0).any():
                 word = self.vocabulary.words[self["bag:words"][moved["bag:words"] < 0][0]]
-                raise CallError(f"A vocabulary for these statistics must hold their words, and it lacks {word!r}.")
+                raise UsageError(f"A vocabulary for these statistics must hold their words, and it lacks {word!r}.")
         if WORDS in moved:
             moved[WORDS] = self.vocabulary.rows_in(vocabulary)[self[WORDS]].astype(np.int32)
             moved |= _staying(moved, moved[WORDS] >= 0)
@@ -67,9 +67,11 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
     """One from two, on the union of their words unless a vocabulary is given that holds both."""
     if a.arrays.keys() != b.arrays.keys():
         odd = sorted(a.arrays.keys() ^ b.arrays.keys())
-        raise CallError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
+        raise UsageError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
     if any(name.startswith(KEPT) for name in a.arrays):
-        raise CallError("Results of methods that train do not merge: they keep no sums; train on both corpora at once.")
+        raise UsageError(
+            "Results of methods that train do not merge: they keep no sums; train on both corpora at once."
+        )
     vocabulary = a.vocabulary.union(b.vocabulary) if vocabulary is None else vocabulary
     a, b = a.on(vocabulary), b.on(vocabulary)
     a, b = _drop_superseded(a, b), _drop_superseded(b, a)
@@ -78,7 +80,7 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
         other, kind = b.arrays[name], name.partition(":")[0]
         first = 1 if kind in CONCATENATED else 0  # these may differ in length
         if one.shape[first:] != other.shape[first:]:
-            raise CallError(
+            raise UsageError(
                 f"Results of different teachers do not merge: {name!r} has the shape {one.shape} in one of them, "
                 f"{other.shape} in the other."
             )

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from stillvec.errors import CallError
-from stillvec.registry import nearest_known
+from stillvec.errors import UsageError, suggest
 
 LOADED = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float32, "int8": torch.float32}
 DEVICES = ("auto", "cpu", "cuda")
@@ -19,9 +18,9 @@ DEVICES = ("auto", "cpu", "cuda")
 
 def device_of(name: str) -> torch.device:
     if name not in DEVICES:
-        raise CallError(f"There is no device {name!r}; {nearest_known(name, DEVICES)}")
+        raise UsageError(f"There is no device {name!r}; {suggest(name, DEVICES)}")
     if name == "cuda" and not torch.cuda.is_available():
-        raise CallError("The device cuda was asked for, and torch sees none here; use --device cpu or auto.")
+        raise UsageError("The device cuda was asked for, and torch sees none here; use --device cpu or auto.")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
@@ -31,9 +30,9 @@ def precision_of(name: str, device: torch.device) -> str:
     if name == "auto":
         return "bf16" if device.type == "cuda" else "fp32"
     if name not in LOADED:
-        raise CallError(f"There is no precision {name!r}; {nearest_known(name, ['auto', *LOADED])}")
+        raise UsageError(f"There is no precision {name!r}; {suggest(name, ['auto', *LOADED])}")
     if name == "int8" and device.type != "cpu":
-        raise CallError("The precision int8 is for CPUs; on a GPU use bf16, which is faster there.")
+        raise UsageError("The precision int8 is for CPUs; on a GPU use bf16, which is faster there.")
     return name
 
 

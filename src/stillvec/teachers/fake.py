@@ -16,7 +16,8 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from stillvec.registry import nearest_known, require
+from stillvec.errors import suggest
+from stillvec.registry import require
 from stillvec.teachers.loader import quiet, teacher_of
 from stillvec.teachers.teacher import Teacher
 
@@ -178,7 +179,7 @@ def write_tiny_character_lstm(folder: str | Path, *, seed: int = 0) -> None:
 def _tiny(words: Sequence[str], family: str, sizes: Mapping[str, int], window: int, seed: int) -> tuple[Any, Any]:
     transformers = require("transformers", "distill", "A teacher")
     if family not in FAMILIES:
-        raise KeyError(f"There is no tiny {family!r}; {nearest_known(family, FAMILIES)}")
+        raise KeyError(f"There is no tiny {family!r}; {suggest(family, FAMILIES)}")
     made = FAMILIES[family]
     tokenizer = _tokenizer(transformers, made, words, window)
     numbers = {f"{role}_id": tokenizer.convert_tokens_to_ids(token) for role, token in made.specials.items()}

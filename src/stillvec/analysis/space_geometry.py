@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import skew, spearmanr
 
 from stillvec.analysis.principal_space import BLOCK, Floats, PrincipalSpace, blocks
-from stillvec.errors import CallError
+from stillvec.errors import UsageError
 from stillvec.vectors import WordVectors
 
 _PAIRS = 100_000
@@ -48,9 +48,9 @@ class Geometry:
 def geometry(vectors: WordVectors, *, neighbours: int = 10, sample: int = 10_000, seed: int = 0) -> Geometry:
     """Look at a space; hubs are looked for among `sample` words, evenly from frequent to rare."""
     if len(vectors) < 3:
-        raise CallError(f"A space of {len(vectors)} words has no geometry; give three words or more.")
+        raise UsageError(f"A space of {len(vectors)} words has no geometry; give three words or more.")
     if neighbours < 1 or sample < 3:
-        raise CallError(f"One neighbour and three words are the least, and {neighbours} and {sample} came.")
+        raise UsageError(f"One neighbour and three words are the least, and {neighbours} and {sample} came.")
     space = PrincipalSpace(vectors)
     return Geometry(
         words=len(vectors),

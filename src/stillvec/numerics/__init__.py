@@ -1,0 +1,32 @@
+"""Arithmetic that several packages need, written once; NumPy and SciPy only."""
+
+from stillvec.numerics.kmeans import Clustering, kmeans, nearest_centres
+from stillvec.numerics.ranks import rank_values, spearman
+from stillvec.numerics.rows import BLOCK_ROWS, iterate_blocks, unit_rows
+from stillvec.numerics.spectrum import (
+    apply_map,
+    column_variances,
+    principal_axes,
+    raise_to_power,
+    second_moments,
+    weighted_mean,
+)
+from stillvec.numerics.top_k import top_k
+
+__all__ = [
+    "BLOCK_ROWS",
+    "Clustering",
+    "apply_map",
+    "column_variances",
+    "iterate_blocks",
+    "kmeans",
+    "nearest_centres",
+    "principal_axes",
+    "raise_to_power",
+    "rank_values",
+    "second_moments",
+    "spearman",
+    "top_k",
+    "unit_rows",
+    "weighted_mean",
+]

@@ -1,0 +1,27 @@
+"""Rows of a matrix: unit length, and blocks of them in another precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+BLOCK_ROWS = 1 << 14  # rows converted at once
+
+
+def unit_rows(rows: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Rows scaled to length one along the last axis; a zero row stays zero. `dtype` converts before scaling."""
+    wide = np.asarray(rows, dtype)
+    lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
+    return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+
+
+def iterate_blocks(
+    matrix: NDArray[Any], dtype: DTypeLike = np.float64, size: int = BLOCK_ROWS
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """(rows, those rows converted), so that a large table is never copied whole."""
+    for start in range(0, len(matrix), size):
+        rows = slice(start, min(start + size, len(matrix)))
+        yield rows, np.asarray(matrix[rows], dtype)

@@ -113,7 +113,7 @@ def nearest(ours: WordVectors, theirs: KeyedVectors, queries: int, times: int) -
         {
             "one query": lambda: [ours.nearest(word) for word in asked[:10]],
             "one query, gensim": lambda: [theirs.most_similar(word) for word in asked[:10]],
-            "queries": lambda: ours.nearest_each(asked),
+            "queries": lambda: ours.nearest_batch(asked),
             "queries, product": product,
         },
         max(times, 3),

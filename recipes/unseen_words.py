@@ -99,7 +99,7 @@ def develop(vectors: WordVectors, tested: set[str]) -> None:
     print(f"{plain:.4f}  the mean vector; {len(left_out):,} of {len(able):,} rare words are left out")
     for step in GRID:
         begun = time.perf_counter()
-        found = cosine(step(left).composed(asked), wanted)
+        found = cosine(step(left).from_subwords(asked), wanted)
         print(f"{found:.4f}  {time.perf_counter() - begun:3.0f} s  {step}", flush=True)
 
 

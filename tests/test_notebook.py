@@ -53,7 +53,7 @@ def test_a_notebook_shows_what_vectors_are_and_how_they_were_made(vectors: WordV
         "most frequent": "he, she, king, queen, good, bad, $x$, <b>",
     }  # fmt: skip
     assert "n-grams" in repr(load(tmp_path / "v"))
-    assert pickle.loads(pickle.dumps(load(tmp_path / "v"))).origin["method"] == "auto"
+    assert pickle.loads(pickle.dumps(load(tmp_path / "v"))).provenance["method"] == "auto"
 
 
 def test_words_are_text_and_never_markup_and_no_colour_is_set() -> None:

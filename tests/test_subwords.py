@@ -139,7 +139,7 @@ def test_an_unseen_word_is_written_as_the_vocabulary_writes_words(known: WordVec
     np.testing.assert_array_equal(known["SNOWING"], known["snowing"])
     mixed = known[["snow", "snowing"]]
     np.testing.assert_array_equal(mixed, [known["snow"], known["snowing"]])
-    assert known.nearest_each(["snow", "snowing"], 2) == [
+    assert known.nearest_batch(["snow", "snowing"], 2) == [
         [(word, pytest.approx(cosine, abs=1e-5)) for word, cosine in known.nearest(asked, 2)]
         for asked in ("snow", "snowing")
     ]
@@ -153,7 +153,7 @@ def test_without_n_grams_an_unseen_word_is_refused_as_before(vectors: WordVector
     with pytest.raises(VocabularyError):
         known[""]
     with pytest.raises(UsageError, match="--unknown subword"):
-        vectors.composed(["skiing"])
+        vectors.from_subwords(["skiing"])
     with pytest.raises(UsageError, match="both need as many"):
         WordVectors(["a"], [[1.0]], subwords=known.subwords)
 
@@ -211,7 +211,7 @@ def test_florets_file_comes_back_and_is_recognised(known: WordVectors, tmp_path:
         back = load(tmp_path / name)
         assert len(back) == 0
         np.testing.assert_array_equal(back[UNSEEN], known[UNSEEN])
-        np.testing.assert_array_equal(back["snow"], known.composed(["snow"])[0])
+        np.testing.assert_array_equal(back["snow"], known.from_subwords(["snow"])[0])
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_spacy_gives_every_string_the_vector_that_we_give(known: WordVectors, tm
     pipeline = spacy.blank("en")
     convert_vectors(pipeline, tmp_path / "v.floret", truncate=0, prune=-1, mode="floret")
     theirs = np.stack([pipeline.vocab.get_vector(word) for word in [*UNSEEN, "snow"]])
-    np.testing.assert_allclose(theirs, known.composed([*UNSEEN, "snow"]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(theirs, known.from_subwords([*UNSEEN, "snow"]), rtol=1e-5, atol=1e-6)
 
 
 @pytest.fixture

@@ -280,7 +280,7 @@ def test_the_nearest_of_each_are_the_nearest_one_by_one(
     monkeypatch.setattr("stillvec.vectors._SCORES", scores)
     monkeypatch.setattr("stillvec.vectors._QUERIES", 11)
     queries = [f"w{number}" for number in range(0, 200, 7)]
-    for found, query in zip(vectors.nearest_each(queries, k, exclude=["w4", "w8"]), queries, strict=True):
+    for found, query in zip(vectors.nearest_batch(queries, k, exclude=["w4", "w8"]), queries, strict=True):
         alone = vectors.nearest(query, k, exclude=["w4", "w8"])
         assert [word for word, _ in found] == [word for word, _ in alone]
         assert [score for _, score in found] == pytest.approx([score for _, score in alone], abs=1e-6)
@@ -288,7 +288,7 @@ def test_the_nearest_of_each_are_the_nearest_one_by_one(
 
 def test_the_nearest_of_each_row_of_a_table_are_those_of_its_vectors(vectors: WordVectors) -> None:
     table = np.stack([vectors["w3"] * 5, np.zeros(12, np.float32), -vectors["w9"]])
-    first, zero, last = vectors.nearest_each(table, k=4)
+    first, zero, last = vectors.nearest_batch(table, k=4)
     assert first[0] == ("w3", pytest.approx(1, abs=1e-6))
     assert zero == [("w0", 0.0), ("w1", 0.0), ("w2", 0.0), ("w3", 0.0)]
     assert [word for word, _ in last] == [word for word, _ in vectors.nearest(-vectors["w9"], k=4)]
@@ -305,7 +305,7 @@ def test_the_nearest_of_each_are_those_by_brute_force_whatever_lengths_vectors_h
     queries = sign * matrix[::13]  # with a sign, all cosines are below zero, and those of zero vectors best
     lengths = np.linalg.norm(matrix, axis=1)
     cosines = queries @ matrix.T / np.maximum(np.outer(lengths[::13], lengths), 1e-30)
-    found = WordVectors([f"w{row}" for row in range(400)], matrix.astype(np.float32)).nearest_each(queries, k=6)
+    found = WordVectors([f"w{row}" for row in range(400)], matrix.astype(np.float32)).nearest_batch(queries, k=6)
     best = np.sort(cosines, axis=1)[:, :-7:-1]
     np.testing.assert_allclose([[score for _, score in each] for each in found], best, atol=1e-6)
     for each, own in zip(found, cosines, strict=True):
@@ -316,18 +316,18 @@ def test_the_nearest_of_each_are_those_by_brute_force_whatever_lengths_vectors_h
 def test_of_equally_near_words_the_first_ones_come(monkeypatch: pytest.MonkeyPatch, scores: int) -> None:
     monkeypatch.setattr("stillvec.vectors._SCORES", scores)
     alike = WordVectors([f"a{number}" for number in range(30)], np.ones((30, 2)))
-    assert [word for word, _ in alike.nearest_each(["a1"], k=3)[0]] == ["a0", "a2", "a3"]
+    assert [word for word, _ in alike.nearest_batch(["a1"], k=3)[0]] == ["a0", "a2", "a3"]
     assert [word for word, _ in alike.nearest("a1", k=3)] == ["a0", "a2", "a3"]
 
 
 def test_no_queries_have_no_neighbours_and_no_words_are_nobodys(vectors: WordVectors) -> None:
-    assert vectors.nearest_each([]) == []
-    assert vectors.nearest_each(np.zeros((0, 12))) == []
-    assert WordVectors([], np.zeros((0, 3), np.float32)).nearest_each(np.ones((2, 3))) == [[], []]
+    assert vectors.nearest_batch([]) == []
+    assert vectors.nearest_batch(np.zeros((0, 12))) == []
+    assert WordVectors([], np.zeros((0, 3), np.float32)).nearest_batch(np.ones((2, 3))) == [[], []]
 
 
 def test_a_table_of_queries_of_another_shape_is_refused(vectors: WordVectors) -> None:
     with pytest.raises(UsageError, match="12 numbers"):
-        vectors.nearest_each(np.ones((2, 5)))
+        vectors.nearest_batch(np.ones((2, 5)))
     with pytest.raises(UsageError, match="k is 0"):
-        vectors.nearest_each(["w1"], k=0)
+        vectors.nearest_batch(["w1"], k=0)

@@ -31,7 +31,7 @@ class WordVectors:
     >>> vectors.nearest("ice", k=1)[0][0]
     'snow'
 
-    With `subwords`, a table of character n-grams, a string that is no word of the vocabulary has a vector too. `origin`
+    With `subwords`, a table of character n-grams, a string that is no word of the vocabulary has a vector too. `provenance`
     is what is known of how they were made, and only told: a manifest, where they come from a folder.
     """
 
@@ -41,7 +41,7 @@ class WordVectors:
         matrix: Any,
         *,
         subwords: SubwordTable | None = None,
-        origin: Mapping[str, Any] | None = None,
+        provenance: Mapping[str, Any] | None = None,
     ) -> None:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
         rows = np.asanyarray(matrix)
@@ -57,7 +57,7 @@ class WordVectors:
         rows.setflags(write=False)
         self.matrix: Matrix = rows
         self.subwords = subwords
-        self.origin: Mapping[str, Any] = {} if origin is None else origin
+        self.provenance: Mapping[str, Any] = {} if provenance is None else provenance
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class WordVectors:
         """What a notebook shows."""
         from stillvec.notebook import table
 
-        told = {name: _told(self.origin.get(name)) for name in ("method", "teacher", "corpus")}
+        told = {name: _told(self.provenance.get(name)) for name in ("method", "teacher", "corpus")}
         facts: dict[str, object] = {"words": len(self), "dimensions": self.dim, "numbers": self.matrix.dtype.name}
         facts |= {name: value for name, value in told.items() if value}
         if self.subwords is not None:
@@ -97,7 +97,7 @@ class WordVectors:
         return self  # nobody can change it, and scikit-learn copies its settings again and again
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.origin))
+        return _made_again, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.provenance))
 
     @overload
     def __getitem__(self, word: str) -> NDArray[np.float32]: ...
@@ -107,7 +107,7 @@ class WordVectors:
         """The vector of a word (dim,), or of several (n, dim); of an unseen one by its n-grams, if there are any."""
         if isinstance(word, str):
             row = self._row_or_unseen(word)
-            return self.composed([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
+            return self.from_subwords([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
         rows = [self._row_or_unseen(each) for each in word]
         unseen = [at for at, row in enumerate(rows) if row < 0]
         if not unseen:
@@ -115,10 +115,10 @@ class WordVectors:
         found = np.zeros((len(rows), self.dim), np.float32)
         known = [at for at, row in enumerate(rows) if row >= 0]
         found[known] = self.matrix[[rows[at] for at in known]]
-        found[unseen] = self.composed([word[at] for at in unseen])
+        found[unseen] = self.from_subwords([word[at] for at in unseen])
         return found
 
-    def composed(self, strings: Sequence[str]) -> NDArray[np.float32]:
+    def from_subwords(self, strings: Sequence[str]) -> NDArray[np.float32]:
         """What the n-grams say of each string (n, dim), known or not."""
         if self.subwords is None:
             raise UsageError("The vectors have no n-grams to make other words of; refine them with --unknown subword.")
@@ -152,7 +152,7 @@ class WordVectors:
             raise UsageError(f"There is no analogy method {method!r}; {suggest(method, ('3cosadd', '3cosmul'))}")
         return self._best(scores, k, {self._row_or_unseen(word) for word in (a, b, c)})
 
-    def nearest_each(
+    def nearest_batch(
         self, queries: Sequence[str] | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
     ) -> list[list[tuple[str, float]]]:
         """`nearest` for many words, or the rows of a table (n, dim), in one product of matrices a block."""
@@ -225,7 +225,7 @@ class WordVectors:
         ones = np.ones(len(at), np.float32)
         counts = csr_array((ones, (found.text[chosen], at)), shape=(len(texts), len(place)))
         times = np.bincount(found.text[chosen], minlength=len(texts)).astype(np.float32)
-        return np.asarray(counts @ self.composed([*place])), times
+        return np.asarray(counts @ self.from_subwords([*place])), times
 
     def _row_or_unseen(self, word: str) -> int:
         """The row of a word; -1 for one that only its n-grams can tell about."""
@@ -330,9 +330,9 @@ def _least(cosines: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[
 
 
 def _made_again(
-    vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None, origin: Mapping[str, Any]
+    vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None, provenance: Mapping[str, Any]
 ) -> WordVectors:
-    return WordVectors(vocabulary, matrix, subwords=subwords, origin=origin)
+    return WordVectors(vocabulary, matrix, subwords=subwords, provenance=provenance)
 
 
 def _told(fact: object) -> str:

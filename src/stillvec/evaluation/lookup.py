@@ -46,7 +46,7 @@ class Lookup:
         taken[rows < 0] = self.filler
         if (made := np.flatnonzero(rows < -1)).size:
             words = [*self._made]
-            taken[made] = self.vectors.composed([words[-2 - row] for row in rows[made].tolist()])
+            taken[made] = self.vectors.from_subwords([words[-2 - row] for row in rows[made].tolist()])
         return taken
 
     def text_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

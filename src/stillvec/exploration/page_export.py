@@ -57,7 +57,7 @@ def _sentences(explorer: Explorer, words: list[str], data: dict[str, Any]) -> It
 def _near(vectors: WordVectors, words: list[str]) -> dict[str, list[str]]:
     """The neighbours of each word that the vectors of a layer have."""
     known = [word for word in words if word in vectors]
-    found = vectors.nearest_each(known, PER_LAYER)
+    found = vectors.nearest_batch(known, PER_LAYER)
     return {word: [plain(other) for other, _ in near] for word, near in zip(known, found, strict=True)}
 
 

@@ -56,7 +56,7 @@ def read(path: Path) -> WordVectors:
     if announced != matrix.shape:
         raise FormatError(f"{path}: {_VECTORS} is of shape {matrix.shape}, and {_MANIFEST} says {announced}.")
     check_finite(file, vocabulary, matrix)
-    return WordVectors(vocabulary, matrix, subwords=_read_subwords(path, manifest, matrix), origin=manifest)
+    return WordVectors(vocabulary, matrix, subwords=_read_subwords(path, manifest, matrix), provenance=manifest)
 
 
 def write(vectors: WordVectors, path: Path) -> None:

@@ -76,7 +76,7 @@ def completed(
     """Vectors that know where they come from and, if asked, what to give for words never seen."""
     for did, after in refine_steps(vectors, unknown_steps(unknown)):
         vectors, manifest = after, manifest | {"refined": [did]}
-    return WordVectors(vectors.vocabulary, vectors.matrix, subwords=vectors.subwords, origin=manifest), manifest
+    return WordVectors(vectors.vocabulary, vectors.matrix, subwords=vectors.subwords, provenance=manifest), manifest
 
 
 def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:

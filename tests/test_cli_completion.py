@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from stillvec.cli import VERBS, completion_command, completion_scripts, main
-from stillvec.cli.completion_command import NAMED, SEVERAL, Verb, described
+from stillvec.cli.completion_command import LISTS, REGISTRIES, Command, describe_command, visible_actions
 from stillvec.learners import LEARNERS
 
 PLAIN = {"TERM": "dumb", "PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
@@ -36,7 +36,7 @@ TYPED = {
     "stillvec distill tex⇥ --meth⇥ first⇥": ["distill", "text.txt", "--method", "first_component"],
     "stillvec distill --method auto,dec⇥": ["distill", "--method", "auto,decontextualized"],
     "stillvec refine text.txt --step graph⇥": ["refine", "text.txt", "--step", "graph_retrofit"],
-    "stillvec distill --for sent⇥": ["distill", "--for", "sentences"],
+    "stillvec distill --device cu⇥": ["distill", "--device", "cuda"],
     "stillvec distill --teacher mini⇥": ["distill", "--teacher", "minilm"],
     "stillvec distill --dictionary tex⇥": ["distill", "--dictionary", "text.txt"],
     "stillvec completion fi⇥": ["completion", "fish"],
@@ -44,12 +44,12 @@ TYPED = {
 
 
 @pytest.fixture(scope="module")
-def verbs() -> list[Verb]:
-    return [described(verb) for verb in VERBS]
+def verbs() -> list[Command]:
+    return [describe_command(verb) for verb in VERBS]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, verbs: list[Verb]) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory, verbs: list[Command]) -> Path:
     """A folder with a text and the three scripts."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "text.txt").write_text("ice", "utf-8")
@@ -113,7 +113,7 @@ def test_fish_completes_too(place: Path) -> None:
         pytest.skip("There is no fish here.")
 
     def offered(line: str) -> list[str]:
-        command = f"source completion_command.fish; complete -C '{line}'"
+        command = f"source completion.fish; complete -C '{line}'"
         env = PLAIN | {"HOME": str(place)}
         told = subprocess.run(
             ["fish", "-N", "-c", command], cwd=place, env=env, capture_output=True, text=True, check=True
@@ -135,19 +135,19 @@ def test_nothing_is_offered_for_a_number(place: Path) -> None:
         typing.close()
 
 
-def test_all_verbs_and_options_are_offered(verbs: list[Verb]) -> None:
+def test_all_verbs_and_options_are_offered(verbs: list[Command]) -> None:
     for verb in verbs:
         parser = argparse.ArgumentParser()
         importlib.import_module(f"stillvec.cli.{verb.name}_command").arguments(parser)
-        flags = {flag for action in parser._actions for flag in action.option_strings}
+        flags = {flag for action in visible_actions(parser) for flag in action.option_strings}
         assert {flag for option in verb.options for flag in option.flags} == flags
         for text in (completion_scripts.bash(verbs), completion_scripts.zsh(verbs)):
             assert all(flag in text for flag in flags)
 
 
-def test_tables_name_options_that_there_are(verbs: list[Verb]) -> None:
+def test_tables_name_options_that_there_are(verbs: list[Command]) -> None:
     options = {(verb.name, flag): option for verb in verbs for option in verb.options for flag in option.flags}
-    assert {*NAMED} | SEVERAL <= {*options}
+    assert {*REGISTRIES} | LISTS <= {*options}
     assert options["distill", "--method"].names == (*LEARNERS,)
     assert options["distill", "--device"].names == ("auto", "cpu", "cuda")
     assert options["evaluate", "--lexicon"].files
@@ -156,9 +156,9 @@ def test_tables_name_options_that_there_are(verbs: list[Verb]) -> None:
     missing = [
         key
         for key, option in options.items()
-        if option.takes and key not in NAMED and re.search(r"\b(NAME\[|known are )", option.help)
+        if option.takes_value and key not in REGISTRIES and re.search(r"\b(NAME\[|known are )", option.help)
     ]
-    assert missing == [], "an option that takes names of a registry stands in NAMED"
+    assert missing == [], "REGISTRIES lists every option that takes names of a registry"
 
 
 def test_a_second_call_takes_from_the_cache(
@@ -167,8 +167,8 @@ def test_a_second_call_takes_from_the_cache(
     monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path))
     assert main(["completion", "zsh"]) == 0
     first = capsys.readouterr().out
-    nothing: Callable[[str], Verb] = lambda verb: pytest.fail(f"{verb} was looked at again")  # noqa: E731
-    monkeypatch.setattr(completion_command, "described", nothing)
+    nothing: Callable[[str], Command] = lambda verb: pytest.fail(f"{verb} was looked at again")  # noqa: E731
+    monkeypatch.setattr(completion_command, "describe_command", nothing)
     assert main(["completion", "zsh"]) == 0
     assert capsys.readouterr().out == first
     (kept,) = (tmp_path / "completion").iterdir()

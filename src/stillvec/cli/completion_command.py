@@ -1,7 +1,7 @@
-"""stillvec completion SHELL: a script with which bash, zsh or fish completes verbs, options, names and files.
+"""stillvec completion SHELL: a script with which bash, zsh or fish completes commands, options, names and files.
 
-What there is to complete is read from the parsers of all verbs, which takes seconds, since torch is imported; it is
-kept in the cache until a file of ours changes, so that a line in a shell's start-up file costs next to nothing.
+The parsers of all commands are read for it, which imports torch and takes seconds. The result is cached until one of
+our files changes, so that a line in a shell's start-up file costs next to nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stillvec.cli import VERBS
 from stillvec.errors import MissingExtra
 from stillvec.files import atomic_file, cache_folder, digest
 
-NAMED = {  # verb and option: the table whose names it takes
+REGISTRIES = {  # (command, option): the registry whose names it takes
     ("distill", "--method"): "stillvec.learners:LEARNERS",
     ("distill", "--teacher"): "stillvec.teachers.loader:PACKAGED",
     ("train", "--method"): "stillvec.baselines:BASELINES",
@@ -27,39 +27,27 @@ NAMED = {  # verb and option: the table whose names it takes
     ("convert", "--format"): "stillvec.formats:FORMATS",
     ("convert", "--from"): "stillvec.formats:FORMATS",
 }
-SEVERAL = {("distill", "--method"), ("train", "--method"), ("evaluate", "--tasks"), ("analyze", "--tasks")}  # a,b
-_NO_FILE = {
-    "N",
-    "K",
-    "A-B",
-    "NAME",
-    "CHAR",
-    "NAME=N",
-    "PIPELINE",
-    "HOST",
-    "HOST:PORT",
-    "A,B",
-    "D,...",
-    "A,B:key=value",
-    "",
-}
+# options that take a comma-separated list
+LISTS = {("distill", "--method"), ("train", "--method"), ("evaluate", "--tasks"), ("analyze", "--tasks")}
+_NOT_FILES = {"", "N", "K", "A-B", "NAME", "CHAR", "NAME=N", "PIPELINE", "HOST", "HOST:PORT"}
+_NOT_FILES |= {"A,B", "D,...", "A,B:key=value"}
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a verb: how it is written, what it is for, what may stand behind it."""
+    """One option of a command and the values it takes."""
 
     flags: tuple[str, ...]
     help: str
-    takes: bool = True  # a value stands behind it
-    names: tuple[str, ...] = ()  # values that are known
-    files: bool = False  # a file or folder may stand there
-    several: bool = False  # names with commas between them
+    takes_value: bool = True
+    names: tuple[str, ...] = ()  # known values
+    files: bool = False  # the value may be a file or folder
+    is_list: bool = False  # names separated by commas
 
 
 @dataclass(frozen=True)
-class Verb:
-    """A verb with its options, and the names that may stand without one (else: files)."""
+class Command:
+    """A command with its options, and the names its positional arguments take (none: files)."""
 
     name: str
     help: str
@@ -78,67 +66,76 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from stillvec.cli import completion_scripts
 
-    print(getattr(completion_scripts, options.shell)(known()), end="")
+    print(getattr(completion_scripts, options.shell)(load_commands()), end="")
     return 0
 
 
-def known() -> list[Verb]:
-    """All verbs, from the cache where our files are as they were."""
-    kept = cache_folder() / "completion" / f"{_state()}.json"
+def load_commands() -> list[Command]:
+    """All commands, from the cache if our files have not changed."""
+    cached = cache_folder() / "completion" / f"{_source_digest()}.json"
     try:
-        found = json.loads(kept.read_bytes())
-        return [Verb(**one | {"options": tuple(Option(**each) for each in one["options"])}) for one in found]
+        entries = json.loads(cached.read_bytes())
+        return [Command(**entry | {"options": tuple(Option(**o) for o in entry["options"])}) for entry in entries]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        verbs = [described(verb) for verb in VERBS]
+        commands = [describe_command(name) for name in VERBS]
         try:
-            with atomic_file(kept) as part:
-                part.write_text(json.dumps([*map(asdict, verbs)]), "utf-8")
+            with atomic_file(cached) as part:
+                part.write_text(json.dumps([*map(asdict, commands)]), "utf-8")
         except OSError:  # a cache that cannot be written only costs time
             pass
-        return verbs
+        return commands
 
 
-def described(verb: str) -> Verb:
-    """A verb as its parser says; one that cannot be imported here has its name only."""
-    parser = argparse.ArgumentParser(prog=f"stillvec {verb}")
+def describe_command(name: str) -> Command:
+    """Read a command's parser; a command that cannot be imported is completed by its name only."""
+    parser = argparse.ArgumentParser(prog=f"stillvec {name}")
     try:
-        importlib.import_module(f"stillvec.cli.{verb}").arguments(parser)
+        importlib.import_module(f"stillvec.cli.{name}_command").arguments(parser)
     except (ModuleNotFoundError, MissingExtra):
-        return Verb(verb, VERBS[verb], ())
-    actions = parser._actions
+        return Command(name, VERBS[name], ())
+    actions = visible_actions(parser)
     names = [str(choice) for action in actions if not action.option_strings for choice in action.choices or ()]
-    return Verb(verb, VERBS[verb], tuple(_option(verb, each) for each in actions if each.option_strings), tuple(names))
+    options = tuple(_option(name, action) for action in actions if action.option_strings)
+    return Command(name, VERBS[name], options, tuple(names))
 
 
-def _option(verb: str, action: argparse.Action) -> Option:
-    flags, told = tuple(action.option_strings), _sentence(action)
+def visible_actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """The options and arguments that the help shows.
+
+    `_actions` is private, and argparse has no public counterpart; it is the same from Python 3.2 to 3.14.
+    """
+    return [action for action in parser._actions if action.help is not argparse.SUPPRESS]
+
+
+def _option(command: str, action: argparse.Action) -> Option:
+    flags, summary = tuple(action.option_strings), _summary(action)
     if action.nargs == 0:
-        return Option(flags, told, takes=False)
-    key = next((named for flag in flags if (named := (verb, flag)) in NAMED), (verb, flags[-1]))
-    metavar = "" if action.metavar is None else str(action.metavar)
-    parts = metavar.split("|")
+        return Option(flags, summary, takes_value=False)
     if action.choices is not None:
-        return Option(flags, told, names=tuple(map(str, action.choices)))
-    names = tuple(_names(NAMED[key]) if key in NAMED else filter(str.islower, parts if len(parts) > 1 else ()))
-    files = key[1] == "--teacher" or (
-        key not in NAMED and any(not part.islower() and part not in _NO_FILE for part in parts)
-    )
-    return Option(flags, told, names=names, files=files, several=key in SEVERAL)
+        return Option(flags, summary, names=tuple(map(str, action.choices)))
+    key = next((key for flag in flags if (key := (command, flag)) in REGISTRIES), (command, flags[-1]))
+    parts = ("" if action.metavar is None else str(action.metavar)).split("|")
+    if key in REGISTRIES:
+        names = _registry_names(REGISTRIES[key])
+        return Option(flags, summary, names=names, files=key[1] == "--teacher", is_list=key in LISTS)
+    names = tuple(part for part in parts if part.islower()) if len(parts) > 1 else ()
+    files = any(not part.islower() and part not in _NOT_FILES for part in parts)
+    return Option(flags, summary, names=names, files=files)
 
 
-def _sentence(action: argparse.Action) -> str:
+def _summary(action: argparse.Action) -> str:
     """The first part of an option's help, on one line."""
     text = (action.help or "").replace("%(default)s", str(action.default)).replace("%(const)s", str(action.const))
     return text.partition(";")[0].partition(" (default")[0]
 
 
-def _names(place: str) -> list[str]:
-    module, _, name = place.partition(":")
-    return [*getattr(importlib.import_module(module), name)]
+def _registry_names(path: str) -> tuple[str, ...]:
+    module, _, name = path.partition(":")
+    return tuple(getattr(importlib.import_module(module), name))
 
 
-def _state() -> str:
-    """Changes when a file of ours does, or when it lies elsewhere."""
+def _source_digest() -> str:
+    """Changes when one of our files does, or when the package is elsewhere."""
     package = Path(__file__).parent.parent
     files = sorted(package.rglob("*.py"))
     return digest(f"{file} {(stat := file.stat()).st_mtime_ns} {stat.st_size}".encode() for file in files)

@@ -1,4 +1,4 @@
-"""What there is to complete, as a script of each shell; `completion` says what there is."""
+"""Completion scripts for bash, zsh and fish, written from the commands that `completion_command` describes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stillvec.cli.completion_command import Option, Verb
+    from stillvec.cli.completion_command import Command, Option
 
 _BASH = """\
 # bash completion of stillvec, made by: stillvec completion bash
@@ -15,7 +15,7 @@ _stillvec() {
     local prev=${COMP_WORDS[COMP_CWORD-1]}
     COMPREPLY=()
     if (( COMP_CWORD == 1 )); then
-        names="%(verbs)s --help --version"
+        names="%(commands)s --help --version"
     elif [[ $cur == -* ]]; then
         case $verb in
 %(options)s
@@ -50,7 +50,7 @@ _stillvec() {
     local -a verbs options
     if (( CURRENT == 2 )); then
         verbs=(
-%(verbs)s
+%(commands)s
         )
         _describe verb verbs
         return
@@ -74,78 +74,80 @@ if [[ $funcstack[1] == _stillvec ]]; then _stillvec "$@"; else compdef _stillvec
 """
 
 
-def bash(verbs: Sequence[Verb]) -> str:
+def bash(commands: Sequence[Command]) -> str:
     def value(option: Option) -> str:
         parts = [f'names="{" ".join(option.names)}"'] * bool(option.names)
-        return "; ".join([*parts, *["before=list"] * option.several, *["files=yes"] * option.files]) or ":"
+        return "; ".join([*parts, *["before=list"] * option.is_list, *["files=yes"] * option.files]) or ":"
 
     return _BASH % {
-        "verbs": " ".join(verb.name for verb in verbs),
-        "options": "\n".join(f'        {verb.name}) names="{" ".join(_flags(verb))}" ;;' for verb in verbs),
-        "values": "\n".join(_values(verbs, value)),
-        "alone": "\n".join(f'            {v.name}) files=""; names="{" ".join(v.names)}" ;;' for v in verbs if v.names),
+        "commands": " ".join(command.name for command in commands),
+        "options": "\n".join(f'        {command.name}) names="{" ".join(_flags(command))}" ;;' for command in commands),
+        "values": "\n".join(_values(commands, value)),
+        "alone": "\n".join(
+            f'            {v.name}) files=""; names="{" ".join(v.names)}" ;;' for v in commands if v.names
+        ),
     }
 
 
-def zsh(verbs: Sequence[Verb]) -> str:
-    def described(name: str, told: str) -> str:
-        return _quoted(f"{name}:{told}" if told else name)
+def zsh(commands: Sequence[Command]) -> str:
+    def describe(name: str, summary: str) -> str:
+        return _quote(f"{name}:{summary}" if summary else name)
 
     def value(option: Option) -> str:
         names = f"compadd -- {' '.join(option.names)}" if option.names else ""
-        if option.several:
+        if option.is_list:
             names = f"_values -s , name {' '.join(option.names)}"
         return "; ".join(filter(None, [names, "_files" if option.files else "", "return"]))
 
-    def options(verb: Verb) -> str:
-        return " ".join(described(flag, option.help) for option in verb.options for flag in option.flags)
+    def options(command: Command) -> str:
+        return " ".join(describe(flag, option.help) for option in command.options for flag in option.flags)
 
     return _ZSH % {
-        "verbs": "\n".join(f"            {described(verb.name, verb.help)}" for verb in verbs),
-        "options": "\n".join(f"        {verb.name}) options=({options(verb)}) ;;" for verb in verbs),
-        "values": "\n".join(_values(verbs, value)),
-        "alone": "\n".join(f"    {v.name}) compadd -- {' '.join(v.names)}; return ;;" for v in verbs if v.names),
+        "commands": "\n".join(f"            {describe(command.name, command.help)}" for command in commands),
+        "options": "\n".join(f"        {command.name}) options=({options(command)}) ;;" for command in commands),
+        "values": "\n".join(_values(commands, value)),
+        "alone": "\n".join(f"    {v.name}) compadd -- {' '.join(v.names)}; return ;;" for v in commands if v.names),
     }
 
 
-def fish(verbs: Sequence[Verb]) -> str:
-    """A line an option; files are what fish offers where nothing else is said."""
+def fish(commands: Sequence[Command]) -> str:
+    """One line per option; fish offers files by default."""
     lines = [
         "# fish completion of stillvec, made by: stillvec completion fish",
         "complete -c stillvec -f -n __fish_use_subcommand -l help",
     ]
     lines.append("complete -c stillvec -f -n __fish_use_subcommand -l version")
-    for verb in verbs:
-        lines.append(f"complete -c stillvec -f -n __fish_use_subcommand -a {verb.name} -d {_quoted(verb.help)}")
-        seen = f"complete -c stillvec -n '__fish_seen_subcommand_from {verb.name}'"
-        lines += [f"{seen} -f -a '{' '.join(verb.names)}'"] * bool(verb.names)
-        for option in verb.options:
+    for command in commands:
+        lines.append(f"complete -c stillvec -f -n __fish_use_subcommand -a {command.name} -d {_quote(command.help)}")
+        seen = f"complete -c stillvec -n '__fish_seen_subcommand_from {command.name}'"
+        lines += [f"{seen} -f -a '{' '.join(command.names)}'"] * bool(command.names)
+        for option in command.options:
             flags = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
-            lines.append(f"{seen} {flags}{_fish_value(option)} -d {_quoted(option.help)}")
+            lines.append(f"{seen} {flags}{_fish_value(option)} -d {_quote(option.help)}")
     return "\n".join(lines) + "\n"
 
 
 def _fish_value(option: Option) -> str:
-    if not option.takes:
+    if not option.takes_value:
         return ""
     names = " ".join(option.names)
-    given = f" -a '(__fish_append , {names})'" if option.several else f" -a '{names}'" if names else ""
-    return (" -r -F" if option.files else " -x") + given
+    values = f" -a '(__fish_append , {names})'" if option.is_list else f" -a '{names}'" if names else ""
+    return (" -r -F" if option.files else " -x") + values
 
 
-def _flags(verb: Verb) -> list[str]:
-    return [flag for option in verb.options for flag in option.flags]
+def _flags(command: Command) -> list[str]:
+    return [flag for option in command.options for flag in option.flags]
 
 
-def _values(verbs: Sequence[Verb], value: Callable[[Option], str]) -> Iterator[str]:
-    """A case of each option behind which something stands that is not just a file."""
-    for verb in verbs:
-        for option in verb.options:
-            if option.takes and (option.names or not option.files):
-                places = "|".join(f'"{verb.name} {flag}"' for flag in option.flags)
+def _values(commands: Sequence[Command], value: Callable[[Option], str]) -> Iterator[str]:
+    """One case per option whose value is not just a file."""
+    for command in commands:
+        for option in command.options:
+            if option.takes_value and (option.names or not option.files):
+                places = "|".join(f'"{command.name} {flag}"' for flag in option.flags)
                 yield f"        {places}) {value(option)} ;;"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("'", "’")
     return f"'{escaped}'"

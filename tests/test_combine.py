@@ -76,6 +76,13 @@ def test_a_method_never_changes_its_inputs(method: Any, spaces: list[WordVectors
         assert not np.shares_memory(made.matrix, space.matrix)
 
 
+def test_a_method_says_what_each_space_was(method: Any, spaces: list[WordVectors]) -> None:
+    first = spaces[0].with_provenance({"method": "auto", "teacher": {"name": "t"}, "words": 7, "seed": 3})
+    combined = method()(first, spaces[1]).provenance["combined"]
+    assert combined[0] == {"method": "auto", "teacher": {"name": "t"}, "words": 60, "dim": 9}
+    assert combined[1] == {"words": 60, "dim": 7}
+
+
 def test_a_method_gives_the_same_bytes_twice(method: Any, spaces: list[WordVectors]) -> None:
     assert method()(*spaces).matrix.tobytes() == method()(*spaces).matrix.tobytes()
 

@@ -303,7 +303,7 @@ def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"There is no file or folder .*nowhere"):
+    with pytest.raises(FormatError, match="nowhere"):
         load(tmp_path / "nowhere")
 
 

@@ -84,6 +84,11 @@ def test_a_step_takes_vectors_that_cannot_be_written_to(step: Any, vectors: Word
     assert np.array_equal(step(mapped).matrix, step(vectors).matrix)
 
 
+def test_a_step_keeps_the_provenance(step: Any, vectors: WordVectors) -> None:
+    made = vectors.with_provenance({"method": "auto", "teacher": {"name": "t"}})
+    assert step(made).provenance == made.provenance
+
+
 def test_settings_of_a_step_come_back(step: Any) -> None:
     assert settings_from(type(step), dataclasses.asdict(step)) == step
 

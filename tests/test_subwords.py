@@ -192,7 +192,7 @@ def test_a_folder_keeps_the_n_grams_and_tells_of_them(known: WordVectors, tmp_pa
 
 @pytest.mark.parametrize(
     ("told", "sentence"),
-    [({"buckets": 3001}, "3,001 x 8 floats"), ({"minn": 9}, "describes no n-grams"), ({"max": 3}, "has no setting")],
+    [({"buckets": 3001}, "3,001 x 8 floats"), ({"minn": 9}, "describes no n-grams"), ({"max": 3}, "'max'")],
 )
 def test_a_folder_whose_n_grams_do_not_fit_is_refused(
     known: WordVectors, tmp_path: Path, told: dict[str, Any], sentence: str

@@ -25,14 +25,14 @@ _ROUNDING = 1e-5  # of a product and a quotient in fp32, and more
 
 
 class WordVectors:
-    """One vector a word. Immutable: whoever wants other vectors makes new ones.
+    """One vector per word. Immutable: `with_matrix` and `subset` make new ones.
 
     >>> vectors = WordVectors(Vocabulary(["ice", "snow", "fire"]), [[1, 0], [0.9, 0.1], [-1, 0.2]])
     >>> vectors.nearest("ice", k=1)[0][0]
     'snow'
 
-    With `subwords`, a table of character n-grams, a string that is no word of the vocabulary has a vector too. `provenance`
-    is what is known of how they were made, and only told: a manifest, where they come from a folder.
+    With `subwords`, a table of character n-grams, out-of-vocabulary words have vectors too. `provenance` is how the
+    vectors were made (the manifest of a folder); `save` writes it.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class WordVectors:
         return self  # nobody can change it, and scikit-learn copies its settings again and again
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.provenance))
+        return _rebuild, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.provenance))
 
     @overload
     def __getitem__(self, word: str) -> NDArray[np.float32]: ...
@@ -205,13 +205,27 @@ class WordVectors:
         sums /= np.where(totals > 0, totals, 1)[:, None].astype(np.float32)
         return np.asarray(sums, np.float32)
 
+    def with_matrix(
+        self, matrix: Any, *, subwords: SubwordTable | None = None, provenance: Mapping[str, Any] | None = None
+    ) -> WordVectors:
+        """Other vectors of the same words. The provenance is kept unless one is given.
+
+        The n-grams are dropped unless new ones are given, since they were fitted to the old matrix.
+        """
+        history = self.provenance if provenance is None else provenance
+        return WordVectors(self.vocabulary, matrix, subwords=subwords, provenance=history)
+
+    def with_provenance(self, provenance: Mapping[str, Any]) -> WordVectors:
+        """The same vectors with another account of how they were made."""
+        return self.with_matrix(self.matrix, subwords=self.subwords, provenance=provenance)
+
     def subset(self, words: Iterable[str]) -> WordVectors:
-        """The same vectors for some of the words, in the order given."""
+        """The vectors of some of the words, in the order given."""
         rows = [self._row(word) for word in words]
         counts = self.vocabulary.counts[rows].tolist()
         names = [self.words[row] for row in rows]
         vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
-        return WordVectors(vocabulary, self.matrix[rows], subwords=self.subwords)
+        return WordVectors(vocabulary, self.matrix[rows], subwords=self.subwords, provenance=self.provenance)
 
     def _unseen_sums(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The sum of the unseen words of each text (n, dim), and how many it has (n,)."""
@@ -329,7 +343,7 @@ def _least(cosines: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[
     return np.asarray(np.where(cosines > 0, *bounds))
 
 
-def _made_again(
+def _rebuild(
     vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None, provenance: Mapping[str, Any]
 ) -> WordVectors:
     return WordVectors(vocabulary, matrix, subwords=subwords, provenance=provenance)

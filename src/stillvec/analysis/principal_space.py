@@ -70,4 +70,4 @@ class PrincipalSpace:
         matrix = np.empty((len(self.vectors), by.shape[1]), dtype)
         for start, block in zip(range(0, len(matrix), BLOCK), blocks(self.vectors), strict=True):
             matrix[start : start + BLOCK] = (block - self.mean) @ by
-        return WordVectors(self.vectors.vocabulary, matrix)
+        return self.vectors.with_matrix(matrix)

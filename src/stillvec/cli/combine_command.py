@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note
@@ -12,11 +11,8 @@ from stillvec.cli.evaluate_command import unique_names
 from stillvec.cli.list_action import List
 from stillvec.combination import COMBINERS, Combiner
 from stillvec.files import check_replaceable
-from stillvec.formats import load, read_manifest, write_folder
+from stillvec.formats import load, write_folder
 from stillvec.registry import create
-from stillvec.vectors import WordVectors
-
-_OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # what is kept of a space
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     names = unique_names(options.vectors)
     spaces = [load(path) for path in options.vectors]
     made = method(*spaces)
-    facts = [_facts(*each) for each in zip(names, options.vectors, spaces, strict=True)]
+    facts = [{"name": name} | space for name, space in zip(names, made.provenance["combined"], strict=True)]
     write_folder(made, options.out, describe(method) | {"combined": facts})
     shared = set.intersection(*(set(space.words) for space in spaces))
     common = f"{len(spaces)} spaces with {len(shared):,} words in common"
@@ -50,12 +46,3 @@ def run(options: argparse.Namespace) -> int:
 def describe(method: Combiner) -> dict[str, Any]:
     name = next(name for name in COMBINERS if COMBINERS[name] is type(method))
     return {"method": name, "settings": dataclasses.asdict(method)}  # type: ignore[call-overload]
-
-
-def _facts(name: str, path: str, space: WordVectors) -> dict[str, Any]:
-    """What a space was, and how it was made if it says."""
-    facts: dict[str, Any] = {"name": name, "words": len(space), "dim": space.dim}
-    if Path(path).is_dir():
-        manifest = read_manifest(path)
-        facts |= {key: manifest[key] for key in _OF_EACH if key in manifest}
-    return facts

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from stillvec.cli import console
 from stillvec.errors import UsageError
-from stillvec.formats import FORMATS, load, save
+from stillvec.formats import FORMATS, format_by_ending, load, save
 from stillvec.formats.npy import words_file
-from stillvec.formats.streams import uncompressed_name
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -25,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
-    name = options.format or _by_ending(out)
+    name = options.format or format_by_ending(out)
     FORMATS[name]  # a wrong name is said before a large file is read
     vectors = load(options.vectors, format=options.source)
     if options.replace_space is not None:
@@ -34,14 +33,6 @@ def run(options: argparse.Namespace) -> int:
     size = sum(file.stat().st_size for file in _written(out, name))
     console.note(f"wrote {out}: {len(vectors):,} words x {vectors.dim}, {size:,} bytes, format {name}")
     return 0
-
-
-def _by_ending(out: Path) -> str:
-    ending = Path(uncompressed_name(out)).suffix.lower()
-    for name in FORMATS:
-        if ending in FORMATS[name].endings:
-            return name
-    raise UsageError(f"The ending of {out} does not tell its format; say --format {'|'.join(FORMATS)}.")
 
 
 def _written(out: Path, name: str) -> list[Path]:
@@ -58,4 +49,5 @@ def _without_spaces(vectors: WordVectors, char: str) -> WordVectors:
     for word, before in zip(words, old.words, strict=True):
         if word != before and word in old.index:
             raise UsageError(f"Written with {char!r}, {before!r} is the other word {word!r}; give another character.")
-    return WordVectors(Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase), vectors.matrix)
+    vocabulary = Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase)
+    return WordVectors(vocabulary, vectors.matrix, subwords=vectors.subwords, provenance=vectors.provenance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from stillvec.cli import console
 from stillvec.cli.list_action import List
@@ -42,8 +41,6 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.vectors)
     vectors = load(path)
     had_subwords = vectors.subwords is not None
-    manifest = read_manifest(path) if path.is_dir() else {"source": path.name}
-    made: list[dict[str, Any]] = [*manifest.get("refined", ())]
     with warnings_told():
         for did, after in refine_steps(vectors, steps):
             vectors = after
@@ -52,13 +49,10 @@ def run(options: argparse.Namespace) -> int:
             if did.get("left_out"):
                 console.note(f"{did['step']} left out{told}")
             else:
-                made.append(did)
                 console.note(f"{did['step']}: {len(vectors):,} words x {vectors.dim}{told}")
     if had_subwords and vectors.subwords is None:
         console.note("the n-grams fitted to the old vectors do not fit these and are left out; say --unknown subword")
-    changed = [did for did in made if did["step"] != "subword"]  # which leaves the matrix as it is
-    stored = changed[-1].get("stored") if changed else None  # of the last: a table that was changed since does not fit
-    write_folder(vectors, options.out, manifest | {"refined": made}, packed=stored)
+    write_folder(vectors, options.out, vectors.provenance)
     size = (Path(options.out) / "vectors.safetensors").stat().st_size
     kept = read_manifest(options.out).get("stored", vectors.matrix.dtype.name)
     console.note(f"wrote {options.out}: {len(vectors):,} words x {vectors.dim}, {size / 1e6:,.1f} MB as {kept}")

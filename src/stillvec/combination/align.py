@@ -164,7 +164,8 @@ def _gram(space: WordVectors) -> Floats:
 def _tagged(space: WordVectors, tag: str) -> WordVectors:
     old = space.vocabulary
     words = [f"{tag}:{word}" for word in old.words]
-    return WordVectors(Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase), space.matrix)
+    vocabulary = Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase)
+    return WordVectors(vocabulary, space.matrix, provenance=space.provenance)
 
 
 def _check_length(name: str, given: Sequence[object], spaces: int) -> None:

@@ -15,6 +15,7 @@ from stillvec.vocabulary import Vocabulary
 
 Words = Literal["union", "intersection"]
 Floats = NDArray[np.float64]
+_OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # provenance that is kept of a space
 _BLOCK = 1 << 14  # words at a time: spaces of millions of rows are never copied whole
 
 
@@ -39,11 +40,18 @@ class Joined:
             yield some, parts, taken >= 0
 
     def vectors(self, matrix: NDArray[Any]) -> WordVectors:
-        return WordVectors(self.vocabulary, matrix)
+        """The combined vectors; their provenance says what each space was."""
+        return WordVectors(self.vocabulary, matrix, provenance={"combined": [*map(describe_space, self.spaces)]})
 
     def empty(self, dim: int) -> NDArray[np.float32]:
         """Where the result of `dim` numbers a word goes."""
         return np.zeros((len(self.vocabulary), dim), np.float32)
+
+
+def describe_space(space: WordVectors) -> dict[str, Any]:
+    """The size of a space and how it was made, for the provenance of what it is combined into."""
+    history = {key: space.provenance[key] for key in _OF_EACH if key in space.provenance}
+    return {"words": len(space), "dim": space.dim} | history
 
 
 def joined(spaces: Sequence[WordVectors], words: Words) -> Joined:

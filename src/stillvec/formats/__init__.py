@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from stillvec.errors import FormatError
+from stillvec.errors import FormatError, UsageError
 from stillvec.formats.format import Format
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
-from stillvec.formats.streams import first_bytes
+from stillvec.formats.streams import first_bytes, uncompressed_name
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 
 __all__ = [
     "FORMATS",
     "Format",
+    "format_by_ending",
     "load",
     "read_manifest",
     "read_model",
@@ -47,16 +48,44 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
 
 
 def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVectors:
-    """Vectors from a folder of ours or a foreign file, which may be compressed (.gz, .bz2, .xz)."""
+    """Read vectors from a stillvec folder or any file format in `FORMATS`, which may be compressed.
+
+    Parameters
+    ----------
+    path: the folder or file.
+    format: its name in `FORMATS` (default: recognised from the content).
+    """
     place = Path(path)
     if not place.exists():
-        raise FormatError(f"There is no file or folder {place}; vectors were to be read from it.")
-    return FORMATS[format or _recognised(place)].read(place)
+        raise FormatError.not_found(place, "vectors")
+    vectors = FORMATS[format or _recognised(place)].read(place)
+    return vectors if vectors.provenance else vectors.with_provenance({"source": place.name})
 
 
-def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str = "stillvec") -> None:
-    """Write vectors in a format of `FORMATS`; an old file is replaced only when the new one is whole."""
-    FORMATS[format].write(vectors, Path(path))
+def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Write vectors; an existing file is replaced only when the new one is complete.
+
+    A stillvec folder also gets the provenance of the vectors (its manifest) and keeps the packing of its last step.
+
+    Parameters
+    ----------
+    vectors: what to write.
+    path: the folder or file; .gz, .bz2 and .xz compress a file.
+    format: a name in `FORMATS` (default: by the ending of `path`; a name without an ending is a stillvec folder).
+    """
+    place = Path(path)
+    FORMATS[format or format_by_ending(place)].write(vectors, place)
+
+
+def format_by_ending(path: Path) -> str:
+    """The format that the ending of a file name means."""
+    ending = Path(uncompressed_name(path)).suffix.lower()
+    for name in FORMATS:
+        if ending in FORMATS[name].endings:
+            return name
+    raise UsageError(
+        f"The ending of {path} names no format; give the format: {', '.join(FORMATS)}.", code="unknown-ending"
+    )
 
 
 def _recognised(path: Path) -> str:

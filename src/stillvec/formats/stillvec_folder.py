@@ -60,7 +60,7 @@ def read(path: Path) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    write_folder(vectors, path, {}, None)
+    write_folder(vectors, path, vectors.provenance)
 
 
 def write_folder(
@@ -72,9 +72,9 @@ def write_folder(
     *,
     packed: str | None = None,
 ) -> None:
-    """Write vectors with how they were made, the sums they were made of, what else was learnt; whole or not at all.
+    """Write vectors with their manifest, the statistics they were computed from and a trained model, atomically.
 
-    `packed` (int8, pq or sparse) keeps the matrix in fewer bytes where it comes back bit for bit; else it stays plain.
+    The matrix is packed (int8, pq or sparse; default: as the last refine step allows) if that loses not a bit.
     """
     from stillvec import __version__
 
@@ -83,6 +83,7 @@ def write_folder(
         raise FormatError(f"{place} was not written: numbers of type {vectors.matrix.dtype} are not kept.")
     check_numbers(vectors, place, vectors.matrix.dtype.type)
     words = encoded_words(vectors, place)
+    packed = packed or packing_of(manifest)
     arrays = None if packed is None else pack(vectors.matrix, packed)
     facts: dict[str, object] = {
         "format": 1 if arrays is None else VERSION,
@@ -92,13 +93,12 @@ def write_folder(
         "dtype": vectors.matrix.dtype.name,
         "lowercase": vectors.vocabulary.lowercase,
     }
-    before = ("stored", "subwords")  # of the vectors that came before
-    told = {key: value for key, value in manifest.items() if key not in before}
+    history = {key: value for key, value in manifest.items() if key not in ("stored", "subwords")}
     if vectors.subwords is not None:
         facts["subwords"] = asdict(vectors.subwords.ngrams)
     if arrays is not None:
         facts["stored"] = packed
-    text = json.dumps({**told, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
+    text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
     with atomic_folder(place, _MANIFEST) as part:
         write_tensors(part / _VECTORS, arrays or {"matrix": vectors.matrix})
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
@@ -111,6 +111,13 @@ def write_folder(
             write_tensors(part / _MODEL, model)
         (part / _MANIFEST).write_bytes(text.encode() + b"\n")
         (part / CARD).write_bytes(card(json.loads(text)).encode())
+
+
+def packing_of(manifest: Mapping[str, Any]) -> str | None:
+    """The packing (int8, pq or sparse) that the last refine step allows; `subword` leaves the matrix as it was."""
+    changed = [step for step in manifest.get("refined") or () if step.get("step") != "subword"]
+    packing = changed[-1].get("stored") if changed else manifest.get("stored")
+    return packing if packing in PACKINGS else None
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -73,10 +73,11 @@ def described(
 def completed(
     vectors: WordVectors, manifest: dict[str, Any], unknown: str | None
 ) -> tuple[WordVectors, dict[str, Any]]:
-    """Vectors that know where they come from and, if asked, what to give for words never seen."""
-    for did, after in refine_steps(vectors, unknown_steps(unknown)):
-        vectors, manifest = after, manifest | {"refined": [did]}
-    return WordVectors(vectors.vocabulary, vectors.matrix, subwords=vectors.subwords, provenance=manifest), manifest
+    """Vectors with their manifest as provenance and, if asked, n-grams for out-of-vocabulary words."""
+    vectors = vectors.with_provenance(manifest)
+    for _, after in refine_steps(vectors, unknown_steps(unknown)):
+        vectors = after
+    return vectors, dict(vectors.provenance)
 
 
 def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:

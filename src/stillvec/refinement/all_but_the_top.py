@@ -19,4 +19,4 @@ class AllButTheTop:
             raise UsageError(f"Of {vectors.dim} directions {self.directions} cannot be taken out; give fewer.")
         centred = Center()(vectors)
         top = principal_directions(centred.matrix)[1][:, : self.directions]  # (D, k)
-        return WordVectors(vectors.vocabulary, centred.matrix - centred.matrix @ top @ top.T)
+        return vectors.with_matrix(centred.matrix - centred.matrix @ top @ top.T)

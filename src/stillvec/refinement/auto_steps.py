@@ -55,7 +55,7 @@ class AutoSteps:
         steps = [step for step, facts in self.choose(vectors) if not facts.get("left_out")]
         for step in steps:
             vectors = step(vectors)
-        return vectors if steps else WordVectors(vectors.vocabulary, np.array(vectors.matrix))
+        return vectors if steps else vectors.with_matrix(np.array(vectors.matrix))
 
     def choose(self, vectors: WordVectors) -> Iterator[tuple[Step, dict[str, Any]]]:
         """The best step of each kind with its gain; `left_out` where that is inside the noise."""

@@ -13,4 +13,4 @@ from stillvec.vectors import WordVectors
 class Center:
     def __call__(self, vectors: WordVectors) -> WordVectors:
         mean = vectors.matrix.mean(0, dtype=np.float64).astype(np.float32)
-        return WordVectors(vectors.vocabulary, vectors.matrix - mean)
+        return vectors.with_matrix(vectors.matrix - mean)

@@ -43,7 +43,7 @@ class FeatureTuples:
             else:
                 shares = self._powers(matrix[rows], largest) / sums
             result[rows] = np.clip(shares, _LEAST, _MOST)
-        return WordVectors(vectors.vocabulary, result)
+        return vectors.with_matrix(result)
 
     def _powers(self, rows: Matrix, largest: Matrix) -> Matrix:
         """The powers, the largest of which is one."""

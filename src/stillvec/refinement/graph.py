@@ -116,4 +116,4 @@ def sweep(
         if push is not None:
             push(drawn, table)
         table[moved] = drawn
-    return WordVectors(vectors.vocabulary, table.astype(vectors.matrix.dtype, copy=False))
+    return vectors.with_matrix(table.astype(vectors.matrix.dtype, copy=False))

@@ -58,7 +58,7 @@ class NaturalAlpha:
         result = np.empty(vectors.matrix.shape, vectors.matrix.dtype)
         for rows, probabilities in _log_probabilities(words, contexts):
             result[rows] = self._weights(probabilities - logs, logs) @ shifted @ inverse
-        return WordVectors(vectors.vocabulary, result)
+        return vectors.with_matrix(result)
 
     def _contexts(self, vectors: WordVectors) -> Array:
         if self.contexts is None:

@@ -14,4 +14,4 @@ from stillvec.vectors import WordVectors
 class Normalize:
     def __call__(self, vectors: WordVectors) -> WordVectors:
         lengths: Any = np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
-        return WordVectors(vectors.vocabulary, vectors.matrix / np.where(lengths > 0, lengths, 1))
+        return vectors.with_matrix(vectors.matrix / np.where(lengths > 0, lengths, 1))

@@ -24,7 +24,7 @@ class Pca:
             )
         centred = Center()(vectors)
         axes = principal_directions(centred.matrix)[1][:, : self.dim]
-        return WordVectors(vectors.vocabulary, centred.matrix @ axes)
+        return vectors.with_matrix(centred.matrix @ axes)
 
 
 def principal_directions(centred: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:

@@ -40,7 +40,7 @@ class Prune:
             count = round(self.sparsity * matrix.shape[axis])
             gone = np.take(np.argsort(sizes, axis, kind="stable"), range(count), axis)
             np.put_along_axis(matrix, gone, 0, axis)
-        return WordVectors(vectors.vocabulary, matrix)
+        return vectors.with_matrix(matrix)
 
     @property
     def stored(self) -> str:

@@ -35,7 +35,7 @@ class Quantize:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         rounded = {"fp16": _half, "int8": _bytes, "pq": self._product}[self.to]
-        return WordVectors(vectors.vocabulary, rounded(vectors.matrix))
+        return vectors.with_matrix(rounded(vectors.matrix))
 
     @property
     def stored(self) -> str | None:

@@ -33,7 +33,7 @@ class SelectDims:
         if not 1 <= self.dim <= vectors.dim:
             raise UsageError(f"Of {vectors.dim} dimensions {self.dim} cannot be kept; give 1 to {vectors.dim}.")
         kept = np.sort(self._chosen(vectors))
-        return WordVectors(vectors.vocabulary, np.take(vectors.matrix, kept, axis=1))
+        return vectors.with_matrix(np.take(vectors.matrix, kept, axis=1))
 
     def _chosen(self, vectors: WordVectors) -> Array:
         order = np.argsort(-column_variances(vectors.matrix), kind="stable")  # (D,)

@@ -23,4 +23,4 @@ class Sif:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         factors = self.a / (self.a + frequencies(vectors.vocabulary, self.frequencies))  # (V,)
-        return WordVectors(vectors.vocabulary, vectors.matrix * factors[:, None].astype(vectors.matrix.dtype))
+        return vectors.with_matrix(vectors.matrix * factors[:, None].astype(vectors.matrix.dtype))

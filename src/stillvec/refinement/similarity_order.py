@@ -18,4 +18,4 @@ class SimilarityOrder:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         values, axes = directions(second_moments(vectors.matrix))
-        return WordVectors(vectors.vocabulary, mapped(vectors.matrix, axes * power(values, self.alpha)))
+        return vectors.with_matrix(mapped(vectors.matrix, axes * power(values, self.alpha)))

@@ -24,15 +24,15 @@ def refine(vectors: WordVectors, *steps: str | Step | Mapping[str, Any]) -> Word
     A step is its name, perhaps with settings ("retrofit:lexicon=ppdb-xl.txt,sweeps=10"), an object of its class, or
     what a manifest says of it.
     """
-    for step in [read_step(step) for step in steps]:
-        vectors = step(vectors)
+    for _, after in refine_steps(vectors, [read_step(step) for step in steps]):
+        vectors = after
     return vectors
 
 
 def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[dict[str, Any], WordVectors]]:
-    """After each step what it was, for a manifest, and the vectors it gave.
+    """After each step, its description for the manifest and the vectors, whose provenance has it under `refined`.
 
-    A step that chooses others stands for those it chose; what it tried and left out is told too, with `left_out`.
+    A step that chooses others is replaced by those it chose; one that it tried and left out has `left_out`.
     """
     for given in steps:
         choose = getattr(given, "choose", None)
@@ -43,6 +43,9 @@ def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[
                 made["loss"] = loss(vectors, after)
             if stored := getattr(step, "stored", None):
                 made["stored"] = stored
+            if not made.get("left_out"):
+                history = after.provenance
+                after = after.with_provenance({**history, "refined": [*history.get("refined", ()), made]})
             yield made, after
             vectors = after
 

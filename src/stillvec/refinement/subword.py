@@ -53,7 +53,7 @@ class Subword:
         words = [word for word, here in zip(vectors.words, live.tolist(), strict=True) if here]
         weight = np.power(np.maximum(vectors.vocabulary.counts[live], 1), self.power)
         table = fitted(design(ngrams, words), wanted - middle, weight / weight.mean(), self.ridge, self.sweeps) + middle
-        return WordVectors(vectors.vocabulary, np.array(vectors.matrix), subwords=SubwordTable(ngrams, _in_half(table)))
+        return vectors.with_matrix(np.array(vectors.matrix), subwords=SubwordTable(ngrams, _in_half(table)))
 
 
 def design(ngrams: Ngrams, words: list[str]) -> Any:

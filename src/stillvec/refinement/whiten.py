@@ -30,4 +30,4 @@ class Whiten:
         mean = weighted_mean(vectors.matrix, shares)
         values, axes = directions(second_moments(vectors.matrix, mean, shares))
         scales = power(np.where(values > 0, values + self.ridge * values.mean(), 0), -0.5)
-        return WordVectors(vectors.vocabulary, mapped(vectors.matrix, axes * scales, mean))
+        return vectors.with_matrix(mapped(vectors.matrix, axes * scales, mean))

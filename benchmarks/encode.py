@@ -30,6 +30,7 @@ import torch
 from stillvec.corpus import Corpus
 from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, TextChunk, arrays_to_device, states_of
 from stillvec.learners import LEARNERS, EncodingPass, Learner
+from stillvec.learners.accumulators import TextSource
 from stillvec.pipeline.sentence_stream import SentenceStream, batched
 from stillvec.pipeline.settings import parse_methods
 from stillvec.registry import create
@@ -123,7 +124,7 @@ def _whole(
     teacher: Teacher, text: Path, vocabulary: Vocabulary, learner: Learner, load: BatchBudget
 ) -> tuple[int, float]:
     """Pieces, and seconds from file to sums; `auto`'s own texts are not part of the corpus and are left out."""
-    corpus_parts = {name: part for name, part in learner.parts().items() if part.texts(vocabulary) is None}
+    corpus_parts = {name: part for name, part in learner.specs().items() if part.source is not TextSource.OWN_TEXTS}
     lesson = EncodingPass({"bench": _Only(corpus_parts)}, teacher, vocabulary)
     reading = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.sentences)
     begun = time.perf_counter()
@@ -140,7 +141,7 @@ class _Only:
     def __init__(self, parts: dict) -> None:
         self._parts = parts
 
-    def parts(self) -> dict:
+    def specs(self) -> dict:
         return self._parts
 
 

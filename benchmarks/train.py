@@ -87,10 +87,10 @@ def main() -> None:
 
 def _compare(options: argparse.Namespace, device: torch.device, folder: Path) -> None:
     plain, few = _stores(options, folder)
-    known = int((plain["kept:words"] >= 0).sum())
+    known = int((plain["stored:words"] >= 0).sum())
     print(
-        f"{len(plain['kept:lengths']):,} sentences, {known:,} known words of {len(plain.vocabulary):,}, "
-        f"{plain['kept:contexts'].shape[1]} dimensions; with windows {len(few['kept:lengths']):,} sentences"
+        f"{len(plain['stored:lengths']):,} sentences, {known:,} known words of {len(plain.vocabulary):,}, "
+        f"{plain['stored:contexts'].shape[1]} dimensions; with windows {len(few['stored:lengths']):,} sentences"
     )
     chosen = {name: settings_from(LEARNERS[method], given) for name, (method, given) in RUNS.items()}
     found: dict[str, list[Timed]] = {}
@@ -126,7 +126,7 @@ def _beside(learner: X2Static) -> str:
 def _epoch(learner: TrainedLearner, kept: Statistics, device: torch.device) -> Timed:
     """One epoch as the learner trains it."""
     begun = time.perf_counter()
-    width = kept["kept:contexts"].shape[1]
+    width = kept["stored:contexts"].shape[1]
     model = learner.model(kept_counts(kept).to(device), lambda: iterate_blocks(kept, device), width, device)
     _settle(device)
     started = time.perf_counter()
@@ -134,7 +134,7 @@ def _epoch(learner: TrainedLearner, kept: Statistics, device: torch.device) -> T
     for _ in train(counted, kept, learner.course(), device):
         pass
     _settle(device)
-    known = int((kept["kept:words"] >= 0).sum())
+    known = int((kept["stored:words"] >= 0).sum())
     return Timed(counted.targets, known, time.perf_counter() - started, started - begun)
 
 
@@ -174,7 +174,7 @@ class PublishedLoop(nn.Module):
 def _published(kept: Statistics, subsample: float, device: torch.device, limit: float) -> Timed:
     counts = kept_counts(kept).to(device)
     noise, keep = NegativeSampler(counts, 0.5), keep_probability(counts, subsample)
-    model = PublishedLoop(len(counts), kept["kept:contexts"].shape[1]).to(device)
+    model = PublishedLoop(len(counts), kept["stored:contexts"].shape[1]).to(device)
     adam = torch.optim.SparseAdam(model.parameters(), lr=1e-3)
     generator = torch.Generator(device).manual_seed(0)
     targets = words = 0

@@ -92,12 +92,12 @@ def slow_windows(teacher: Teacher, text: str) -> list[tuple[list[np.ndarray], tu
 def kept_paragraphs(
     teacher: Teacher, texts: Sequence[str], vocabulary: Vocabulary, workers: int = 0, **settings: Any
 ) -> dict[str, np.ndarray]:
-    part = StoredContexts(reads="paragraph", states=True, **settings)
-    learner: Any = SimpleNamespace(parts=lambda: {"contexts": part})
-    heard = listened(EncodingPass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).heard("it")[
-        "contexts"
-    ]
-    return {name[5:]: np.array(array) for name, array in heard.arrays.items()}
+    part = StoredContexts(unit="paragraph", states=True, **settings)
+    learner: Any = SimpleNamespace(specs=lambda: {"contexts": part})
+    heard = listened(EncodingPass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).statistics_of(
+        "it"
+    )["contexts"]
+    return {name.removeprefix("stored:"): np.array(array) for name, array in heard.arrays.items()}
 
 
 def vocabulary_of(split: Sequence[Sequence[str]], without: Sequence[str] = ()) -> Vocabulary:
@@ -171,18 +171,18 @@ def test_paragraphs_of_fewer_sentences_are_left_out(least: int, teacher: Teacher
     }
     if not wanted:
         with pytest.raises(UsageError, match=r"No paragraph of the corpus has 5 sentences.*context=sentence"):
-            kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=least)
+            kept_paragraphs(teacher, PARAGRAPHS, vocabulary, min_sentences=least)
         return
     lacking = set(range(len(vocabulary))) - {row for words in wanted for row in words}
     assert bool(lacking) is (least > 1)
-    kept = kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=least)
+    kept = kept_paragraphs(teacher, PARAGRAPHS, vocabulary, min_sentences=least)
     assert by_words(kept).keys() == wanted | {(row,) for row in lacking}, "words of short ones only are read alone"
     assert len(kept["states"]) == len(kept["words"]) == kept["lengths"].sum()
 
 
 def test_a_word_without_a_context_is_no_short_paragraph(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
-    kept = by_words(kept_paragraphs(teacher, PARAGRAPHS, vocabulary, least=3))
+    kept = by_words(kept_paragraphs(teacher, PARAGRAPHS, vocabulary, min_sentences=3))
     assert (vocabulary.index["zebra"],) in kept
 
 
@@ -191,11 +191,11 @@ def test_listeners_of_paragraphs_do_not_hear_each_others_words(teacher: Teacher)
     learners: dict[str, Any] = {str(least): LEARNERS["x2static"](context="paragraph", least=least) for least in (1, 3)}
     together = listened(EncodingPass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
     for name, learner in learners.items():
-        alone = listened(EncodingPass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).heard(name)[
-            "contexts"
-        ]
+        alone = listened(EncodingPass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).statistics_of(
+            name
+        )["contexts"]
         for label, array in alone.arrays.items():
-            assert np.array_equal(array, together.heard(name)["contexts"][label]), (name, label)
+            assert np.array_equal(array, together.statistics_of(name)["contexts"][label]), (name, label)
 
 
 def test_processes_keep_what_a_thread_keeps(teacher: Teacher) -> None:

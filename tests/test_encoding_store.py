@@ -361,7 +361,7 @@ def test_a_store_can_be_read_by_whom_a_folder_can_be_read(place: Path, tmp_path:
 
 
 def name_of(teacher: Teacher, vocabulary: Vocabulary, part: StoredContexts, source: dict[str, object]) -> str:
-    keeper = part.listen(teacher, vocabulary)
+    keeper = part.make_accumulator(teacher, vocabulary)
     return StoreLocation(Path("stores"), source).place(keeper._facts).name
 
 
@@ -376,8 +376,8 @@ def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:
         name_of(teacher, Vocabulary(words, vocabulary.counts, lowercase=False), part, plain),
         name_of(teacher, vocabulary, StoredContexts("1"), plain),
         name_of(teacher, vocabulary, StoredContexts("0-2"), plain),
-        name_of(teacher, vocabulary, StoredContexts(reads="paragraph"), plain),
-        name_of(teacher, vocabulary, StoredContexts(reads="paragraph", least=2), plain),
+        name_of(teacher, vocabulary, StoredContexts(unit="paragraph"), plain),
+        name_of(teacher, vocabulary, StoredContexts(unit="paragraph", min_sentences=2), plain),
         name_of(teacher, vocabulary, StoredContexts(states=True), plain),
         *(name_of(teacher, vocabulary, part, plain | change) for change in ({"corpus": "0124"}, {"contexts": 21})),
         *(name_of(teacher, vocabulary, part, plain | change) for change in ({"seed": 1}, {"contexts": None})),
@@ -390,13 +390,13 @@ def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:
 
 
 def test_another_run_of_the_same_does_not_ask_the_teacher(teacher: Teacher, place: Path) -> None:
-    first = listened(lesson(teacher, desk(place)), TEXTS).heard("attentive_skipgram")["contexts"]
+    first = listened(lesson(teacher, desk(place)), TEXTS).statistics_of("attentive_skipgram")["contexts"]
     again = lesson(teacher, desk(place))
     steps = [*again.read(iter_of_none(), BatchBudget(64, 8))]
     assert steps == []
-    for name, array in again.heard("attentive_skipgram")["contexts"].arrays.items():
+    for name, array in again.statistics_of("attentive_skipgram")["contexts"].arrays.items():
         assert np.array_equal(array, first[name]), name
-    in_memory = listened(lesson(teacher, None), TEXTS).heard("attentive_skipgram")["contexts"]
+    in_memory = listened(lesson(teacher, None), TEXTS).statistics_of("attentive_skipgram")["contexts"]
     for name, array in in_memory.arrays.items():
         assert np.array_equal(array, first[name]), name
 

@@ -35,7 +35,7 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
         load = BatchBudget(2048, 16, workers if device == "cuda" else 0)
         for _ in lesson.read([TextChunk(SENTENCES[:30]), TextChunk(SENTENCES[30:])], load):
             pass
-        found[device] = lesson.learners["aggregate"].finish(lesson.heard("aggregate")).vectors.matrix
+        found[device] = lesson.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors.matrix
     np.testing.assert_allclose(found["cuda"], found["cpu"], atol=2e-3)
 
 

@@ -14,7 +14,7 @@ from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likenes
 from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import LexiconError, StillvecError, UsageError
 from stillvec.learners import LEARNERS, EncodingPass, Learner
-from stillvec.learners.accumulators import layers_of
+from stillvec.learners.accumulators import TextSource, layers_of
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
@@ -117,12 +117,12 @@ def test_every_method_goes_on_from_the_middle_of_a_pass_to_the_same_bytes(
     whole = EncodingPass({"it": learner}, teacher, vocabulary)
     assert whole.can_remember, "its listener lacks a memory"
     moments = read(whole)
-    wanted = {part: dict(kept.arrays) for part, kept in whole.heard("it").items()}
+    wanted = {part: dict(kept.arrays) for part, kept in whole.statistics_of("it").items()}
     for moment in {0, len(moments) // 3, len(moments) // 2, len(moments) - 2, len(moments) - 1}:
         lesson = EncodingPass({"it": learner}, teacher, vocabulary)
         lesson.recall(moments[moment])
         read(lesson)
-        for part, kept in lesson.heard("it").items():
+        for part, kept in lesson.statistics_of("it").items():
             assert kept.arrays.keys() == wanted[part].keys()
             for label, array in kept.arrays.items():
                 assert array.tobytes() == wanted[part][label].tobytes(), (moment, label)
@@ -184,7 +184,7 @@ def test_a_half_is_not_the_whole(name: str, teacher: Teacher, dictionary: str) -
     """Or the test above would say nothing."""
     vocabulary, learner = counted(TEXTS), made(name, dictionary)
     whole, half = (likeness(matrix_of(learner, teacher, vocabulary, texts)) for texts in (TEXTS, HALVES[0]))
-    listens = any(part.texts(vocabulary) is None for part in learner.parts().values())
+    listens = any(spec.source is not TextSource.OWN_TEXTS for spec in learner.specs().values())
     assert np.allclose(whole, half, rtol=1e-3, atol=1e-4 * np.abs(whole).max()) is not listens
 
 
@@ -220,7 +220,7 @@ def test_several_methods_hear_in_one_encoding_what_each_hears_alone(
 def test_equal_parts_of_several_methods_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
     names = {"auto": LEARNERS["auto"](), "additive": LEARNERS["additive"](), "again": LEARNERS["additive"](ridge=1.0)}
     lesson = EncodingPass(names, teacher, vocabulary)
-    first = {name: lesson.heard(name)["sentences"]["sum:products"] for name in names}
+    first = {name: lesson.statistics_of(name)["sentences"]["sum:products"] for name in names}
     assert np.shares_memory(first["auto"], first["additive"])
     assert np.shares_memory(first["additive"], first["again"])
 
@@ -249,7 +249,7 @@ def test_poolings_that_do_not_exist_are_refused_by_name(teacher: Teacher, vocabu
 @pytest.mark.parametrize("template", ["no place", "{} and {}"])
 def test_a_template_has_one_place_for_the_word(template: str) -> None:
     with pytest.raises(UsageError, match="template"):
-        LEARNERS["decontextualized"](templates=(template,)).parts()
+        LEARNERS["decontextualized"](templates=(template,)).specs()
 
 
 def test_a_dictionary_of_other_words_is_refused(teacher: Teacher, vocabulary: Vocabulary, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def read(part: StateSample, teacher: Teacher, vocabulary: Vocabulary, chunks: Se
     lesson = EncodingPass({"it": learner}, teacher, vocabulary)
     for _ in lesson.read([TextChunk(chunk) for chunk in chunks], BatchBudget(256, 32)):
         pass
-    return lesson.heard("it")["sample"]
+    return lesson.statistics_of("it")["sample"]
 
 
 def same(one: Statistics, other: Statistics) -> None:
@@ -139,7 +139,7 @@ def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
     rows = []
     for _ in lesson.read([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
         rows.append(len(listener.states))  # type: ignore[attr-defined]
-    kept = lesson.heard("it")["sample"]
+    kept = lesson.statistics_of("it")["sample"]
     counts = np.maximum(vocabulary.counts, 1)  # "walrus" was read alone
     held = np.bincount(kept["sample:words"], minlength=len(vocabulary))
     assert (held >= 1).all()
@@ -152,7 +152,7 @@ def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
 
 def test_rows_are_made_for_what_was_heard_and_not_for_the_vocabulary(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*WHO, *(f"unheard{number}" for number in range(5_000))])
-    listener = StateSample(keep=64).listen(teacher, vocabulary)
+    listener = StateSample(keep=64).make_accumulator(teacher, vocabulary)
     preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
     for _ in encode(teacher, preparation(TextChunk(TEXTS[:30])), [listener]):
         pass

@@ -336,7 +336,7 @@ def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary:
 
 def test_auto_for_sentences_is_additive_with_its_settings(teacher: Teacher, vocabulary: Vocabulary) -> None:
     auto, additive = Auto(purpose="sentences"), Additive(ridge=0.03, directions=1)
-    assert auto.parts() == additive.parts()
+    assert auto.specs() == additive.specs()
     got, wanted = (matrix_of(learner, teacher, vocabulary, TEXTS) for learner in (auto, additive))
     assert np.array_equal(got, wanted)
 
@@ -401,8 +401,8 @@ def test_words_of_an_earlier_result_are_not_read_alone_again(teacher: Teacher) -
     )
     for _ in lesson.read([]):
         pass
-    read = lesson.heard("it")["states"]
+    read = lesson.statistics_of("it")["states"]
     words = [word for word, times in zip(read.vocabulary, read["sum:contexts"], strict=True) if times]
     assert words == ["lion"]
-    table = lesson.heard("own")["table"]["max:table"]
+    table = lesson.statistics_of("own")["table"]["max:table"]
     assert np.isfinite(table).any(1).sum() == 1

@@ -31,7 +31,7 @@ class Only:
 
     part: AccumulatorSpec
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"it": self.part}
 
     def finish(self, heard: Mapping[str, Statistics]) -> Finished:
@@ -55,7 +55,7 @@ def steps(lesson: EncodingPass) -> Iterator[None]:
     [
         WeightedSentences(max_sentences=50),
         StateSample(keep=2),
-        StoredContexts(reads="paragraph"),
+        StoredContexts(unit="paragraph"),
         StoredContexts(states=True),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_pass_goes_on_from_each_of_its_batches(part: AccumulatorSpec, teacher:
     whole = EncodingPass({"it": Only(part)}, teacher, vocabulary)
     moments = [{name: np.array(array) for name, array in whole.remember().items()} for _ in steps(whole)]
     assert len(moments) > 20
-    wanted = whole.heard("it")["it"].arrays
+    wanted = whole.statistics_of("it")["it"].arrays
     for moment in moments[::5]:
         lesson = EncodingPass({"it": Only(part)}, teacher, vocabulary)
         lesson.recall(moment)
@@ -72,14 +72,14 @@ def test_a_pass_goes_on_from_each_of_its_batches(part: AccumulatorSpec, teacher:
             assert array.tobytes() == moment[f"part/0/{name}"].tobytes(), name
         for _ in steps(lesson):
             pass
-        for name, array in lesson.heard("it")["it"].arrays.items():
+        for name, array in lesson.statistics_of("it")["it"].arrays.items():
             assert array.tobytes() == wanted[name].tobytes(), name
 
 
 class Everything:
     """One of each kind of memory."""
 
-    memory = ("table", "grown", "numbers", "bags", "none", "layers", "count", "share")
+    state_fields = ("table", "grown", "numbers", "bags", "none", "layers", "count", "share")
 
     def __init__(self, seed: int) -> None:
         random = np.random.default_rng(seed)

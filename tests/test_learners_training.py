@@ -148,11 +148,11 @@ def test_threads_do_not_change_the_bytes(method: str, shared: int) -> None:
     random = np.random.default_rng(0)
     lengths = random.integers(2, 30, 400)
     arrays = {
-        "kept:words": np.minimum(random.zipf(1.3, lengths.sum()) - 1, 299).astype(np.int32),
-        "kept:lengths": lengths.astype(np.int32),
-        "kept:contexts": random.normal(size=(400, 48)).astype(np.float16),
-        "kept:states": random.normal(size=(lengths.sum(), 48)).astype(np.float16),
-        "kept:scale": np.array(1.0),
+        "stored:words": np.minimum(random.zipf(1.3, lengths.sum()) - 1, 299).astype(np.int32),
+        "stored:lengths": lengths.astype(np.int32),
+        "stored:contexts": random.normal(size=(400, 48)).astype(np.float16),
+        "stored:states": random.normal(size=(lengths.sum(), 48)).astype(np.float16),
+        "stored:scale": np.array(1.0),
     }
     kept = {"contexts": Statistics(Vocabulary([f"w{n}" for n in range(300)]), arrays)}
     settings = {} if method == "x2static" else {"projection_rate": 0.1}
@@ -308,7 +308,7 @@ def test_every_epoch_has_all_shards_in_an_order_of_its_own(heard: Heard, monkeyp
             seen.append((number, shard.words.tolist()))
         return shard
 
-    monkeypatch.setattr(module, "read_shard", watched)
+    monkeypatch.setattr(module, "read_block", watched)
     orders = []
     for seed in (0, 1):
         seen.clear()
@@ -327,11 +327,11 @@ def laid(lengths: list[int], scale: float = 1.0) -> Statistics:
     """Sentence s has the context s, and its words are 100 s, 100 s + 1, …, with states alike."""
     words = np.array([100 * s + n for s, length in enumerate(lengths) for n in range(length)], np.int32)
     arrays = {
-        "kept:words": words,
-        "kept:lengths": np.array(lengths, np.int32),
-        "kept:contexts": np.repeat(np.arange(len(lengths), dtype=np.float16)[:, None], 3, 1),
-        "kept:states": np.repeat(words.astype(np.float16)[:, None] / 128, 3, 1),
-        "kept:scale": np.array(scale),
+        "stored:words": words,
+        "stored:lengths": np.array(lengths, np.int32),
+        "stored:contexts": np.repeat(np.arange(len(lengths), dtype=np.float16)[:, None], 3, 1),
+        "stored:states": np.repeat(words.astype(np.float16)[:, None] / 128, 3, 1),
+        "stored:scale": np.array(scale),
     }
     return Statistics(Vocabulary([str(n) for n in range(2000)]), arrays)
 
@@ -364,7 +364,7 @@ def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeyp
 
 def test_counts_are_those_of_the_contexts(heard: Heard) -> None:
     kept = heard["contexts"]
-    wanted = [sum(row == word for word in kept["kept:words"]) for row in range(len(kept.vocabulary))]
+    wanted = [sum(row == word for word in kept["stored:words"]) for row in range(len(kept.vocabulary))]
     assert kept_counts(kept).tolist() == wanted
     assert wanted[kept.vocabulary.index["zebra"]] == 1, "read alone"
 
@@ -519,7 +519,7 @@ def test_without_an_epoch_the_start_is_the_result(name: str, heard: Heard, tmp_p
 
 def test_contexts_of_unknown_words_only_can_be_trained_on(name: str) -> None:
     kept = laid([3, 2])
-    kept = replace(kept, arrays={**kept.arrays, "kept:words": np.full(5, -1, np.int32)})
+    kept = replace(kept, arrays={**kept.arrays, "stored:words": np.full(5, -1, np.int32)})
     assert np.isfinite(matrix(made(name), {"contexts": kept})).all()
 
 
@@ -557,7 +557,7 @@ def test_a_setting_that_makes_no_sense_is_refused_in_one_sentence(case: str) -> 
     method, given, named = WRONG[case]
     kind: Any = LEARNERS[method]
     with pytest.raises(UsageError) as told:
-        settings_from(kind, given).parts()
+        settings_from(kind, given).specs()
     assert named in str(told.value)
     assert "\n" not in str(told.value)
 

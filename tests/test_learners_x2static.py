@@ -218,4 +218,6 @@ def test_the_papers_settings_are_the_papers() -> None:
     assert not paper.whiten
     assert not paper.bias
     assert (paper.start, paper.directions) == ("random", 0)
-    assert settings_from(X2Static, {"settings": "gupta-jaggi-2021", "context": "paragraph"}).contexts().least == 3
+    assert (
+        settings_from(X2Static, {"settings": "gupta-jaggi-2021", "context": "paragraph"}).contexts().min_sentences == 3
+    )

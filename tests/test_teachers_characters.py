@@ -226,7 +226,7 @@ def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
     lesson = EncodingPass({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
     for _ in lesson.read([TextChunk(TEXTS)], BatchBudget(256, 16)):
         pass
-    vectors = lesson.learners["aggregate"].finish(lesson.heard("aggregate")).vectors
+    vectors = lesson.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors
     assert vectors.matrix.shape == (3, 16)
     assert np.linalg.norm(vectors.matrix, axis=1).min() > 0
 

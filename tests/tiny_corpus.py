@@ -57,7 +57,7 @@ def heard_by(
     lesson = EncodingPass(learners, teacher, vocabulary)
     for _ in lesson.read([TextChunk(texts[i : i + 32]) for i in range(0, len(texts), 32)], BatchBudget(256, 32)):
         pass
-    return {name: lesson.heard(name) for name in learners}
+    return {name: lesson.statistics_of(name) for name in learners}
 
 
 def matrix_of(learner: Learner, teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]) -> np.ndarray:

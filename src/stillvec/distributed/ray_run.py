@@ -213,7 +213,7 @@ class RayRun(Run):
         """The contexts that workers kept, in the order of the corpus."""
         place = keeper.place()
         if not place.exists():
-            unit = PARAGRAPHS if keeper.part.reads == "paragraph" else SENTENCES
+            unit = PARAGRAPHS if keeper.part.unit == "paragraph" else SENTENCES
             shards = [shard_of(place, f"job-{name}") for name in (*names[unit], "rest-0-of-1")]
             keeper.kept = join_stores(place, shards)
         for left in place.parent.glob(f"{place.name}-job-*"):

@@ -16,6 +16,7 @@ from stillvec.distributed.ray_dataset import chunks_in
 from stillvec.distributed.ray_jobs import SENTENCES, Heard, ReadingJob
 from stillvec.encoding import BatchBudget, BatchLoader, PassProgress, StoreLocation
 from stillvec.learners import EncodingPass
+from stillvec.learners.accumulators import OwnTextsSpec
 from stillvec.learners.encoding_pass import CORPUS, batch_loader
 from stillvec.learners.encoding_pass import PARAGRAPHS as BY_PARAGRAPH
 from stillvec.learners.partition import Partition
@@ -92,7 +93,7 @@ class Worker:
             self._preparer.__exit__()
             self._preparer = None
             raise
-        own = {part for part in lesson.heard_by if part.texts(orders.vocabulary) is not None}
+        own = {part for part in lesson.heard_by if isinstance(part, OwnTextsSpec)}
         heard = {
             number: dict(lesson.statistics(part).arrays)
             for number, (part, listener) in enumerate(lesson.heard_by.items())

@@ -29,7 +29,7 @@ class Remembering(Protocol):
 
 
 def can_remember(listener: object) -> bool:
-    return isinstance(listener, Remembering) or hasattr(listener, "memory")
+    return isinstance(listener, Remembering) or hasattr(listener, "state_fields")
 
 
 def remembered(listener: Any) -> dict[str, Array]:
@@ -37,7 +37,7 @@ def remembered(listener: Any) -> dict[str, Array]:
     if isinstance(listener, Remembering):
         return listener.remember()
     found: dict[str, Array] = {}
-    for name in listener.memory:
+    for name in listener.state_fields:
         found |= _written(name, getattr(listener, name))
     return found
 
@@ -47,7 +47,7 @@ def recall(listener: Any, kept: Mapping[str, Array]) -> None:
     if isinstance(listener, Remembering):
         listener.recall(kept)
         return
-    for name in listener.memory:
+    for name in listener.state_fields:
         setattr(listener, name, _read(name, getattr(listener, name), kept))
 
 
@@ -63,13 +63,16 @@ def _plain(value: Any) -> Array:
     return np.asarray(value.detach().cpu().numpy() if isinstance(value, Tensor) else value)
 
 
+_OLD_NAMES = {"n_contexts": "heard"}  # of fields, in checkpoints of earlier versions
+
+
 def _read(name: str, value: Any, kept: Mapping[str, Array]) -> Any:
     """As the listener has it now, with the numbers that were kept."""
     if isinstance(value, dict):
         return {key: _like(each, kept[f"{name}.{key}"]) for key, each in value.items()}
     if isinstance(value, list):
         return [np.array(kept[name])] if name in kept else []
-    return _like(value, kept[name])
+    return _like(value, kept[name if name in kept else _OLD_NAMES.get(name, name)])
 
 
 def _like(value: Any, kept: Array) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from enum import Enum
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -23,25 +24,50 @@ from stillvec.vocabulary import Vocabulary, WordSpans
 _AT_ONCE = 8192  # words
 
 
+class TextSource(Enum):
+    """What a spec has the teacher read."""
+
+    SENTENCES = "sentences"  # of the corpus, one at a time
+    PARAGRAPHS = "paragraphs"  # of the corpus, each as one text
+    OWN_TEXTS = "own texts"  # `OwnTextsSpec.texts`
+
+
 class Accumulator(BatchConsumer, Protocol):
-    """A listener that can say what it heard; its `memory` names what changes meanwhile (`remembering`)."""
+    """Collects statistics batch by batch; `state_fields` names what a checkpoint holds (`accumulator_state`)."""
 
     def arrays(self) -> dict[str, Array]:
-        """Named as `statistics` wants them."""
+        """The statistics so far, named as `statistics` expects."""
+
+
+@runtime_checkable
+class HasTotals(Protocol):
+    """An accumulator some of whose arrays belong to the corpus as a whole, not to single words."""
+
+    def totals(self) -> dict[str, Array]:
+        """Those arrays."""
 
 
 class AccumulatorSpec(Protocol):
-    """One thing to listen for. Parts compare by their settings: equal ones, of several learners, listen once."""
+    """What to accumulate. Specs compare by their settings: equal specs of several learners share one accumulator."""
+
+    @property
+    def source(self) -> TextSource:
+        """What the teacher reads for it."""
+
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+        """An empty accumulator."""
+
+
+@runtime_checkable
+class OwnTextsSpec(AccumulatorSpec, Protocol):
+    """A spec whose source is `TextSource.OWN_TEXTS`."""
 
     @property
     def label(self) -> str:
-        """What it has read to it, in words."""
+        """What the texts are, for progress messages."""
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        """Texts of its own for the teacher to read, or None: it listens to the corpus."""
-
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        """Begin to listen."""
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
+        """Texts for the teacher, each standing for one word."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +80,13 @@ class Finished:
 
 
 class Learner(Protocol):
-    """A method: settings, parts that listen, and what to make of what they heard."""
+    """A method: settings, what it accumulates during the pass, and vectors from the statistics."""
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
-        """What it listens for, by name."""
+    def specs(self) -> dict[str, AccumulatorSpec]:
+        """What it accumulates, by name."""
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        """Vectors from the statistics of its parts."""
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        """Vectors from the statistics of its specs."""
 
 
 def layers_of(layer: str, depth: int) -> tuple[int, ...]:
@@ -91,17 +117,14 @@ class WordStates:
     layer: str = "last"
     pieces: str = "mean"
     contexts: str = "mean"
-    label: ClassVar[str] = "the corpus"
+    source: ClassVar[TextSource] = TextSource.SENTENCES
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        return None
-
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _WordTables(self, teacher, len(vocabulary))
 
 
 class _WordTables:
-    memory = ("tables", "heard")
+    state_fields = ("tables", "n_contexts")
 
     def __init__(self, part: WordStates, teacher: Teacher, words: int) -> None:
         if part.contexts not in ("mean", "max", "min"):
@@ -111,11 +134,11 @@ class _WordTables:
         self.kind = "sum" if part.contexts == "mean" else part.contexts
         empty = {"sum": 0.0, "max": -torch.inf, "min": torch.inf}[self.kind]
         self.tables = {layer: word_table(words, teacher.dim, teacher.device, empty) for layer in self.layers}
-        self.heard = torch.zeros(words, dtype=torch.int64, device=teacher.device)
+        self.n_contexts = torch.zeros(words, dtype=torch.int64, device=teacher.device)
 
     def update(self, encoded: Encoded) -> None:
         ids = encoded.known_id
-        self.heard.index_add_(0, ids, torch.ones_like(ids))
+        self.n_contexts.index_add_(0, ids, torch.ones_like(ids))
         for layer, table in self.tables.items():
             if self.kind == "sum" and self.part.pieces == "mean":
                 encoded.add_to(table, layer)
@@ -128,7 +151,7 @@ class _WordTables:
 
     def arrays(self) -> dict[str, Array]:
         tables = {f"{self.kind}:layer-{layer}": to_numpy(table) for layer, table in self.tables.items()}
-        return tables | {"sum:contexts": to_numpy(self.heard)}
+        return tables | {"sum:contexts": to_numpy(self.n_contexts)}
 
 
 def to_numpy(tensor: Tensor) -> Array:
@@ -138,9 +161,13 @@ def to_numpy(tensor: Tensor) -> Array:
 class WordMeans(Mapping[int, Array]):
     """Layer → (V, D): the pooled states that `WordStates` heard, each made when it is asked for."""
 
-    def __init__(self, heard: Statistics, layers: Iterable[int] | None = None) -> None:
-        self._contexts = np.maximum(heard["sum:contexts"], 1)[:, None].astype(np.float32)
-        found = {int(label[6:]): (kind, heard[name]) for name, kind, label in _named(heard) if label[:6] == "layer-"}
+    def __init__(self, statistics: Statistics, layers: Iterable[int] | None = None) -> None:
+        self._contexts = np.maximum(statistics["sum:contexts"], 1)[:, None].astype(np.float32)
+        found = {
+            int(label[6:]): (kind, statistics[name])
+            for name, kind, label in _named(statistics)
+            if label[:6] == "layer-"
+        }
         self._tables = found if layers is None else {layer: found[layer] for layer in layers}
 
     def __getitem__(self, layer: int) -> Array:
@@ -167,8 +194,8 @@ class WordMeans(Mapping[int, Array]):
         return len(self._tables)
 
 
-def _named(heard: Statistics) -> Iterator[tuple[str, str, str]]:
-    for name in heard.arrays:
+def _named(statistics: Statistics) -> Iterator[tuple[str, str, str]]:
+    for name in statistics.arrays:
         kind, _, label = name.partition(":")
         yield name, kind, label
 

@@ -9,7 +9,7 @@ and cosines between words do not change.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.encoding import Encoded, TextChunk
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, layers_of, to_numpy
+from stillvec.encoding import Encoded
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, TextSource, layers_of, to_numpy
 from stillvec.learners.table_memory import word_table
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -35,17 +35,14 @@ class WeightedSentences:
     smoothing: float = 1e-3  # a
     unit: bool = False  # sentence vectors made unit, as those who compare them by cosine see them
     max_sentences: int = 5_000_000  # the bags are kept; beyond this many sentences it listens no more
-    label: ClassVar[str] = "the corpus"
+    source: ClassVar[TextSource] = TextSource.SENTENCES
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        return None
-
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Bags(self, teacher, vocabulary)
 
 
 class _Bags:
-    memory = ("products", "words", "shares", "lengths", "room")
+    state_fields = ("products", "words", "shares", "lengths", "room")
 
     def __init__(self, part: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.layers = layers_of(part.layer, teacher.depth)
@@ -101,11 +98,11 @@ class Additive:
     directions: int = 0  # first principal directions taken out
     iterations: int = 12
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        kept = heard["sentences"]
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        kept = statistics["sentences"]
         matrix, error = solve_additive(kept, self.ridge, self.iterations)
         if self.directions:
             centred = matrix - matrix.mean(0)

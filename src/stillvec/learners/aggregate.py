@@ -20,10 +20,10 @@ class Aggregate:
     pieces: str = "mean"  # mean, first, last, max, min
     contexts: str = "mean"  # mean, max, min
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"states": WordStates(self.layer, self.pieces, self.contexts)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        means = WordMeans(heard["states"])
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        means = WordMeans(statistics["states"])
         matrix = means.mean()
-        return Finished(WordVectors(heard["states"].vocabulary, matrix), {"layers": sorted(means)})
+        return Finished(WordVectors(statistics["states"].vocabulary, matrix), {"layers": sorted(means)})

@@ -49,38 +49,38 @@ class Auto:
     sentence_weight: float = 0.5
     dictionary_weight: float = 1.0
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         if self.purpose == "sentences":
-            return self._for_sentences().parts()
+            return self._for_sentences().specs()
         found: dict[str, AccumulatorSpec] = {}
         if self.corpus:
             found |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
         found |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
         return found if self.dictionary is None else found | {"glosses": Glosses(self.dictionary)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        vocabulary = next(iter(heard.values())).vocabulary
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        vocabulary = next(iter(statistics.values())).vocabulary
         if self.purpose == "sentences":
-            return self._sentences(heard)
-        isolated = _average(_spread(each, vocabulary) for each in self._templates(heard))
+            return self._sentences(statistics)
+        isolated = _average(_spread(each, vocabulary) for each in self._templates(statistics))
         spaces = {"templates": (self.template_weight, isolated)}
         notes: dict[str, object] = {}
         if self.corpus:
-            layers, agreement = _agreeing(heard["states"], isolated, vocabulary)
-            means = WordMeans(heard["states"])
+            layers, agreement = _agreeing(statistics["states"], isolated, vocabulary)
+            means = WordMeans(statistics["states"])
             shared = {layer: _shared(means[layer]) for layer in layers}
             rows = [
                 _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit(means[layer]) for layer in layers
             ]
             spaces["states"] = (1.0, _average(rows))
             notes["shared"] = {str(layer): round(value, 4) for layer, value in shared.items()}
-            additive, _ = solve_additive(heard["sentences"], ridge=0.1, iterations=12)
+            additive, _ = solve_additive(statistics["sentences"], ridge=0.1, iterations=12)
             spaces["sentences"] = (self.sentence_weight, unit(additive - additive.mean(0)))
             notes |= {"layers": layers, "agreement": agreement, "why": "the layers that agree best with isolated words"}
         else:
             notes["why"] = "there is no corpus: only words in templates"
         if self.dictionary is not None:
-            glosses, defined = gloss_means(heard["glosses"], self.dictionary)
+            glosses, defined = gloss_means(statistics["glosses"], self.dictionary)
             centred = unit(glosses - glosses[defined].mean(0)) * defined[:, None]
             spaces["glosses"] = (self.dictionary_weight, centred)
             notes["defined"] = int(defined.sum())
@@ -91,14 +91,14 @@ class Auto:
     def _for_sentences(self) -> Additive:
         return Additive(ridge=0.03, directions=1)
 
-    def _sentences(self, heard: Mapping[str, Statistics]) -> Finished:
-        made = self._for_sentences().finish(heard)
+    def _sentences(self, statistics: Mapping[str, Statistics]) -> Finished:
+        made = self._for_sentences().finish(statistics)
         matrix = made.vectors.matrix if self.dim is None else reduced(made.vectors.matrix, self.dim)
         why = "a mean of additive vectors is what a sentence needs; rows carry their SIF weight"
         return Finished(WordVectors(made.vectors.vocabulary, matrix), {**made.notes, "why": why})
 
-    def _templates(self, heard: Mapping[str, Statistics]) -> Iterable[Array]:
-        for label, kept in heard.items():
+    def _templates(self, statistics: Mapping[str, Statistics]) -> Iterable[Array]:
+        for label, kept in statistics.items():
             if label.startswith("template-"):
                 (states,) = WordMeans(kept).values()
                 yield states
@@ -128,10 +128,10 @@ def _average(spaces: Iterable[Array]) -> Array:
     return unit(mean_of(spaces))
 
 
-def _agreeing(heard: Statistics, isolated: Array, vocabulary: Vocabulary) -> tuple[list[int], dict[str, float]]:
+def _agreeing(statistics: Statistics, isolated: Array, vocabulary: Vocabulary) -> tuple[list[int], dict[str, float]]:
     """The layers whose similarities rank the nearest pairs of frequent words as the isolated words do."""
     rows = np.argsort(-vocabulary.counts, kind="stable")[:_LOOKED_AT]
-    means = WordMeans(heard)
+    means = WordMeans(statistics)
     if len(rows) < 50:
         return [max(means)], {}
     wanted = _pair_similarities(isolated[rows])

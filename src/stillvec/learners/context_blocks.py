@@ -31,11 +31,11 @@ Sample = Callable[[], Iterable[ContextBlock]]  # contexts to be looked at before
 
 
 def count_blocks(kept: Statistics) -> int:
-    return math.ceil(len(kept["kept:lengths"]) / SHARD)
+    return math.ceil(len(kept["stored:lengths"]) / SHARD)
 
 
 def block_size(kept: Statistics, number: int) -> int:
-    return min(SHARD, len(kept["kept:lengths"]) - number * SHARD)
+    return min(SHARD, len(kept["stored:lengths"]) - number * SHARD)
 
 
 def is_full(parts: Iterable[ContextBlock]) -> bool:
@@ -53,16 +53,16 @@ def read_block(
     kept: Statistics, number: int, device: torch.device, order: np.random.Generator | None = None
 ) -> ContextBlock:
     """A shard on the device, its sentences as they lie or shuffled."""
-    begin, end = number * SHARD, min((number + 1) * SHARD, len(kept["kept:lengths"]))
-    lengths = np.asarray(kept["kept:lengths"][begin:end], np.int64)
-    first = _first_words(kept["kept:lengths"])[number]
+    begin, end = number * SHARD, min((number + 1) * SHARD, len(kept["stored:lengths"]))
+    lengths = np.asarray(kept["stored:lengths"][begin:end], np.int64)
+    first = _first_words(kept["stored:lengths"])[number]
     last = first + int(lengths.sum())
-    scale = float(kept["kept:scale"])
-    words = _rows(kept["kept:words"], first, last, device).long()
-    contexts = _rows(kept["kept:contexts"], begin, end, device).float() * scale
+    scale = float(kept["stored:scale"])
+    words = _rows(kept["stored:words"], first, last, device).long()
+    contexts = _rows(kept["stored:contexts"], begin, end, device).float() * scale
     states = None
-    if "kept:states" in kept.arrays:
-        states = _rows(kept["kept:states"], first, last, device)
+    if "stored:states" in kept.arrays:
+        states = _rows(kept["stored:states"], first, last, device)
         states = states if scale == 1 else states.float() * scale
     sizes = torch.from_numpy(lengths).to(device)
     if order is None:
@@ -118,5 +118,5 @@ def joined(parts: list[ContextBlock]) -> ContextBlock:
 
 def kept_counts(kept: Statistics) -> Tensor:
     """How often each word stands in the contexts (V,)."""
-    words = np.asarray(kept["kept:words"])
+    words = np.asarray(kept["stored:words"])
     return torch.from_numpy(np.bincount(words[words >= 0], minlength=len(kept.vocabulary)))

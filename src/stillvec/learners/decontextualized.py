@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stillvec.encoding import TextChunk
 from stillvec.errors import UsageError
@@ -15,6 +16,7 @@ from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
     Finished,
+    TextSource,
     WordMeans,
     WordStates,
     chunk_texts,
@@ -36,6 +38,7 @@ class Isolated:
 
     template: str = "{}"
     layer: str = "last"
+    source: ClassVar[TextSource] = TextSource.OWN_TEXTS
 
     def __post_init__(self) -> None:
         if self.template.count("{}") != 1:
@@ -48,8 +51,8 @@ class Isolated:
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         return chunk_texts((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        return WordStates(self.layer).listen(teacher, vocabulary)
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+        return WordStates(self.layer).make_accumulator(teacher, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -57,18 +60,18 @@ class Decontextualized:
     templates: tuple[str, ...] = TEMPLATES
     layer: str = "last"
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        first = next(iter(heard.values()))
-        return Finished(WordVectors(first.vocabulary, template_mean(heard.values())))
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        first = next(iter(statistics.values()))
+        return Finished(WordVectors(first.vocabulary, template_mean(statistics.values())))
 
 
-def template_mean(heard: Iterable[Statistics]) -> Array:
+def template_mean(statistics: Iterable[Statistics]) -> Array:
     """Mean over templates of unit(centred mean output)."""
     rows = []
-    for each in heard:
+    for each in statistics:
         matrix = WordMeans(each).mean()
         rows.append(unit(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
     return mean_of(rows)

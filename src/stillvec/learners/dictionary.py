@@ -12,7 +12,15 @@ from typing import ClassVar
 from stillvec.corpus import read_dictionary
 from stillvec.encoding import TextChunk
 from stillvec.errors import LexiconError
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, WordMeans, WordStates, chunk_texts
+from stillvec.learners.accumulators import (
+    Accumulator,
+    AccumulatorSpec,
+    Finished,
+    TextSource,
+    WordMeans,
+    WordStates,
+    chunk_texts,
+)
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -22,17 +30,18 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Glosses:
-    source: str = "wordnet"
+    dictionary: str = "wordnet"
     layer: str = "last"
     label: ClassVar[str] = "glosses"
+    source: ClassVar[TextSource] = TextSource.OWN_TEXTS
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
-        pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.source))
+        pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.dictionary))
         return chunk_texts((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        next(iter(read_dictionary(self.source)), None)  # one that cannot be read is told before the work
-        return WordStates(self.layer).listen(teacher, vocabulary)
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+        next(iter(read_dictionary(self.dictionary)), None)  # one that cannot be read is told before the work
+        return WordStates(self.layer).make_accumulator(teacher, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -40,21 +49,21 @@ class Dictionary:
     source: str = "wordnet"
     layer: str = "last"
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"glosses": Glosses(self.source, self.layer)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        matrix, defined = gloss_means(heard["glosses"], self.source)
-        return Finished(WordVectors(heard["glosses"].vocabulary, matrix), {"defined": int(defined.sum())})
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        matrix, defined = gloss_means(statistics["glosses"], self.source)
+        return Finished(WordVectors(statistics["glosses"].vocabulary, matrix), {"defined": int(defined.sum())})
 
 
-def gloss_means(heard: Statistics, source: str) -> tuple[Array, Array]:
+def gloss_means(statistics: Statistics, source: str) -> tuple[Array, Array]:
     """(V, D) mean over a word's glosses, and which words have one; the others get the mean of those that do."""
-    defined = heard["sum:contexts"] > 0
+    defined = statistics["sum:contexts"] > 0
     if not defined.any():
         raise LexiconError(
             f"The dictionary {source} defines none of the {len(defined):,} words; is it of their language?"
         )
-    matrix = WordMeans(heard).mean()
+    matrix = WordMeans(statistics).mean()
     matrix[~defined] = matrix[defined].mean(0)
     return matrix, defined

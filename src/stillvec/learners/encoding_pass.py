@@ -26,11 +26,11 @@ from stillvec.encoding import (
     encode,
 )
 from stillvec.learners.accumulator_state import can_remember, recall, remembered
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Learner, chunk_texts
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Learner, OwnTextsSpec, TextSource, chunk_texts
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_found_contexts
 from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import KEPT, N_CONTEXTS, N_ISOLATED
+from stillvec.statistics.mergeable import N_CONTEXTS, N_ISOLATED, STORED
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
@@ -57,9 +57,11 @@ class EncodingPass:
         self.known = known  # words of an earlier result, whose own texts were read then
         self.contexts = np.zeros(len(vocabulary), np.int64)  # how often each word was read in the corpus
         parts: dict[AccumulatorSpec, None] = {
-            part: None for learner in learners.values() for part in learner.parts().values()
+            part: None for learner in learners.values() for part in learner.specs().values()
         }
-        self._listeners: dict[AccumulatorSpec, Accumulator] = {part: part.listen(teacher, vocabulary) for part in parts}
+        self._listeners: dict[AccumulatorSpec, Accumulator] = {
+            part: part.make_accumulator(teacher, vocabulary) for part in parts
+        }
         if desk is not None:
             for listener in self._keepers:
                 listener.open(desk)
@@ -90,24 +92,22 @@ class EncodingPass:
     def _keepers(self) -> list[ContextStoreWriter]:
         return [listener for listener in self._listeners.values() if isinstance(listener, ContextStoreWriter)]
 
-    def _hearing(self, unit: str) -> list[Accumulator]:
+    def _hearing(self, source: TextSource) -> list[Accumulator]:
         """Who listens to the corpus read by sentences, or by paragraphs, and has not yet what it wants."""
         return [
             listener
             for part, listener in self._listeners.items()
-            if part.texts(self.vocabulary) is None
-            and getattr(part, "reads", "sentence") == unit
-            and getattr(listener, "kept", None) is None
+            if part.source is source and getattr(listener, "kept", None) is None
         ]
 
     @property
     def needs_corpus(self) -> bool:
         """Whether anyone wants to hear it sentence by sentence."""
-        return bool(self._hearing("sentence"))
+        return bool(self._hearing(TextSource.SENTENCES))
 
     @property
     def needs_paragraphs(self) -> bool:
-        return bool(self._hearing("paragraph"))
+        return bool(self._hearing(TextSource.PARAGRAPHS))
 
     @property
     def bytes_needed(self) -> int:
@@ -148,7 +148,7 @@ class EncodingPass:
 
     def kept_at(self, name: str) -> Path | None:
         """The folder of the contexts that the learner of that name trains on."""
-        mine = dict.fromkeys(self.learners[name].parts().values())
+        mine = dict.fromkeys(self.learners[name].specs().values())
         found = (listener for part, listener in self._listeners.items() if part in mine)
         places = (each.kept.path for each in found if isinstance(each, ContextStoreWriter) and each.kept is not None)
         return next((place for place in places if place is not None), None)
@@ -206,9 +206,9 @@ class EncodingPass:
         self, ready: BatchLoader, corpus: Iterable[TextChunk], paragraphs: Iterable[TextChunk]
     ) -> Iterator[tuple[str, PassProgress]]:
         """The corpus, or a share of it."""
-        if hearing := self._hearing("sentence"):
+        if hearing := self._hearing(TextSource.SENTENCES):
             yield from self._drive("corpus", CORPUS, ready, corpus, [*hearing, _ContextCounter(self.contexts)])
-        if by_paragraph := self._hearing("paragraph"):
+        if by_paragraph := self._hearing(TextSource.PARAGRAPHS):
             yield from self._drive("paragraphs", PARAGRAPHS, ready, paragraphs, by_paragraph)
 
     def met(self) -> Met:
@@ -216,14 +216,14 @@ class EncodingPass:
         read = self._ways.get("paragraphs", _ReadingState()).progress.sentences
         found: Met = {"contexts": self.contexts, "paragraphs": np.array([read])}
         every = [*self._listeners.values()]
-        for each in self._hearing("paragraph"):
+        for each in self._hearing(TextSource.PARAGRAPHS):
             found[f"part-{every.index(each)}"] = cast(ContextAccumulator, each).met
         return found
 
     def _complete(self, ready: BatchLoader, met: Met) -> Iterator[tuple[str, PassProgress]]:
         """Words that nobody met, read alone, and the texts that parts have of their own."""
         new = self._new()
-        if hearing := self._hearing("sentence"):
+        if hearing := self._hearing(TextSource.SENTENCES):
             lacking = (met["contexts"] == 0) & new
             self.lacking = int((met["contexts"] == 0).sum())
             self._alone[:] = self.share.rows(lacking)
@@ -231,7 +231,7 @@ class EncodingPass:
                 self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
             yield from self._drive("alone", WITHOUT, ready, self._by_themselves(self._alone), hearing)
         every = [*self._listeners.values()]
-        for each in (cast(ContextAccumulator, listener) for listener in self._hearing("paragraph")):
+        for each in (cast(ContextAccumulator, listener) for listener in self._hearing(TextSource.PARAGRAPHS)):
             number = every.index(each)
             if met["paragraphs"].any():
                 check_found_contexts(each.part, met[f"part-{number}"])
@@ -239,9 +239,8 @@ class EncodingPass:
             mine = self._lacking.setdefault(key, self.share.rows((met[f"part-{number}"] == 0) & new))
             yield from self._drive(key, WITHOUT, ready, self._by_themselves(mine), [each])
         for number, (part, heard) in enumerate(self._listeners.items()):
-            own = part.texts(self.vocabulary)
-            if own is not None:
-                texts = self.share.dealt(_only(own, new))
+            if isinstance(part, OwnTextsSpec):
+                texts = self.share.dealt(_only(part.texts(self.vocabulary), new))
                 yield from self._drive(f"own-{number}", part.label, ready, texts, [heard])
 
     def _by_themselves(self, wanted: NDArray[Any]) -> Iterator[TextChunk]:
@@ -267,16 +266,16 @@ class EncodingPass:
             yield label, way.progress
         way.over = True
 
-    def heard(self, name: str) -> dict[str, Statistics]:
+    def statistics_of(self, name: str) -> dict[str, Statistics]:
         """What the learner of that name listened for, by part."""
-        return {label: self.statistics(part) for label, part in self.learners[name].parts().items()}
+        return {label: self.statistics(part) for label, part in self.learners[name].specs().items()}
 
     def statistics(self, part: AccumulatorSpec) -> Statistics:
         """What a part heard."""
         if part in self.told:
             return self.told[part]
         arrays = self._listeners[part].arrays() | self._totals.get(part, {})
-        if part.texts(self.vocabulary) is None and not any(name.startswith(KEPT) for name in arrays):
+        if not isinstance(part, OwnTextsSpec) and not any(name.startswith(STORED) for name in arrays):
             arrays |= {N_CONTEXTS: self.contexts, N_ISOLATED: self._alone}
         return Statistics(self.vocabulary, arrays)
 

@@ -10,7 +10,7 @@ is how a word's contexts differ rather than what they share, and says far less o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Batch, Encoded, TextChunk, to_device
+from stillvec.encoding import Batch, Encoded, to_device
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, TextSource, layers_of, to_numpy
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.statistics.sampling import KEYS, SIZE, WORDS, places, smallest
@@ -45,19 +45,16 @@ class StateSample:
     pieces: str = "mean"
     keep: int = 16
     seed: int = 0
-    label: ClassVar[str] = "the corpus"
+    source: ClassVar[TextSource] = TextSource.SENTENCES
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        return None
-
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Sample(self, teacher, len(vocabulary))
 
 
 class _Sample:
     """A table of states where the teacher is. Which row is whose is known here: a GPU need not be waited for."""
 
-    memory = ("bound", "words", "keys", "free", "states", "lengths")
+    state_fields = ("bound", "words", "keys", "free", "states", "lengths")
 
     def __init__(self, part: StateSample, teacher: Teacher, words: int) -> None:
         if part.keep < 1:
@@ -159,11 +156,11 @@ class FirstComponent:
     center: bool = False  # centred, WordSim-353 falls from 77 to 62 (MiniLM on the demo's texts, 20 contexts)
     seed: int = 0
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"sample": StateSample(self.layer, self.pieces, self.keep, self.seed)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        kept = heard["sample"]
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        kept = statistics["sample"]
         order = np.lexsort((kept[KEYS], kept[WORDS]))
         counts = np.bincount(kept[WORDS], minlength=len(kept.vocabulary))
         ends = np.cumsum(counts)

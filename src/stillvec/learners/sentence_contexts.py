@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 
-from stillvec.encoding import Encoded, TextChunk
-from stillvec.learners.accumulators import Accumulator, layers_of, to_numpy
+from stillvec.encoding import Encoded
+from stillvec.learners.accumulators import Accumulator, TextSource, layers_of, to_numpy
 from stillvec.learners.table_memory import word_table
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -19,23 +18,20 @@ from stillvec.vocabulary import Vocabulary
 @dataclass(frozen=True)
 class SentenceContexts:
     layer: str = "last"
-    label: ClassVar[str] = "the corpus"
+    source: ClassVar[TextSource] = TextSource.SENTENCES
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        return None
-
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _ContextTables(layers_of(self.layer, teacher.depth), teacher, len(vocabulary))
 
 
 class _ContextTables:
-    memory = ("sums", "heard", "count", "total", "gram")
+    state_fields = ("sums", "n_contexts", "count", "total", "gram")
 
     def __init__(self, layers: tuple[int, ...], teacher: Teacher, words: int) -> None:
         self.layers = layers
         device = teacher.device
         self.sums = word_table(words, teacher.dim, device)
-        self.heard = torch.zeros(words, dtype=torch.int64, device=device)
+        self.n_contexts = torch.zeros(words, dtype=torch.int64, device=device)
         self.count = torch.zeros(1, dtype=torch.float64, device=device)
         self.total = torch.zeros(teacher.dim, dtype=torch.float64, device=device)
         self.gram = torch.zeros(teacher.dim, teacher.dim, dtype=torch.float64, device=device)
@@ -45,13 +41,13 @@ class _ContextTables:
         contexts = sum(encoded.sentences(layer) for layer in self.layers) / len(self.layers)  # (S, D)
         assert isinstance(contexts, torch.Tensor)
         self.sums.index_add_(0, ids, contexts[encoded.known_sentence])
-        self.heard.index_add_(0, ids, torch.ones_like(ids))
+        self.n_contexts.index_add_(0, ids, torch.ones_like(ids))
         self.count += len(contexts)
         self.total += contexts.sum(0, dtype=torch.float64)
         self.gram += contexts.T @ contexts
 
     def arrays(self) -> dict[str, Array]:
-        return {"sum:context": to_numpy(self.sums), "sum:contexts": to_numpy(self.heard)} | self.totals()
+        return {"sum:context": to_numpy(self.sums), "sum:contexts": to_numpy(self.n_contexts)} | self.totals()
 
     def totals(self) -> dict[str, Array]:
         """What is no word's."""

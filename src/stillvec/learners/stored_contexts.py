@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, TextChunk, bytes_needed, shard_of
+from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, bytes_needed, shard_of
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, layers_of
+from stillvec.learners.accumulators import Accumulator, TextSource, layers_of
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -28,19 +28,19 @@ class StoredContexts:
     """
 
     layer: str = "last"
-    reads: str = "sentence"  # or "paragraph", where a context is the mean of a sentence's words
+    unit: str = "sentence"  # or "paragraph", where a context is the mean of a sentence's words
     states: bool = False
-    least: int = 1  # sentences with words that a paragraph must have; a word that is read alone has none
-    label: ClassVar[str] = "the corpus"
+    min_sentences: int = 1  # sentences with words that a paragraph must have; a word that is read alone has none
 
     def __post_init__(self) -> None:
-        if self.reads not in ("sentence", "paragraph"):
-            raise UsageError(f"A context is a sentence or a paragraph, and {self.reads!r} came.")
+        if self.unit not in ("sentence", "paragraph"):
+            raise UsageError(f"A context is a sentence or a paragraph, and {self.unit!r} came.")
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        return None
+    @property
+    def source(self) -> TextSource:
+        return TextSource.SENTENCES if self.unit == "sentence" else TextSource.PARAGRAPHS
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> ContextStoreWriter:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> ContextStoreWriter:
         return ContextStoreWriter(self, teacher, vocabulary)
 
 
@@ -64,9 +64,9 @@ class ContextStoreWriter:
             "teacher": teacher.digest,
             "precision": teacher.precision,
             "layers": self.layers,
-            "reads": part.reads,
+            "reads": part.unit,
             "states": part.states,
-            "least": part.least,
+            "least": part.min_sentences,
             "vocabulary": vocabulary.digest if vocabulary.lowercase else f"{vocabulary.digest}, cased",
         }
         self._writer: ContextWriter | None = None
@@ -130,7 +130,7 @@ class ContextStoreWriter:
             self._writer.abandon()
 
     def arrays(self) -> dict[str, Array]:
-        """As they lie; a name with `kept:` is not written beside the vectors, and does not merge."""
+        """As they lie; a name with `stored:` is not written beside the vectors, and does not merge."""
         if self.kept is None:
             self.close()
         assert self.kept is not None
@@ -140,17 +140,17 @@ class ContextStoreWriter:
 def kept_arrays(kept: Contexts) -> dict[str, Array]:
     """Contexts under the names that statistics give them."""
     found: dict[str, Array] = {
-        "kept:words": kept.words,
-        "kept:lengths": kept.lengths,
-        "kept:contexts": kept.contexts,
-        "kept:scale": np.array(kept.scale),
+        "stored:words": kept.words,
+        "stored:lengths": kept.lengths,
+        "stored:contexts": kept.contexts,
+        "stored:scale": np.array(kept.scale),
     }
-    return found if kept.states is None else found | {"kept:states": kept.states}
+    return found if kept.states is None else found | {"stored:states": kept.states}
 
 
 def check_found_contexts(part: StoredContexts, met: NDArray[np.int64]) -> None:
     """Whether the corpus had anything for it."""
-    least = part.least
+    least = part.min_sentences
     if least > 1 and not met.any():
         raise UsageError(
             f"No paragraph of the corpus has {least} sentences or more, and least={least} asks for them; "
@@ -176,9 +176,9 @@ def block_of_contexts(encoded: Encoded, layers: tuple[int, ...], part: StoredCon
     """The sentences of a batch that have words, with their vectors."""
     batch = encoded.batch
     states = None
-    if part.states or part.reads == "paragraph":
+    if part.states or part.unit == "paragraph":
         states = torch.stack([encoded.words(layer) for layer in layers]).mean(0)  # (W, D)
-    if part.reads == "sentence":
+    if part.unit == "sentence":
         lengths = np.bincount(batch.word_sentence, minlength=len(batch.sentence_pieces))
         filled = torch.from_numpy(np.flatnonzero(lengths))
         vectors = torch.stack([encoded.sentences(layer) for layer in layers]).mean(0)
@@ -192,9 +192,9 @@ def block_of_contexts(encoded: Encoded, layers: tuple[int, ...], part: StoredCon
         group = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
         size = torch.from_numpy(np.maximum(lengths, 1)).to(states.device)[:, None]
         contexts = torch.zeros(len(lengths), states.shape[1], device=states.device).index_add_(0, group, states) / size
-        if part.least > 1 and len(begins):
+        if part.min_sentences > 1 and len(begins):
             paragraph = batch.word_sentence[begins]
-            stay = (np.bincount(paragraph)[paragraph] >= part.least) | (batch.word_part[begins] < 0)
+            stay = (np.bincount(paragraph)[paragraph] >= part.min_sentences) | (batch.word_part[begins] < 0)
             here = np.repeat(stay, lengths)
             kept = torch.from_numpy(stay).to(states.device), torch.from_numpy(here).to(states.device)
             return BatchContexts(

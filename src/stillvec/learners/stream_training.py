@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from stillvec.encoding import Encoded, TextChunk
-from stillvec.learners.accumulators import layers_of, to_numpy
+from stillvec.encoding import Encoded
+from stillvec.learners.accumulators import TextSource, layers_of, to_numpy
 from stillvec.learners.context_blocks import ContextBlock, is_full, joined
 from stillvec.learners.stored_contexts import block_of_contexts, counted
 from stillvec.learners.training_loop import LossMonitor, TrainableModel, check_final_loss, learn_block
@@ -27,16 +26,12 @@ class Streamed:
     """Trains while it listens."""
 
     learner: TrainedLearner
-    label: ClassVar[str] = "the corpus"
 
     @property
-    def reads(self) -> str:
-        return self.learner.contexts().reads
+    def source(self) -> TextSource:
+        return self.learner.contexts().source
 
-    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk] | None:
-        return None
-
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> _StreamTrainer:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> _StreamTrainer:
         return _StreamTrainer(self.learner, teacher, vocabulary)
 
 
@@ -78,8 +73,8 @@ class _StreamTrainer:
         if self._last is not None:
             with torch.inference_mode(False):
                 check_final_loss(model, self._last, self.course, self.watch)
-        found = {f"kept:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
-        return found | {"kept:loss": np.array(self.watch.loss)}
+        found = {f"stored:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
+        return found | {"stored:loss": np.array(self.watch.loss)}
 
     def _begun(self, first: list[ContextBlock]) -> TrainableModel:
         counts = torch.from_numpy(np.maximum(self._vocabulary.counts, 1)).to(self._device)

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from stillvec.encoding import Encoded, TextChunk, to_device
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, chunk_texts, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, TextSource, chunk_texts, to_numpy
 from stillvec.learners.table_memory import word_table
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -23,17 +23,18 @@ from stillvec.vocabulary import Vocabulary
 @dataclass(frozen=True)
 class InputEmbeddings:
     label: ClassVar[str] = "words"
+    source: ClassVar[TextSource] = TextSource.OWN_TEXTS
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         return chunk_texts(enumerate(vocabulary))
 
-    def listen(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
+    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Table(teacher, len(vocabulary))
 
 
 class _Table:
     layers: tuple[int, ...] = ()
-    memory = ("table",)
+    state_fields = ("table",)
 
     def __init__(self, teacher: Teacher, words: int) -> None:
         model: Any = teacher.model
@@ -53,9 +54,9 @@ class _Table:
 
 @dataclass(frozen=True)
 class TokenTable:
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"table": InputEmbeddings()}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        table = heard["table"]["max:table"]
-        return Finished(WordVectors(heard["table"].vocabulary, np.where(np.isfinite(table), table, 0)))
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        table = statistics["table"]["max:table"]
+        return Finished(WordVectors(statistics["table"].vocabulary, np.where(np.isfinite(table), table, 0)))

@@ -19,6 +19,7 @@ from stillvec.learners.training_checkpoint import checkpoint_for
 from stillvec.learners.training_loop import Schedule, TrainableModel, TrainingStep, divergence_error, train
 from stillvec.learners.whitening import tidied
 from stillvec.statistics import Statistics
+from stillvec.statistics.mergeable import STORED
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -56,11 +57,11 @@ class TrainedLearner:
     def course(self) -> Schedule:
         return Schedule(self.epochs, self.rate, self.decay, self.seed)
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": Streamed(self) if self.stream else self.contexts()}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        steps = self.steps(heard)
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        steps = self.steps(statistics)
         while True:
             try:
                 next(steps)
@@ -70,19 +71,19 @@ class TrainedLearner:
 
     def steps(
         self,
-        heard: Mapping[str, Statistics],
+        statistics: Mapping[str, Statistics],
         place: Path | None = None,
         *,
         resume: bool = False,
         device: torch.device | None = None,
     ) -> Generator[TrainingStep, None, Finished]:
         """Train, with a sign of life now and then; `place` is a folder for checkpoints, `device` by default a GPU."""
-        kept = heard["contexts"]
+        kept = statistics["contexts"]
         if self.stream:
-            arrays = {name[5:]: torch.from_numpy(array) for name, array in kept.arrays.items() if name != "kept:loss"}
-            return self._finished(arrays, kept.vocabulary, float(kept["kept:loss"]))
+            tensors = {name.removeprefix(STORED): torch.from_numpy(array) for name, array in kept.arrays.items()}
+            return self._finished(tensors, kept.vocabulary, float(tensors.pop("loss")))
         device = device or training_device()
-        width = kept["kept:contexts"].shape[1]
+        width = kept["stored:contexts"].shape[1]
         model = self.model(kept_counts(kept).to(device), lambda: iterate_blocks(kept, device), width, device)
         checkpoint = checkpoint_for(place, asdict(self), resume=resume)
         loss = math.nan

@@ -96,7 +96,7 @@ def _train(
 ) -> Iterator[TrainingStep]:
     count = count_blocks(kept)
     watch = LossMonitor(course)
-    total = course.epochs * len(kept["kept:lengths"])
+    total = course.epochs * len(kept["stored:lengths"])
     done = 0
     for number in range(course.epochs * count):
         epoch, place = divmod(number, count)

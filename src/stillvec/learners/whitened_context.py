@@ -22,11 +22,11 @@ class WhitenedContext:
     power: float = 0.5  # a
     ridge: float = 0.1  # in mean eigenvalues
 
-    def parts(self) -> dict[str, AccumulatorSpec]:
+    def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": SentenceContexts(self.layer)}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
-        kept = heard["contexts"]
+    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+        kept = statistics["contexts"]
         count = max(float(kept["total:sentences"][0]), 1.0)
         mean = kept["total:context"] / count
         covariance = kept["total:gram"] / count - np.outer(mean, mean)

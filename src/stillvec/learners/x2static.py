@@ -67,7 +67,7 @@ class X2Static(TrainedLearner):
             )
 
     def contexts(self) -> StoredContexts:
-        return StoredContexts(self.layer, self.context, least=self.least if self.context == "paragraph" else 1)
+        return StoredContexts(self.layer, self.context, min_sentences=self.least if self.context == "paragraph" else 1)
 
     def model(self, counts: Tensor, sample: Sample, width: int, device: torch.device) -> Regression:
         return Regression(self, counts, sample, width, device)

@@ -223,27 +223,27 @@ class Run:
 
     def _finish(self, name: str, lesson: EncodingPass, teacher: Teacher, begun: float) -> Iterator[Progress]:
         learner = lesson.learners[name]
-        heard = lesson.heard(name)
+        statistics = lesson.statistics_of(name)
         if self.earlier is not None:
-            heard = self.earlier.merged(name, heard)
+            statistics = self.earlier.merged(name, statistics)
         if isinstance(learner, TrainedLearner):
-            finished = yield from self._train(name, learner, heard, lesson)
+            finished = yield from self._train(name, learner, statistics, lesson)
         else:
-            finished = learner.finish(heard)
+            finished = learner.finish(statistics)
         facts = {**self.facts, "seconds": time.perf_counter() - begun}
         told = self.describe_teacher(teacher)
-        self.results[name] = described(finished, learner, heard, self.settings, told, facts)
+        self.results[name] = described(finished, learner, statistics, self.settings, told, facts)
 
     def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
         """For the manifest."""
         return describe_teacher(teacher)
 
     def _train(
-        self, name: str, learner: TrainedLearner, heard: Mapping[str, Statistics], lesson: EncodingPass
+        self, name: str, learner: TrainedLearner, statistics: Mapping[str, Statistics], lesson: EncodingPass
     ) -> Generator[Progress, None, Finished]:
         """Where the teacher was, so that `--device cpu` is the CPU for all of it."""
         begun = time.perf_counter()
-        steps = learner.steps(heard, lesson.kept_at(name), resume=self.resume, device=lesson.teacher.device)
+        steps = learner.steps(statistics, lesson.kept_at(name), resume=self.resume, device=lesson.teacher.device)
         while True:
             try:
                 step = next(steps)

@@ -59,7 +59,7 @@ def growing(
 ) -> int:
     """Bytes that come with what is read: `words` and `sentences` of the corpus."""
     total = 0
-    for part in {part: None for learner in learners.values() for part in learner.parts().values()}:
+    for part in {part: None for learner in learners.values() for part in learner.specs().values()}:
         if isinstance(part, WeightedSentences):
             total += 8 * words + 4 * sentences
         elif isinstance(part, StateSample):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, read_batch, synchronize
 from stillvec.learners import EncodingPass
+from stillvec.learners.accumulators import OwnTextsSpec
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.distillation_run import Run
@@ -95,8 +96,8 @@ class Planning:
             found |= {PARAGRAPHS: reading.paragraphs()} if lesson.needs_paragraphs else {}
         elif lesson.needs_corpus:
             found[WITHOUT] = [TextChunk([*vocabulary])]
-        parts = {part: None for learner in lesson.learners.values() for part in learner.parts().values()}
-        return found | {part.label: texts for part in parts if (texts := part.texts(vocabulary)) is not None}
+        parts = {part: None for learner in lesson.learners.values() for part in learner.specs().values()}
+        return found | {part.label: part.texts(vocabulary) for part in parts if isinstance(part, OwnTextsSpec)}
 
     def _planned(
         self, lesson: EncodingPass, vocabulary: Vocabulary, trials: dict[str, _Trial], took: float, before: int

@@ -68,10 +68,10 @@ class PreviousResult:
                 f"{teacher.name}; statistics of different teachers do not add up."
             )
 
-    def merged(self, name: str, heard: Mapping[str, Statistics]) -> dict[str, Statistics]:
+    def merged(self, name: str, statistics: Mapping[str, Statistics]) -> dict[str, Statistics]:
         """Old and new on the new vocabulary, which holds the old."""
         with of_whole_results(self.path):
-            return {label: merge(self.parts[label], new, new.vocabulary) for label, new in heard.items()}
+            return {label: merge(self.parts[label], new, new.vocabulary) for label, new in statistics.items()}
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
 from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import KEPT
+from stillvec.statistics.mergeable import STORED
 from stillvec.vectors import WordVectors
 
 
@@ -42,7 +42,7 @@ class Distilled:
 def described(
     finished: Finished,
     learner: Learner,
-    heard: Mapping[str, Statistics],
+    statistics: Mapping[str, Statistics],
     settings: Distillation,
     teacher: Mapping[str, Any],
     facts: Mapping[str, Any],
@@ -62,9 +62,9 @@ def described(
     }
     arrays = {
         f"{part}/{label}": array
-        for part, kept in heard.items()
+        for part, kept in statistics.items()
         for label, array in kept.arrays.items()
-        if not label.startswith(KEPT)
+        if not label.startswith(STORED)
     }
     vectors, manifest = completed(vectors, manifest, settings.unknown)
     return Distilled(vectors, manifest, arrays, finished.model)

@@ -53,9 +53,9 @@ def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teac
     lesson = EncodingPass({"it": learner}, reader, vocabulary, known=vocabulary)
     for _ in lesson.read([TextChunk([sentence])], BatchBudget(reader.window, 1)):
         pass
-    heard = lesson.heard("it")["contexts"]
-    states = np.asarray(heard["kept:states"], np.float32) * float(heard["kept:scale"])
-    rows = np.asarray(heard["kept:words"])
+    statistics = lesson.statistics_of("it")["contexts"]
+    states = np.asarray(statistics["stored:states"], np.float32) * float(statistics["stored:scale"])
+    rows = np.asarray(statistics["stored:words"])
     weights = attention_within(learner.form(), model, rows, states)
     return Attention(_seen_words(sentence, vocabulary, reader), tuple((rows >= 0).tolist()), weights)
 

@@ -2,7 +2,7 @@
 
 `sum:`    a row a word, added            `max:` `min:`  a row a word, the larger or smaller
 `total:`  added as a whole               `bag:`         laid end to end; `bag:words` are rows of the vocabulary
-`kept:`   contexts that are trained on: they do not merge, and are not written beside the vectors
+`stored:`   contexts that are trained on: they do not merge, and are not written beside the vectors
 `sample:` the rows with the smallest keys of each word, of both (`sampling`)
 
 Words that a corpus lacks are read alone. `sum:read` and `sum:alone` count both readings of a word; what was read alone
@@ -25,7 +25,7 @@ from stillvec.vocabulary import Vocabulary
 Array = NDArray[Any]
 N_CONTEXTS, N_ISOLATED = "sum:read", "sum:alone"
 ROWS = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf)}
-KEPT = "kept:"
+STORED = "stored:"
 CONCATENATED = ("bag", "sample")  # end to end
 
 
@@ -68,7 +68,7 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
     if a.arrays.keys() != b.arrays.keys():
         odd = sorted(a.arrays.keys() ^ b.arrays.keys())
         raise UsageError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
-    if any(name.startswith(KEPT) for name in a.arrays):
+    if any(name.startswith(STORED) for name in a.arrays):
         raise UsageError(
             "Results of methods that train do not merge: they keep no sums; train on both corpora at once."
         )

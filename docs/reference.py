@@ -1,13 +1,18 @@
-"""Pages of reference, made when the site is built from what the program says of itself: they are never stale."""
+"""Generates the reference pages when the site is built, from help texts, registries and docstrings."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import dataclasses
 import inspect
 import io
 import os
 import re
+import textwrap
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -16,23 +21,24 @@ from mkdocs.structure.files import File, Files
 import stillvec
 from stillvec.baselines import BASELINES
 from stillvec.cli import VERBS, main
-from stillvec.cli.list_action import described
 from stillvec.combination import COMBINERS
 from stillvec.evaluation import TASKS
 from stillvec.formats import FORMATS
 from stillvec.learners import LEARNERS
 from stillvec.refinement import STEPS
+from stillvec.registry import Registry
 
-PARTS = {  # title: what stands above the list, the registry
-    "Methods that distil": ("`stillvec distill --method NAME[:key=value,...]`", LEARNERS),
-    "Methods without a teacher": ("`stillvec train --method NAME[:key=value,...]`", BASELINES),
-    "Steps": ("`stillvec refine --step NAME[:key=value,...]`", STEPS),
-    "Ways to combine": ("`stillvec combine --method NAME[:key=value,...]`", COMBINERS),
-    "Tasks": ("`stillvec evaluate --tasks NAME[:key=value,...]`", TASKS),
+PARTS: dict[str, tuple[str, str, Registry[Any]]] = {  # title: section of settings.toml, usage, registry
+    "Methods that distil a teacher": ("learner", "`stillvec distill --method NAME[:key=value,...]`", LEARNERS),
+    "Methods without a teacher": ("baseline", "`stillvec train --method NAME[:key=value,...]`", BASELINES),
+    "Steps": ("step", "`stillvec refine --step NAME[:key=value,...]`", STEPS),
+    "Combination methods": ("combiner", "`stillvec combine --method NAME[:key=value,...]`", COMBINERS),
+    "Tasks": ("task", "`stillvec evaluate --tasks NAME[:key=value,...]`", TASKS),
 }
+MEANINGS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("settings.toml").read_text("utf-8"))
 
 
-class _Plain(str):
+class _Unquoted(str):
     """An annotation that is shown without quotes."""
 
     __slots__ = ()
@@ -40,42 +46,88 @@ class _Plain(str):
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for name, lines in {"cli": command_line(), "parts": parts(), "python": python()}.items():
+    pages = {"cli": command_line_page(), "parts": settings_page(), "python": python_page()}
+    for name, lines in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(lines) + "\n"))
     return files
 
 
-def command_line() -> Iterator[str]:
-    yield "# Command line\n\nWhat `stillvec VERB --help` prints. Exit codes: 0 done, 1 it failed and said why, 2 the"
-    yield "call was wrong.\n"
-    yield "VECTORS is a folder of ours or a file in any format that is read; CORPUS is files, folders, globs or `-`.\n"
+def command_line_page() -> Iterator[str]:
+    yield "# Command line\n\nThe output of `stillvec VERB --help`. Exit codes: 0 success, 1 failure with a message, 2"
+    yield "wrong usage.\n"
+    yield "VECTORS is a stillvec folder or a file in any supported format; CORPUS is files, folders, globs or `-`.\n"
     for verb, summary in VERBS.items():
         yield f"## {verb}\n\n{summary[0].upper()}{summary[1:]}.\n\n```text\n{_help(verb)}```\n"
 
 
-def parts() -> Iterator[str]:
+def settings_page() -> Iterator[str]:
     yield "# Methods and settings\n"
-    yield "Settings stand after a colon with what they are if nothing is said; those in brackets are not set, and"
-    yield "those that end with `=` must be given. `settings=NAME` takes the settings of a paper, where there are any.\n"
-    for title, (use, registry) in PARTS.items():
-        yield f"## {title}\n\n{use}\n"
+    yield "Settings follow a colon: `aggregate:layer=3-6,contexts=max`. `settings=NAME` selects the settings of a"
+    yield "paper, where there are any. [Teachers and methods](../methods.md) gives an overview.\n"
+    for title, (kind, usage, registry) in PARTS.items():
+        yield f"## {title}\n\n{usage}\n"
         for name in registry:
-            call, _, about = described(name, registry[name]).partition("\n")
-            presets = [f"`settings={preset}`" for preset in getattr(registry[name], "PRESETS", ())]
-            yield f"### {name}\n\n{_escaped(about.strip())}\n\n```text\n{_wrapped(call)}\n```\n"
-            yield f"Also: {', '.join(presets)}\n" if presets else ""
-    yield "## Formats\n\n`stillvec convert VECTORS OUT --format NAME`; [formats](../formats.md) says what they are.\n"
+            part = registry[name]
+            about = (inspect.getdoc(inspect.getmodule(part)) or "").partition("\n")[0]
+            presets = [f"`settings={preset}`" for preset in getattr(part, "PRESETS", ())]
+            yield f"### {name}\n\n{_escape(about)}\n"
+            yield f"Presets: {', '.join(presets)}\n" if presets else ""
+            yield from _settings_table(kind, name, part)
+    yield "## Formats\n\n`stillvec convert VECTORS OUT --format NAME`, see [formats](../formats.md).\n"
     yield ", ".join(f"`{name}`" for name in FORMATS)
 
 
-def python() -> Iterator[str]:
-    yield "# Python\n\nThe public names of `import stillvec`. Everything else may change.\n"
+def python_page() -> Iterator[str]:
+    yield "# Python reference\n\nThe public names of `import stillvec`. Everything else may change.\n"
     for name in sorted(stillvec.__all__, key=str.lower):
-        thing = getattr(stillvec, name)
-        yield f"## {name}\n\n{_signature(name, thing)}\n{_doc(thing)}\n"
-        for inner, member in vars(thing).items() if inspect.isclass(thing) else ():
+        public = getattr(stillvec, name)
+        yield f"## {name}\n\n{_signature(name, public)}\n{_doc(public)}\n"
+        for inner, member in vars(public).items() if inspect.isclass(public) else ():
             if not inner.startswith("_") and _doc(member):
                 yield f"### {name}.{inner}\n\n{_signature(f'{name}.{inner}', member)}\n{_doc(member)}\n"
+
+
+def settings_of(kind: str, name: str, part: type[Any]) -> dict[str, tuple[str, str]]:
+    """The default and the meaning of every setting of a method, step, combiner or task."""
+    meanings = {**_field_comments(part), **MEANINGS["any"], **MEANINGS.get(kind, {}).get(name, {})}
+    fields = [field for field in dataclasses.fields(part) if field.init]
+    return {field.name: (_default(field), meanings.get(field.name, "")) for field in fields}
+
+
+def _settings_table(kind: str, name: str, part: type[Any]) -> Iterator[str]:
+    settings = settings_of(kind, name, part)
+    if settings:
+        yield "| setting | default | meaning |\n|---|---|---|"
+        for setting, (default, meaning) in settings.items():
+            yield f"| `{setting}` | {default} | {meaning.replace('|', chr(92) + '|')} |"
+        yield ""
+
+
+def _field_comments(part: type[Any]) -> dict[str, str]:
+    """The comments behind the fields of a dataclass and its bases."""
+    comments: dict[str, str] = {}
+    for base in reversed(part.__mro__):
+        if "__dataclass_fields__" not in vars(base):
+            continue
+        source = textwrap.dedent(inspect.getsource(base))
+        lines = source.splitlines()
+        for node in ast.parse(source).body[0].body:  # type: ignore[attr-defined]
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                span = lines[node.lineno - 1 : node.end_lineno]
+                comments[node.target.id] = " ".join(line.partition("  # ")[2] for line in span).strip()
+    return comments
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is dataclasses.MISSING:
+        return "required" if field.default_factory is dataclasses.MISSING else ""
+    if field.default in (None, ()):
+        return ""
+    if isinstance(field.default, bool):
+        return f"`{str(field.default).lower()}`"
+    if isinstance(field.default, tuple):
+        return ", ".join(f"`{value}`" for value in field.default)
+    return f"`{field.default:.4g}`" if isinstance(field.default, float) else f"`{field.default}`"
 
 
 def _help(verb: str) -> str:
@@ -89,41 +141,56 @@ def _help(verb: str) -> str:
     return printed.getvalue()
 
 
-def _signature(name: str, thing: Any) -> str:
-    plain = getattr(thing, "__func__", getattr(thing, "func", thing))  # of a class method, of a cached property
-    if isinstance(plain, property) or (plain is not thing and not isinstance(thing, classmethod | staticmethod)):
+def _signature(name: str, public: Any) -> str:
+    function = getattr(public, "__func__", getattr(public, "func", public))  # class methods, cached properties
+    is_method = isinstance(public, classmethod | staticmethod)
+    if isinstance(function, property) or (function is not public and not is_method):
         return ""
     try:
-        signature = inspect.signature(plain)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return ""
-    kept = [
-        each.replace(annotation=_Plain(each.annotation)) if isinstance(each.annotation, str) else each
-        for key, each in signature.parameters.items()
+    parameters = [
+        parameter.replace(annotation=_Unquoted(parameter.annotation))
+        if isinstance(parameter.annotation, str)
+        else parameter
+        for key, parameter in signature.parameters.items()
         if key not in ("self", "cls")
     ]
-    gives = (
-        "" if signature.return_annotation in ("None", inspect.Signature.empty) else f" -> {signature.return_annotation}"
-    )
-    text = f"{name}{signature.replace(parameters=kept, return_annotation=inspect.Signature.empty)}{gives}"
-    return f"```python\n{_wrapped(text, ', ')}\n```\n"
+    nothing = signature.return_annotation in ("None", inspect.Signature.empty)
+    returns = "" if nothing else f" -> {signature.return_annotation}"
+    text = f"{name}{signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)}{returns}"
+    return f"```python\n{_wrap(text, ', ')}\n```\n"
 
 
-def _wrapped(text: str, between: str = ",", width: int = 84) -> str:
-    """Over several lines, each but the first indented, broken behind `between`."""
+def _wrap(text: str, separator: str = ",", width: int = 84) -> str:
+    """Break behind `separator`; all lines but the first are indented."""
     lines = [""]
-    for piece in re.split(f"(?<={between})", text):
+    for piece in re.split(f"(?<={separator})", text):
         if len(lines[-1]) + len(piece) > width and lines[-1]:
             lines.append("    ")
         lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _doc(thing: Any) -> str:
-    """The docstring, its examples as code."""
-    text = inspect.getdoc(thing) if not isinstance(thing, str | int | tuple) else None
-    return re.sub(r"((?:^(?:>>>|\.\.\.) .*\n?(?:(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text or "", flags=re.M)
+def _doc(public: Any) -> str:
+    """The docstring, with examples as code and `Parameters` as a list."""
+    text = inspect.getdoc(public) if not isinstance(public, str | int | tuple) else None
+    text = re.sub(r"((?:^(?:>>>|\.\.\.) .*\n?(?:(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text or "", flags=re.M)
+    return _list_parameters(text)
 
 
-def _escaped(text: str) -> str:
+def _list_parameters(text: str) -> str:
+    """Turn a block `Parameters:` of indented `name: meaning` lines into a Markdown list."""
+
+    def convert(block: re.Match[str]) -> str:
+        body = textwrap.dedent(block[2])
+        items = re.sub(r"\n(?=\s)\s+", " ", body).strip().splitlines()
+        return f"{block[1]}:\n\n" + "\n".join(re.sub(r"^([\w*, ]+):", r"- `\1`:", item) for item in items) + "\n\n"
+
+    heading = r"^(Parameters|Args|Arguments|Returns|Raises):\n((?:[ \t]+.*\n?|\n(?=[ \t]))+)"
+    return re.sub(heading, convert, text, flags=re.M)
+
+
+def _escape(text: str) -> str:
     return re.sub(r"([<*_])(?=[^`]*(?:`[^`]*`[^`]*)*$)", r"\\\1", text)

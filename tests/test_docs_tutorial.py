@@ -1,7 +1,7 @@
-"""The tutorial is run, block by block, and prints what it says it prints.
+"""Run the tutorial block by block and compare what it prints with the page.
 
-A block `python` is run, and what it prints is compared with the block `text` below it. Of a block `console` each line
-after `$` is run, and compared with the lines below it. All share one folder, in the order of the page.
+The output of a `python` block is compared with the `text` block that follows it. In a `console` block, each line after
+`$` is run and compared with the lines below it. All blocks share one folder, in the order of the page.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import pytest
 from stillvec.cli import main
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
-NUMBER = re.compile(r"-?\d+\.\d+|(?<=, )-?\d+(?=\])")  # with a point, or the end of an interval
+NUMBER = re.compile(r"-?\d+\.\d+|(?<=, )-?\d+(?=\])")  # with a decimal point, or the end of an interval
 
-pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the pages are not beside the tests of a wheel")
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="a wheel has no documentation pages")
 
 
-def blocks(text: str) -> Iterator[tuple[str, str, str]]:
-    """Language, code and what is to be printed, of every call in the order of the page."""
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-    for (language, body), after in zip(found, [*found[1:], ("", "")], strict=True):
+def extract_blocks(text: str) -> Iterator[tuple[str, str, str]]:
+    """Language, code and expected output of every call, in the order of the page."""
+    fenced = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
+    for (language, body), after in zip(fenced, [*fenced[1:], ("", "")], strict=True):
         if language == "python":
             yield language, body, after[1] if after[0] == "text" else ""
         for call in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.M) if language == "console" else ():
@@ -37,7 +37,7 @@ def blocks(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def run(language: str, code: str, names: dict[str, Any]) -> str:
-    """What a call prints; stillvec is called here, without a new process and its imports."""
+    """The output of a call; stillvec runs in this process, to save its imports."""
     words = shlex.split(code) if language == "console" else []
     if words and words[0] != "stillvec":
         return subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True).stdout
@@ -50,19 +50,19 @@ def run(language: str, code: str, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def same(told: str, printed: str) -> bool:
-    """Line by line alike, but for numbers with a point, which may be a little off, and for what `...` stands for."""
-    wanted, came = told.rstrip().splitlines(), printed.rstrip().splitlines()
-    return len(wanted) == len(came) and all(map(_same_line, wanted, came))
+def same_output(expected: str, printed: str) -> bool:
+    """Compare line by line; decimal numbers may differ slightly, and `...` matches anything."""
+    expected_lines, printed_lines = expected.rstrip().splitlines(), printed.rstrip().splitlines()
+    return len(expected_lines) == len(printed_lines) and all(map(_same_line, expected_lines, printed_lines))
 
 
-def _same_line(told: str, printed: str) -> bool:
-    told, printed = (re.sub(r"(?<=[\[+]) ", "", " ".join(line.split())) for line in (told, printed))
-    words = [re.escape(part) for part in NUMBER.sub("0.0", told).split("...")]
+def _same_line(expected: str, printed: str) -> bool:
+    expected, printed = (re.sub(r"(?<=[\[+]) ", "", " ".join(line.split())) for line in (expected, printed))
+    words = [re.escape(part) for part in NUMBER.sub("0.0", expected).split("...")]
     if not re.fullmatch(".*".join(words), NUMBER.sub("0.0", printed)):
         return False
-    numbers = zip(map(float, NUMBER.findall(told)), map(float, NUMBER.findall(printed)), strict=False)
-    return "..." in told or all(abs(a - b) <= (0.03 if abs(a) <= 1 else 2) for a, b in numbers)
+    numbers = zip(map(float, NUMBER.findall(expected)), map(float, NUMBER.findall(printed)), strict=False)
+    return "..." in expected or all(abs(a - b) <= (0.03 if abs(a) <= 1 else 2) for a, b in numbers)
 
 
 def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,16 +71,16 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("STILLVEC_DATA", raising=False)
     names: dict[str, Any] = {}
-    calls = [*blocks(PAGE.read_text("utf-8"))]
+    calls = [*extract_blocks(PAGE.read_text("utf-8"))]
     assert len(calls) > 12
-    for language, code, told in calls:
+    for language, code, expected in calls:
         printed = run(language, code, names)
-        assert same(told, printed), f"{code}\nprinted\n{printed}\nand the page says\n{told}"
+        assert same_output(expected, printed), f"{code}\nprinted\n{printed}\nexpected\n{expected}"
     assert os.listdir() != []
 
 
 @pytest.mark.parametrize(
-    ("told", "printed", "alike"),
+    ("expected", "printed", "equal"),
     [
         ("fires 0.90\n", "fires  0.91\n", True),
         ("fires 0.90\n", "fires  0.80\n", False),
@@ -94,5 +94,5 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
         ("+57.6 [ 4.4,  103] *", "+57.6 [ 4.4,  102] *", True),
     ],
 )
-def test_what_counts_as_the_same(told: str, printed: str, alike: bool) -> None:
-    assert same(told, printed) is alike
+def test_small_differences_of_numbers_are_accepted(expected: str, printed: str, equal: bool) -> None:
+    assert same_output(expected, printed) is equal

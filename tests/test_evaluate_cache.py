@@ -6,19 +6,21 @@ import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, evaluate
 from stillvec.evaluation.answer_cache import Cache, files_digest, vectors_digest
+from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.task_selection import chosen_tasks, split_tasks
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 
 WORDS = ["cat", "dog", "ice", "snow", "fire", "sat"]
 
@@ -154,21 +156,27 @@ def test_answers_that_no_array_holds_are_not_kept(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Slow(Similarity):
+class Slow(CostlyTask):
     """A task that trains, as far as one can see."""
 
     seeds: int = 2
-    quick: bool = False
-    costly: ClassVar[bool] = True
 
     def find(self, folder: Path) -> list[Path]:
         return [folder / "similarity" / "pets.tsv"]
 
-    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         yield 0.5
         if self.seeds < 1:
             raise UsageError("no seeds")
-        return self.answer(lookup, items)
+        return Similarity().answer(lookup, items)
+
+    def read(self, path: Path) -> Items:
+        return Similarity().read(path)
+
+    def score(
+        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
+    ) -> dict[str, Estimate]:
+        return Similarity().score(items, answers, chosen, resampling)
 
 
 @pytest.fixture
@@ -204,9 +212,9 @@ def test_settings_stand_behind_their_task(slow: None) -> None:
     chosen, left = chosen_tasks(["slow:seeds=3", "similarity"], quick=True)
     assert chosen == {"slow": Slow(seeds=3, quick=True), "similarity": Similarity()}
     assert left == {}
-    for wrong, told in (("similarity,seeds=3", "no task"), ("slw", "did you mean 'slow'")):
+    for wrong, told in (("similarity,seeds=3", "'seeds'"), ("slw", "did you mean 'slow'")):
         with pytest.raises(UsageError, match=told):
-            split_tasks(wrong)
+            chosen_tasks(split_tasks(wrong))
     with pytest.raises(UsageError, match="named twice"):
         chosen_tasks(["slow", "slow:seeds=1"])
     with pytest.raises(UsageError, match="did you mean 'seeds'"):

@@ -187,12 +187,12 @@ def test_a_text_without_known_words_is_not_covered_and_words_are_counted(vectors
 
 
 def test_seeds_have_a_mean_and_a_spread(vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.evaluation.cnn.Schedule", lambda: CnnSchedule((1e-3,), (1, 1)))
+    monkeypatch.setattr("stillvec.evaluation.cnn.CnnSchedule", lambda: CnnSchedule((1e-3,), (1, 1)))
     _write(tmp_path / "classification" / "a.train.txt", 40)
     path = _write(tmp_path / "classification" / "a.test.txt", 30, seed=5)
     task = Classification(model="cnn", seeds=3)
     items = task.read(path)
-    work = task.answering(Lookup(vectors), items)
+    work = task.answer_steps(Lookup(vectors), items)
     told = []
     while True:
         try:

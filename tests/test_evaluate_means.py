@@ -9,10 +9,9 @@ import pytest
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import evaluate
-from stillvec.evaluation.evaluation_report import is_ordered
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.means import SimilarityResult, mean_of
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, task_class
 from stillvec.report.mean_scores import ranking
 
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -107,7 +106,16 @@ def test_the_report_has_the_mean_and_ranks_by_its_interval(tmp_path: Path) -> No
 
 
 def test_controls_are_told_and_not_compared() -> None:
-    for metric in ("upos-random", "upos-majority", "depth-length", "known-words", "accuracy-cnn-sd", "purity-chance"):
-        assert not is_ordered("labels", metric)
-    assert is_ordered("labels", "upos-probe")
-    assert not is_ordered("bias", "effect")
+    controls = {
+        "labels": ("upos-random", "upos-majority"),
+        "probing": ("all-length", "all-mean-random"),
+        "classification": ("known-words", "accuracy-cnn-sd"),
+        "tagging": ("known-words", "f1-sd"),
+        "information": ("upos-words", "upos-random"),
+        "categorization": ("purity-chance",),
+        "bias": ("effect", "p"),
+    }
+    for task, metrics in controls.items():
+        assert not any(task_class(task).ranks_by(metric) for metric in metrics), task
+    assert task_class("labels").ranks_by("upos-probe")
+    assert task_class("similarity").ranks_by("spearman")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, tokens_as_sequences
 from stillvec.evaluation.spans import are_spans, counts, spans
-from stillvec.evaluation.supervised import on_one_thread
+from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
 from stillvec.evaluation.treebank import conllu, tagged
@@ -225,23 +224,14 @@ def test_padding_stands_behind_words_and_unknown_words_have_a_row_of_their_own(v
 
 
 def test_a_tagger_learns_on_one_thread_and_leaves_the_number_as_it_was() -> None:
-    inside: list[int] = []
-
-    def work() -> Generator[float, None, str]:
-        for share in (0.5, 1.0):
-            inside.append(torch.get_num_threads())
-            yield share
-        inside.append(torch.get_num_threads())
-        return "done"
-
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        watched = on_one_thread(work())
-        outside = [torch.get_num_threads() for _ in watched]
-        assert (inside, outside, torch.get_num_threads()) == ([1, 1, 1], [3, 3], 3)
-        with pytest.raises(ZeroDivisionError):
-            next(on_one_thread(1 / 0 for _ in range(1)))  # type: ignore[arg-type]
+        with single_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+        with pytest.raises(ZeroDivisionError), single_thread():
+            raise ZeroDivisionError
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)

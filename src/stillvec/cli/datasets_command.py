@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
             for dataset in place.find(name, task):
                 try:
                     # the files of tasks that train are large, and reading them takes longer than a list is worth
-                    size = None if getattr(task, "costly", False) else len(task.read(dataset.path))
+                    size = None if task.costly else len(task.read(dataset.path))
                 except DatasetError as error:
                     errors.append(str(error))
                 else:

@@ -15,6 +15,7 @@ from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation
 from stillvec.evaluation.encoders import TeacherEncoder, rival
 from stillvec.evaluation.task_selection import split_tasks
+from stillvec.evaluation.tasks import task_class
 from stillvec.files import atomic_file, cache_folder
 from stillvec.formats import load, read_manifest
 from stillvec.vectors import WordVectors
@@ -25,7 +26,6 @@ _POLICIES = {
     "zero": "Unknown words have the zero vector",
     "subword": "Unknown words have the vector of their n-grams",
 }
-_TEXTS = {"sentences", "classification", "tagging", "probing", "labels", "information"}  # tasks whose items are texts
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,9 +145,15 @@ def unique_names(paths: Sequence[str]) -> list[str]:
 
 
 def legend(tasks: set[str]) -> str:
-    """What it means that an item is known."""
-    kinds = {"all words of an item": tasks - _TEXTS, "at least one word of a text": tasks & _TEXTS}
-    return f"Known are items with a vector for {' and '.join(told for told, some in kinds.items() if some)}."
+    """What covered means for these tasks."""
+    rules = {
+        "word": "an item counts as covered if every word in it has a vector",
+        "text": "a text if at least one word in it has one",
+    }
+    units = {task_class(task).item_unit for task in tasks}
+    if units == {"text"}:
+        return "A text counts as covered if at least one word in it has a vector."
+    return f"{', '.join(rule for unit, rule in rules.items() if unit in units).capitalize()}."
 
 
 def _tasks(text: str) -> list[str]:

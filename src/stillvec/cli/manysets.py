@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from stillvec.cli import console
 from stillvec.evaluation import Comparison, Report, Score
-from stillvec.evaluation.evaluation_report import is_ordered
+from stillvec.evaluation.tasks import task_class
 from stillvec.report.mean_scores import ranking
 
 _NAME, _HEAD = 30, 17  # columns of the name of a set, and of a dataset over its cells
@@ -23,7 +23,7 @@ def show_report(report: Report) -> None:
     labels = {name: f"{at:>2} {shortened(name, _NAME - 3)}" for at, name in enumerate(report.names, 1)}
     for task in dict.fromkeys(score.task for score in report.scores):
         for title, columns in _tables(report, task):
-            _table(title, columns, labels, is_ordered(task, title.split(": ")[1]))
+            _table(title, columns, labels, task, task_class(task).ranks_by(title.split(": ")[1].split(" ")[0]))
     standings = [each.name for each in ranking(report) if math.isfinite(each.value)] or [*report.names]
     _differences(report, standings[0], labels)
     _policies(report)
@@ -67,10 +67,12 @@ def _same_items(scores: Sequence[Score]) -> bool:
     return all(len(counts) == 1 for counts in known.values())
 
 
-def _table(title: str, columns: Mapping[str, Column], labels: Mapping[str, str], ordered: bool) -> None:
+def _table(title: str, columns: Mapping[str, Column], labels: Mapping[str, str], task: str, ordered: bool) -> None:
     """Blocks of as many columns as the terminal is wide; `*` marks the best of a column."""
     names = [name for name in labels if any(name in column for column in columns.values())]
-    cells = {head: _cells(column, names, ordered and is_ordered("", head)) for head, column in columns.items()}
+    cells = {
+        head: _cells(column, names, ordered and task_class(task).ranks_by(head)) for head, column in columns.items()
+    }
     wide = max(len(labels[name]) for name in names)
     heads: list[str] = []
     room = _room(wide)

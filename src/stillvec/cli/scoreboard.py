@@ -8,6 +8,7 @@ from itertools import combinations
 
 from stillvec.cli import console, manysets
 from stillvec.evaluation import Comparison, Report, Score
+from stillvec.evaluation.tasks import task_class
 
 _WIDE = 22  # columns of a cell: 45.3 [40.1, 50.2] 100%
 _SETS = 3  # that fit side by side; more of them are rows
@@ -67,7 +68,7 @@ def _scores(report: Report, task: str, numbered: dict[str, str]) -> None:
     cells = [(_label(key, scores, metrics), *(_cell(scores.get(name)) for name in names)) for key, scores in ordered]
     if task == "similarity":
         cells += _means(report, names, {key[2] for key in rows})
-    what = metrics[0] if len(metrics) == 1 else "correlations" if task == "sentences" else ", ".join(metrics)
+    what = metrics[0] if len(metrics) == 1 else task_class(task).summary or ", ".join(metrics)
     console.table(f"{task}: {what} x 100 [95%] known", ("dataset", *(numbered[name] for name in names)), cells)
 
 

@@ -28,7 +28,7 @@ from stillvec.evaluation.analogy_solver import Form, solve
 from stillvec.evaluation.dataset_files import files_in, lines, records
 from stillvec.evaluation.intervals import Estimate, Resampling, wilson
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 _COLUMNS = ("type", "word1", "word2", "word3", "target")
 _RELATION = re.compile(r"([1-9]|10)[a-j]")
@@ -40,7 +40,7 @@ _METRICS: dict[Form, str] = {
 
 
 @dataclass(frozen=True)
-class Analogy:
+class Analogy(Task):
     restrict: int | None = 300_000  # gensim's
     forms: tuple[Form, ...] = ("3cosadd", "3cosmul", "direction")
 

@@ -22,7 +22,7 @@ import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,18 @@ from stillvec.errors import DatasetError, StillvecWarning
 from stillvec.evaluation.dataset_files import files_in, lines
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, wilson
 from stillvec.evaluation.lookup import Lookup, unit
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 LISTS = ("target_x", "target_y", "attribute_a", "attribute_b")
 _NONE = Estimate(np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True)
-class Bias:
+class Bias(Task):
     divisions: int = 20_000  # all of two lists of eight are 12,870
+
+    ordered: ClassVar[bool] = False
+    scale: ClassVar[int] = 1
 
     def find(self, folder: Path) -> list[Path]:
         return files_in(folder / "bias", (".toml", ".json"))

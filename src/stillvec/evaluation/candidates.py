@@ -5,7 +5,7 @@ A contestant answers from the cache what it answered before. Answering is a gene
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -45,7 +45,7 @@ class Candidate(Protocol):
 
     def can(self, task: Task) -> bool: ...
 
-    def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering: ...
+    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering: ...
 
 
 @dataclass
@@ -58,23 +58,19 @@ class VectorsCandidate:
     def can(self, task: Task) -> bool:
         return True
 
-    def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
+    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
         if self.cache.folder is None:
-            return (yield from self._answering(task, items, policy))
+            return (yield from self._answer_steps(task, items, policy))
         facts = _facts(dataset, task) | {"vectors": self.identity, "unknown": policy}
         answers = self.cache.get(facts)
         if answers is None or len(answers.covered) != len(items):
-            answers = yield from self._answering(task, items, policy)
+            answers = yield from self._answer_steps(task, items, policy)
             self.cache.put(facts, answers)
         return answers
 
-    def _answering(self, task: Task, items: Items, policy: Unknown) -> Answering:
+    def _answer_steps(self, task: Task, items: Items, policy: Unknown) -> Answering:
         lookup = self.lookups.setdefault(policy, Lookup(_seen(self.vectors, policy), policy))
-        slowly = getattr(task, "answering", None)  # tasks that train tell how far they are
-        if slowly is None:
-            return task.answer(lookup, items)
-        answers: Answers = yield from slowly(lookup, items)
-        return answers
+        return (yield from task.answer_steps(lookup, items))
 
     @cached_property
     def identity(self) -> str:
@@ -94,9 +90,9 @@ class EncoderCandidate:
     def can(self, task: Task) -> bool:
         return isinstance(task, Sentences)
 
-    def answering(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
+    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
         assert isinstance(task, Sentences)
-        yield from _nothing()
+        yield from ()
         facts = _facts(dataset, task) | {"encoder": self.identity} if self.cache.folder else {}
         answers = self.cache.get(facts)
         if answers is None:
@@ -114,7 +110,3 @@ def _seen(vectors: WordVectors, policy: Unknown) -> WordVectors:
     """Only the policy `subword` may make words of n-grams."""
     kept = policy == "subword" or vectors.subwords is None
     return vectors if kept else WordVectors(vectors.vocabulary, vectors.matrix)
-
-
-def _nothing() -> Iterator[float]:
-    yield from ()

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import files_in, records
 from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate
 from stillvec.evaluation.lookup import Lookup, unit
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 Ints = NDArray[np.int64]
 _LINKAGES = (
@@ -44,11 +45,13 @@ _DEALT = 20  # times that categories are dealt at random
 
 
 @dataclass(frozen=True)
-class Categorization:
+class Categorization(Task):
     seeds: int = 10
     unit: bool = True
     chance: bool = False
     linked: int = 10_000
+
+    controls: ClassVar[tuple[str, ...]] = ("-chance",)
 
     def find(self, folder: Path) -> list[Path]:
         return files_in(folder / "categorization", (".csv",))

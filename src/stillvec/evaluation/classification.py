@@ -29,20 +29,19 @@ from stillvec.evaluation.linear_probe import chosen_logistic, predicted
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
 from stillvec.evaluation.splits import Rows, pooled, whole_datasets
-from stillvec.evaluation.supervised import LearntItems, beside, drained, estimates, on_one_thread, ratio, share, spread
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 
 _QUICK = 2000  # training texts
 
 
 @dataclass(frozen=True)
-class Classification:
+class Classification(CostlyTask):
     model: Literal["both", "cnn", "linear"] = "both"
     seeds: int = 3
     tuned: bool = False
-    quick: bool = False  # one round, one seed, few texts and epochs
 
-    costly: ClassVar[bool] = True
+    controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
 
     def __post_init__(self) -> None:
         if self.model not in ("both", "cnn", "linear"):
@@ -64,10 +63,7 @@ class Classification:
             texts[:tested], np.array(gold[:tested], np.float64), (), texts[tested:], tuple(gold), divided
         )
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
-        return drained(self.answering(lookup, items))
-
-    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
         sequences = texts_as_sequences(lookup, [text for (text,) in items.all_texts])
         labels = np.array(items.labels, np.int64)
@@ -77,7 +73,8 @@ class Classification:
         }
         for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
             work = self._linear(sequences, labels, items) if model == "linear" else self._cnn(sequences, labels, items)
-            found = yield from share(number, len(models), on_one_thread(work))  # (n, seeds)
+            with single_thread():
+                found = yield from share(number, len(models), work)  # (n, seeds)
             values[f"accuracy-{model}"] = (found == labels[:n, None]).mean(axis=1)
             values[f"macro-f1-{model}"] = found.astype(np.float64)
         return Answers(sequences.known[:n] > 0, values)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from stillvec.evaluation.evaluation_report import Comparison, Words, is_ordered
+from stillvec.evaluation.evaluation_report import Comparison, Words
 from stillvec.evaluation.intervals import Floats, Resampling, resampled
 from stillvec.evaluation.tasks import Answers, Items, Task
 
@@ -47,7 +47,7 @@ def bootstrap(
     """
     once = Resampling(0, resampling.seed)
     scored = task.score(items, answers, chosen, once)
-    values = {metric: each.value for metric, each in scored.items() if is_ordered("", metric)}
+    values = {metric: each.value for metric, each in scored.items() if task.ranks_by(metric)}
     found: dict[str, BootstrapSample] = {}
     for metric, value in values.items():
         answered = np.asarray(answers.values.get(metric, ()))

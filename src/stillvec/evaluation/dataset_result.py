@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stillvec.evaluation.candidates import Candidate
 from stillvec.evaluation.comparison import BootstrapSample, bootstrap
 from stillvec.evaluation.datasets import Dataset
-from stillvec.evaluation.evaluation_report import Detail, PolicyRanking, Score, Unknown, Words, is_ordered
+from stillvec.evaluation.evaluation_report import Detail, PolicyRanking, Score, Unknown, Words
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.tasks import Answers, Items, JointlyScored, Task
 
@@ -38,7 +38,7 @@ class DatasetResult:
     _narrowed: dict[tuple[Unknown, str, bytes], Answers] = field(default_factory=dict)
 
     def answer(self, contestant: Candidate, policy: Unknown) -> Iterator[float]:
-        answers = yield from contestant.answering(self.dataset, self.task, self.items, policy)
+        answers = yield from contestant.answer_steps(self.dataset, self.task, self.items, policy)
         self.answers.setdefault(policy, {})[contestant.name] = answers
 
     def scores(self, policy: Unknown, common: bool, resampling: Resampling) -> Iterator[Score]:
@@ -153,5 +153,5 @@ class DatasetResult:
                 for metric, estimate in self.task.score(self.items, answers, chosen, Resampling(0)).items():
                     values.setdefault(metric, {}).setdefault(policy, {})[name] = estimate.value
         for metric, by_policy in values.items():
-            if is_ordered(self.dataset.task, metric):
+            if self.task.ranks_by(metric):
                 yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy)

@@ -14,16 +14,6 @@ Unknown = Literal["skip", "mean", "zero", "subword"]
 ANY_SET: tuple[Unknown, ...] = ("skip", "mean", "zero")  # the policies that need nothing but vectors
 Words = Literal["own", "common", "unleaked"]
 
-_UNORDERED = {"bias"}  # tasks whose number is told, and of which neither more nor less is better
-_YARDSTICKS = (  # endings of metrics that others are held against, or that tell about the others
-    "-random", "-length", "-majority", "-words", "-chance", "-control", "-sd",
-)  # fmt: skip
-
-
-def is_ordered(task: str, metric: str) -> bool:
-    """Whether more of a metric is better, so that sets are compared and ranked by it."""
-    return task not in _UNORDERED and not metric.endswith(_YARDSTICKS)
-
 
 @dataclass(frozen=True)
 class Detail:

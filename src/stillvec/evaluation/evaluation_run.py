@@ -26,11 +26,11 @@ from stillvec.evaluation.evaluation_report import (
     Score,
     Unknown,
     Words,
-    is_ordered,
 )
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.means import Mean, SimilarityResult, mean_of
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
+from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.task_selection import chosen_tasks
 from stillvec.evaluation.tasks import Task
 from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
@@ -38,7 +38,6 @@ from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
 _NEIGHBOURS = 10  # of a word, whose overlap is told
-_LEAKING = "similarity"  # the task whose items a lexicon may hold
 
 
 @dataclass
@@ -158,8 +157,7 @@ class Evaluation:
         """Who answers this dataset, with which policies; costly tasks are not repeated to compare policies."""
         task = tasks[dataset.task]
         able = [each for each in contestants if each.can(task)]
-        compare = self.policies and len(self.vectors) > 1 and not getattr(task, "costly", False)
-        compare = compare and is_ordered(dataset.task, "")
+        compare = self.policies and len(self.vectors) > 1 and task.ordered and not task.costly
         policies = [self.unknown, *(other for other in ANY_SET if compare and other != self.unknown)]
         return [(each, policy) for policy in policies for each in able]
 
@@ -168,7 +166,7 @@ class Evaluation:
         resampling = Resampling(self.resamples, self.seed)
         several = len(self.vectors) + len(self.encoders) > 1
         scores = [score for each in judged for score in each.scores(self.unknown, self.common and several, resampling)]
-        alike = [each for each in judged if each.dataset.task == _LEAKING]
+        alike = [each for each in judged if isinstance(each.task, Similarity)]
         means = _Means(alike, self.unknown, resampling)
         comparisons, overall = self._compare(judged, means, resampling) if several and self.common else ([], [])
         rankings = (ranking for each in judged for ranking in each.rankings()) if self.policies else ()
@@ -198,7 +196,7 @@ class Evaluation:
         """Mark the pairs that a lexicon holds; a lexicon is read once for all datasets."""
         if not self.lexicons:
             return
-        paired = [each for each in judged if each.dataset.task == _LEAKING]
+        paired = [each for each in judged if each.task.leaks]
         pairs = {each: [as_pair(*texts[:2]) for texts in each.items.texts] for each in paired}
         edges = chain.from_iterable(read_lexicon(source) for source in self.lexicons)
         held = pairs_held(edges, chain.from_iterable(pairs.values()))
@@ -212,14 +210,14 @@ class Evaluation:
         comparisons: list[Comparison] = []
         for each in judged:
             task, dataset = each.dataset.task, each.dataset.name
-            for words, scored in each.shared(self.unknown) if is_ordered(task, "") else ():
+            for words, scored in each.shared(self.unknown) if each.task.ordered else ():
                 for metric, of in each.bootstrap(self.unknown, scored, resampling).items():
                     n = int(scored.sum())
                     comparisons += compare(of, n, task=task, dataset=dataset, metric=metric, words=words)
         overall: list[Comparison] = []
         for words, mean in means.compare().items():
             n, name = min(mean.pairs.values()), f"mean of {len(mean.parts)}"
-            told = {"task": _LEAKING, "dataset": name, "metric": "spearman"}
+            told = {"task": "similarity", "dataset": name, "metric": "spearman"}
             overall += compare(mean.drawn, n, **told, words=words)
         return comparisons, overall
 

@@ -33,18 +33,17 @@ from stillvec.evaluation.probing import randomized
 from stillvec.evaluation.sequence_batches import UNKNOWN, tokens_as_sequences
 from stillvec.evaluation.splits import Rows, whole_datasets
 from stillvec.evaluation.supervised import LearntItems
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 
 _QUICK = 3000  # training sentences
 _RESAMPLES = 200  # a table of words and labels is made anew for each
 
 
 @dataclass(frozen=True)
-class MutualInformation:
+class MutualInformation(CostlyTask):
     k: int = 100  # clusters
-    quick: bool = False  # fewer sentences, one try at clusters
 
-    costly: ClassVar[bool] = True
+    controls: ClassVar[tuple[str, ...]] = ("-random", "-words")
 
     def __post_init__(self) -> None:
         if self.k < 2:

@@ -29,8 +29,8 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomized
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences, tokens_as_sequences
 from stillvec.evaluation.splits import Round, Rows, pooled, whole_datasets
-from stillvec.evaluation.supervised import LearntItems, drained, estimates, ratio
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.supervised import LearntItems, estimates, ratio
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import Sentence, conllu
 
 _QUICK = 3000  # training sentences
@@ -40,12 +40,11 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(CostlyTask):
     hidden: int = 500  # units
     seeds: int = 1
-    quick: bool = False  # one seed, a tenth of the units, few training sentences
 
-    costly: ClassVar[bool] = True
+    controls: ClassVar[tuple[str, ...]] = ("-majority", "-random")
 
     def __post_init__(self) -> None:
         if min(self.hidden, self.seeds) < 1:
@@ -57,10 +56,7 @@ class Labels:
     def read(self, path: Path) -> LearntItems:
         return labelled_words(path, _QUICK if self.quick else None)
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
-        return drained(self.answering(lookup, items))
-
-    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
         sequences = tokens_as_sequences(lookup, items.all_texts)
         counted = (sequences.ids != UNKNOWN) | (lookup.unknown != "skip")

@@ -26,14 +26,14 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import files_in, lines, records
 from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate, wilson
 from stillvec.evaluation.lookup import Lookup, unit
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 _COLUMNS = ("category", "words", "outliers")
 Group = tuple[str, list[str], list[str]]  # name, words, outliers
 
 
 @dataclass(frozen=True)
-class Outliers:
+class Outliers(Task):
     def find(self, folder: Path) -> list[Path]:
         place = folder / "outliers"
         folders = [path for path in place.iterdir() if files_in(path, (".txt",))] if place.is_dir() else []

@@ -31,8 +31,8 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.profile import GROUPS, table
 from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences, tokens_as_sequences
 from stillvec.evaluation.splits import Round, pooled, whole_datasets
-from stillvec.evaluation.supervised import LearntItems, drained, estimates
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.supervised import LearntItems, estimates
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import conllu
 
 _QUICK = 3000  # training sentences
@@ -46,12 +46,11 @@ class ProfiledItems(LearntItems):
 
 
 @dataclass(frozen=True)
-class Probing:
+class Probing(CostlyTask):
     pooling: str = "mean+sum"  # of mean, sum, min, max, first, last
     each: bool = False  # every number of the profile by itself
-    quick: bool = False  # few training sentences
 
-    costly: ClassVar[bool] = True
+    controls: ClassVar[tuple[str, ...]] = ("-length", "-random")
 
     def __post_init__(self) -> None:
         for name in self.pooling.split("+"):
@@ -68,10 +67,7 @@ class Probing:
         lengths = np.array([len(each) for each in words[:tested]], np.float64)
         return ProfiledItems(words[:tested], lengths, (), words[tested:], (), divided, names, numbers)
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
-        return drained(self.answering(lookup, items))
-
-    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
         sequences = tokens_as_sequences(lookup, items.all_texts)
         poolings = self.pooling.split("+")

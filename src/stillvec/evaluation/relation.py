@@ -28,13 +28,13 @@ from stillvec.evaluation.analogy import is_relation_table, table
 from stillvec.evaluation.dataset_files import files_in
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, spearman
 from stillvec.evaluation.lookup import Lookup, cosines, unit
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 _ORDER = "order"  # the last text of an item whose gold is only a place
 
 
 @dataclass(frozen=True)
-class Relation:
+class Relation(Task):
     def find(self, folder: Path) -> list[Path]:
         return [path for path in files_in(folder / "analogy", (".csv",)) if is_relation_table(path)]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from stillvec.evaluation.dataset_files import files_in, records, scored_pairs
 from stillvec.evaluation.intervals import Estimate, Resampling, pearson, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.splits import part_of
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -29,8 +30,11 @@ _MEASURES = {"spearman": spearman, "pearson": pearson, "spearman-sif": spearman,
 
 
 @dataclass(frozen=True)
-class Sentences:
+class Sentences(Task):
     a: float = 1e-3  # SIF's constant
+
+    item_unit: ClassVar[Literal["word", "text"]] = "text"
+    summary: ClassVar[str] = "correlations"
 
     def find(self, folder: Path) -> list[Path]:
         found = files_in(folder / "sentences", (".csv",))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,13 @@ from numpy.typing import NDArray
 from stillvec.evaluation.dataset_files import columns, files_in, scored_pairs
 from stillvec.evaluation.intervals import Estimate, Resampling, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 
 @dataclass(frozen=True)
-class Similarity:
+class Similarity(Task):
+    leaks: ClassVar[bool] = True
+
     def find(self, folder: Path) -> list[Path]:
         return files_in(folder / "similarity", (".tsv", ".csv", ".txt"))
 

@@ -6,9 +6,9 @@ import importlib
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles
 from stillvec.evaluation.splits import Round
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Items
+from stillvec.progress import relay
 
 T = TypeVar("T")
 
@@ -35,23 +36,9 @@ class LearntItems(Items):
         return self.texts + self.more
 
 
-def drained(work: Generator[float, None, Answers]) -> Answers:
-    """What the work ends with, whoever does not look at its progress."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            answers: Answers = end.value
-            return answers
-
-
-def share(part: float, whole: int, work: Generator[float, None, Any]) -> Generator[float, None, Any]:
-    """The progress of a part of the work as progress of the whole."""
-    while True:
-        try:
-            yield (part + next(work)) / whole
-        except StopIteration as end:
-            return end.value
+def share(part: float, whole: int, work: Generator[float, None, T]) -> Generator[float, None, T]:
+    """The progress of one of `whole` parts as progress of the whole."""
+    return relay(work, lambda done: (part + done) / whole)
 
 
 def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None, list[T]]:
@@ -86,26 +73,23 @@ def _failed(future: Future[Any]) -> bool:
     return future.done() and not isinstance(future.exception(), CancelledError | None)
 
 
-def on_one_thread(work: Generator[float, None, Any]) -> Generator[float, None, Any]:
-    """The same work with one thread of torch, and of numpy where threadpoolctl is installed; as before when it rests.
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """One thread for torch, and for NumPy where threadpoolctl is installed.
 
-    What is learnt here is so small that handing parts to other threads costs more than they save, and where other
-    programs use the cores many times as much.
+    The models here are so small that distributing an operation over threads costs more than it saves, and many times
+    as much on a machine whose cores are busy.
     """
     import torch  # takes seconds
 
     limits: Any = importlib.import_module("threadpoolctl") if importlib.util.find_spec("threadpoolctl") else None
-    while True:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            with nullcontext() if limits is None else limits.threadpool_limits(1):
-                done = next(work)
-        except StopIteration as end:
-            return end.value
-        finally:
-            torch.set_num_threads(before)
-        yield done
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with nullcontext() if limits is None else limits.threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def estimates(

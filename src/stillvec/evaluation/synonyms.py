@@ -20,13 +20,13 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import files_in, lines
 from stillvec.evaluation.intervals import Estimate, Resampling, wilson
 from stillvec.evaluation.lookup import Lookup, cosines
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 _HEADERS = ("answer", "right", "correct", "synonym")
 
 
 @dataclass(frozen=True)
-class Synonyms:
+class Synonyms(Task):
     def find(self, folder: Path) -> list[Path]:
         return files_in(folder / "synonyms", (".txt", ".tsv", ".csv"))
 

@@ -26,8 +26,8 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.spans import are_spans, counts
 from stillvec.evaluation.splits import Rows, pooled, whole_datasets
-from stillvec.evaluation.supervised import LearntItems, beside, drained, estimates, on_one_thread, quotient, ratio
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import tagged
 
 _QUICK = 2000  # training sentences
@@ -35,13 +35,12 @@ _QUICK_EPOCHS = 3
 
 
 @dataclass(frozen=True)
-class Tagging:
+class Tagging(CostlyTask):
     seeds: int = 3
     epochs: int = 8
     tuned: bool = False
-    quick: bool = False  # one seed, few sentences and epochs
 
-    costly: ClassVar[bool] = True
+    controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
 
     def __post_init__(self) -> None:
         if min(self.seeds, self.epochs) < 1:
@@ -56,10 +55,7 @@ class Tagging:
         lengths = np.array([len(sentence) for sentence in words[:tested]], np.float64)
         return LearntItems(words[:tested], lengths, (), words[tested:], tags, divided)
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
-        return drained(self.answering(lookup, items))
-
-    def answering(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         from stillvec.evaluation.bilstm_crf import Recurrence  # torch takes seconds
 
         assert isinstance(items, LearntItems)
@@ -82,7 +78,8 @@ class Tagging:
         tagger = Recurrence(sequences, tags, sequences.scaled(), quality, epochs, self.tuned)
         found = np.zeros((len(items), 3, seeds))
         runs = [(split, seed) for split in items.rounds for seed in range(seeds)]
-        tagged = yield from on_one_thread(beside([tagger.run(*each) for each in runs]))
+        with single_thread():
+            tagged = yield from beside([tagger.run(*each) for each in runs])
         for (split, seed), said in zip(runs, tagged, strict=True):
             found[split.test, :, seed] = count(split.test, said)
         known = np.stack([sequences.known, sequences.lengths], axis=1)[: len(items)].astype(np.float64)

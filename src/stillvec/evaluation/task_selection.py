@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.tasks import TASKS, Task
+from stillvec.evaluation.tasks import TASKS, CostlyTask, Task
 from stillvec.notation import parse_specs
 from stillvec.registry import create
 
@@ -27,7 +26,7 @@ def chosen_tasks(
     """Tasks by name, and beside them the costly ones that were left out since nobody named them."""
     if tasks is None:
         every = {name: TASKS[name]() for name in TASKS}
-        dear = {name for name, task in every.items() if getattr(task, "costly", False) and not costly}
+        dear = {name for name, task in every.items() if task.costly and not costly}
         chosen = {name: task for name, task in every.items() if name not in dear}
         left = {name: every[name] for name in every if name in dear}
     else:
@@ -37,8 +36,8 @@ def chosen_tasks(
             if name in chosen:
                 raise UsageError(f"The task {name!r} is named twice with other settings; name it once.")
             chosen[name] = create(TASKS, text)
-    return ({name: _quickened(task) for name, task in chosen.items()} if quick else chosen), left
+    return ({name: _quicken(task) for name, task in chosen.items()} if quick else chosen), left
 
 
-def _quickened(task: Any) -> Any:
-    return dataclasses.replace(task, quick=True) if hasattr(task, "quick") else task
+def _quicken(task: Task) -> Task:
+    return dataclasses.replace(task, quick=True) if isinstance(task, CostlyTask) else task

@@ -1,27 +1,28 @@
 """What a task is: it finds its files, reads their items, answers them with vectors, and scores the answers.
 
-The four steps are apart so that the dear one, `answer`, is done once a set of vectors, and the answers can
-then be scored on any part of the items: those that this set knows, or those that all sets know.
+The four steps are separate so that the expensive one, `answer`, runs once per set of vectors, and the answers can
+then be scored on any subset of the items: those that this set covers, or those that all sets cover.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
+from stillvec.progress import drain
 from stillvec.registry import Registry
 
 
 @dataclass(frozen=True)
 class Items:
-    """The questions of one dataset and their right answers."""
+    """The questions of one dataset and the correct answers."""
 
     texts: tuple[tuple[str, ...], ...]  # (n, 2) words or sentences, (n, 4) an analogy; a word and its translations
     gold: NDArray[np.float64]  # (n,)
@@ -35,34 +36,67 @@ class Items:
 class Answers:
     """What a set of vectors answers to each item."""
 
-    covered: NDArray[np.bool_]  # (n,) all that the item asks about is known
-    values: Mapping[str, NDArray[Any]]  # metric → (n,); whatever stands at an item that is skipped is not looked at;
-    # a task may keep more under other names
+    covered: NDArray[np.bool_]  # (n,) every word that the item needs has a vector
+    values: Mapping[str, NDArray[Any]]  # metric → (n,), undefined at skipped items; a task may add other arrays
 
 
-class Task(Protocol):
+@dataclass(frozen=True)
+class Task:
+    """One kind of test; the settings are the fields of the subclass, its facts the class variables.
+
+    A subclass overrides `answer`, or `answer_steps` if answering takes long.
+    """
+
+    item_unit: ClassVar[Literal["word", "text"]] = "word"  # covered: all words of an item, or one word per text
+    ordered: ClassVar[bool] = True  # higher is better, so that sets can be compared and ranked
+    costly: ClassVar[bool] = False  # trains a model: runs only on request
+    scale: ClassVar[int] = 100  # scores are shown multiplied by this
+    leaks: ClassVar[bool] = False  # items are pairs of words that a lexicon may contain
+    controls: ClassVar[tuple[str, ...]] = ()  # endings of metrics that are only a reference for the others
+    summary: ClassVar[str] = ""  # the name of all metrics together; default: their list
+
+    @classmethod
+    def ranks_by(cls, metric: str) -> bool:
+        """Whether sets are compared and ranked by this metric."""
+        return cls.ordered and not metric.endswith(cls.controls)
+
     def find(self, folder: Path) -> list[Path]:
-        """The files of this task in a folder of data."""
-        ...
+        """The files of this task in a data folder."""
+        raise NotImplementedError
 
     def read(self, path: Path) -> Items:
-        """The items of a file; DatasetError names the file and line of what is not one."""
-        ...
+        """The items of a file; a DatasetError names the file and line of a malformed item."""
+        raise NotImplementedError
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         """Answer every item, or with the policy "skip" those that are covered."""
-        ...
+        return drain(self.answer_steps(lookup, items))
+
+    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+        """The same as a generator of the fraction done."""
+        yield from ()
+        return self.answer(lookup, items)
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
     ) -> dict[str, Estimate]:
         """Metric → its estimate on the chosen items."""
-        ...
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CostlyTask(Task):
+    """A task on texts that takes minutes: it runs only on request and has a quick form."""
+
+    quick: bool = field(default=False, kw_only=True)  # less data, one seed
+
+    item_unit: ClassVar[Literal["word", "text"]] = "text"
+    costly: ClassVar[bool] = True
 
 
 @runtime_checkable
 class JointlyScored(Protocol):
-    """A task in which an answer depends on the other items: on fewer of them it must be given anew."""
+    """A task in which an answer depends on the other items, so that a subset of them is answered separately."""
 
     def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
         """The answers had only the chosen items been asked, from what `answers` keep."""
@@ -88,3 +122,8 @@ TASKS: Registry[type[Task]] = Registry(
         "bias": "stillvec.evaluation.bias:Bias",
     },
 )
+
+
+def task_class(name: str) -> type[Task]:
+    """The class of a task by name; a name from a report of another version has the default facts."""
+    return TASKS[name] if name in TASKS else Task  # noqa: SIM401 - a registry has no get

@@ -22,13 +22,13 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import columns, files_in
 from stillvec.evaluation.intervals import Estimate, Resampling, percentiles, wilson
 from stillvec.evaluation.lookup import Lookup, unit
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 _LANGUAGES = re.compile(r"([^\W_]+)[-_]([^\W_]+)")
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Task):
     retrieval: Literal["csls", "cosine"] = "csls"
     restrict: int | None = 200_000  # candidates, as in the papers
     sources: int = 10_000  # most frequent words of the first language that tell who is a hub in the second

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stillvec.evaluation.evaluation_report import ANY_SET, PolicyRanking, Unknown, is_ordered
+from stillvec.evaluation.evaluation_report import ANY_SET, PolicyRanking, Unknown
 from stillvec.evaluation.intervals import spearman
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
+from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import Html, element, joined, name_of, number, numeric, plural, table
 from stillvec.report.mean_scores import Row, rows
 from stillvec.report.report_data import ReportData
@@ -61,7 +62,7 @@ def _policies(material: ReportData) -> list[Html]:
     found = material.report.policies or policies(material)
     if not found or len(material.names) < 2:
         return []
-    found = tuple(each for each in found if is_ordered(each.task, each.metric))
+    found = tuple(each for each in found if task_class(each.task).ranks_by(each.metric))
     changed = [each for each in found if each.changes]
     count = plural(len(found), "ranking")
     heading = element("h3", "When unknown words count")

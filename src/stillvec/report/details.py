@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from stillvec.evaluation import Score
+from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import Html, element, interval, joined, name_of, number, numeric, table
 from stillvec.report.mean_scores import Row, rows
 from stillvec.report.report_data import ReportData
@@ -39,7 +40,7 @@ def _intervals(material: ReportData, shown: Sequence[Row]) -> Html:
 
 
 def _told(row: Row, name: str, score: Score) -> list[Html]:
-    times = 1 if row.task == "bias" else 100
+    times = task_class(row.task).scale
     bounds = interval(score.low * times / 100, score.high * times / 100)
     return [
         numeric(score.value, joined((row.shown(name), element("small", bounds or "–", class_="pale")))),

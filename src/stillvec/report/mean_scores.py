@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from stillvec.evaluation import Report, Score
-from stillvec.evaluation.evaluation_report import is_ordered
+from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import number
 
 Words = Literal["own", "common"]
@@ -27,12 +27,12 @@ class Row:
 
     @property
     def ordered(self) -> bool:
-        return is_ordered(self.task, self.metric)
+        return task_class(self.task).ranks_by(self.metric)
 
     def shown(self, name: str) -> str:
         """The value of a set times 100; as it is, where it is no share and no correlation."""
         value = self.scores[name].value if name in self.scores else math.nan
-        if self.task == "bias" and math.isfinite(value):
+        if task_class(self.task).scale == 1 and math.isfinite(value):
             return f"{value:.2f}".replace("-", "−")
         return number(value)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluation.evaluation_report import Comparison, is_ordered
+from stillvec.evaluation.evaluation_report import Comparison
+from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import Html, element, interval, joined, name_of, numeric, plural, points, table
 from stillvec.report.report_data import ReportData
 from stillvec.report.svg import Scale, axis, whisker
@@ -34,7 +35,9 @@ def significance_section(material: ReportData) -> Html | None:
         if outside:
             summary = element("summary", "The same on pairs that the lexicon does not hold")
             parts.append(element("details", summary, _differences(outside, "Differences outside the lexicon")))
-    single = [each for each in report.comparisons if each.words != "unleaked" and is_ordered(each.task, each.metric)]
+    single = [
+        each for each in report.comparisons if each.words != "unleaked" and task_class(each.task).ranks_by(each.metric)
+    ]
     if single and len(material.names) > 1:
         parts.append(_datasets(material, single))
     return joined(parts)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluation.evaluation_report import Comparison, is_ordered
+from stillvec.evaluation.evaluation_report import Comparison
+from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import Html, element, joined, listed, number, plural, word
 from stillvec.report.mean_scores import headlines
 from stillvec.report.report_data import ReportData
@@ -66,7 +67,7 @@ def _on_similarity(against: Sequence[Comparison]) -> list[object]:
 def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:
     """The comparisons of one set with others, all seen from its side."""
     turned = [each if each.a == best else reverse(each) for each in comparisons if best in (each.a, each.b)]
-    return [each for each in turned if each.words != "unleaked" and is_ordered(each.task, each.metric)]
+    return [each for each in turned if each.words != "unleaked" and task_class(each.task).ranks_by(each.metric)]
 
 
 def reverse(each: Comparison) -> Comparison:

@@ -148,7 +148,7 @@ def legend(tasks: set[str]) -> str:
     """What covered means for these tasks."""
     rules = {
         "word": "an item counts as covered if every word in it has a vector",
-        "text": "a text if at least one word in it has one",
+        "text": "a text if at least one word has one",
     }
     units = {task_class(task).item_unit for task in tasks}
     if units == {"text"}:

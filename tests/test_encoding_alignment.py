@@ -133,7 +133,7 @@ def _numbered(texts: Sequence[str]) -> WordSpans:
 
 def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budget: int = 512) -> None:
     found = _numbered(texts)
-    room = teacher.window - len(teacher.cutter.prefix) - len(teacher.cutter.suffix)
+    room = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
     slow = {}
     for number, text in enumerate(texts):
         here = found.text == number
@@ -146,7 +146,7 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
         for word, pooled in zip(found.ids[found.text == number].tolist(), words, strict=True)
         if pooled
     }
-    preparation = BatchBuilder(teacher.cutter, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
+    preparation = BatchBuilder(teacher.tokenizer, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
     heard: list[int] = []
     sentences = 0
     layers = range(teacher.depth + 1)
@@ -183,7 +183,7 @@ def test_words_and_sentences_are_those_of_the_model_read_alone(family: str, tmp_
 def test_special_tokens_written_in_a_text_are_text(family: str, tmp_path: Path) -> None:
     write_tiny_model(tmp_path, family)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    pieces = load_teacher(str(tmp_path), device="cpu").cutter.cut([WRITTEN])
+    pieces = load_teacher(str(tmp_path), device="cpu").tokenizer.encode([WRITTEN])
     assert not set(pieces.ids.tolist()) & {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
     covered = {place for start, end in zip(pieces.starts, pieces.ends, strict=True) for place in range(start, end)}
     assert {place for place, letter in enumerate(WRITTEN) if letter != " "} <= covered
@@ -194,7 +194,7 @@ def test_a_text_over_the_limit_is_read_in_windows_and_no_word_is_lost(family: st
     write_tiny_model(tmp_path, family, window=33)
     teacher = load_teacher(str(tmp_path), device="cpu")
     assert teacher.window == 33
-    assert len(teacher.cutter.cut([LONG]).ids) > 4 * teacher.window
+    assert len(teacher.tokenizer.encode([LONG]).ids) > 4 * teacher.window
     _compare(teacher, _reference(str(tmp_path), family), [*SENTENCES[:3], LONG, SENTENCES[-1]])
 
 

@@ -57,12 +57,12 @@ def _prepare(texts: Sequence[str], family: str = "bert") -> tuple[TokenizedChunk
     """Every word with a number of its own, so that it can be found again."""
     found = WordMatcher(VOCABULARY).find(texts)
     numbered = WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
-    return tokenize(texts, numbered, _teacher(family).cutter, _teacher(family).window), numbered
+    return tokenize(texts, numbered, _teacher(family).tokenizer, _teacher(family).window), numbered
 
 
 def _batches(texts: Sequence[str], budget: int, family: str = "bert") -> tuple[list[Batch], TokenizedChunk, WordSpans]:
     prepared, found = _prepare(texts, family)
-    return list(batches(prepared, _teacher(family).cutter, _teacher(family).pad, budget)), prepared, found
+    return list(batches(prepared, _teacher(family).tokenizer, _teacher(family).pad, budget)), prepared, found
 
 
 lengths_of_texts = st.lists(st.integers(0, 90), max_size=30)
@@ -73,7 +73,7 @@ lengths_of_texts = st.lists(st.integers(0, 90), max_size=30)
 def test_every_piece_and_word_is_read_once_within_the_budget(lengths: list[int], budget: int, family: str) -> None:
     texts = [_text(length) for length in lengths]
     made, prepared, found = _batches(texts, budget, family)
-    cutter = _teacher(family).cutter
+    cutter = _teacher(family).tokenizer
     sizes = np.diff(prepared.first_piece)
     words: list[int] = []
     pieces: list[list[int]] = []
@@ -104,7 +104,7 @@ def test_every_piece_and_word_is_read_once_within_the_budget(lengths: list[int],
 @given(lengths=st.lists(st.integers(0, 200), min_size=1, max_size=12))
 def test_padding_and_special_tokens_stand_where_they_should(lengths: list[int]) -> None:
     made, _, _ = _batches([_text(length) for length in lengths], 256)
-    cutter, pad = _teacher().cutter, _teacher().pad
+    cutter, pad = _teacher().tokenizer, _teacher().pad
     for batch in made:
         for row, length in zip(batch.ids, batch.lengths.tolist(), strict=True):
             assert row[0] == cutter.prefix[0]
@@ -326,22 +326,18 @@ def test_who_prepares_ends_when_the_one_it_works_for_is_killed() -> None:
     code = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
-from test_encoding_batches import Load, Preparer, _chunks, _preparation
-with Preparer(_preparation(), Load(128, 16, 2)) as ready:
+from test_encoding_batches import BatchBudget, BatchLoader, _chunks, _preparation
+with BatchLoader(_preparation(), BatchBudget(128, 16, 2)) as ready:
     batches = ready.batches(_chunks(10_000))
     next(batches)
     print(*(process.pid for process in ready._crew._processes), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True)
     left = {int(pid) for pid in done.stdout.split()}
     assert len(left) == 3
-    until = time.monotonic() + 20
-    while time.monotonic() < until and (left := {pid for pid in left if _lives(pid)}):
+    while left := {pid for pid in left if _lives(pid)}:  # pytest's time limit ends a wait that never ends
         time.sleep(0.1)
-    assert left == set()
 
 
 def _lives(pid: int) -> bool:
@@ -355,7 +351,7 @@ def _lives(pid: int) -> bool:
 def test_shapes_for_a_gpu_are_few(budget: int) -> None:
     """cuDNN makes a plan for each: rows of a full batch are a round number, the last one's padding included."""
     teacher = _teacher()
-    preparation = BatchBuilder(teacher.cutter, WordMatcher(VOCABULARY), teacher.window, teacher.pad, budget, True)
+    preparation = BatchBuilder(teacher.tokenizer, WordMatcher(VOCABULARY), teacher.window, teacher.pad, budget, True)
     random = np.random.default_rng(1)
     made = preparation(TextChunk([_text(length) for length in random.integers(5, 15, 9000).tolist()]))
     shapes = {batch.ids.shape for batch in made}

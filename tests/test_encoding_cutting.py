@@ -29,7 +29,7 @@ RUNS = [
 
 @cache
 def _cutter(family: str) -> SubwordTokenizer:
-    return tiny_teacher(family=family).cutter
+    return tiny_teacher(family=family).tokenizer
 
 
 @cache
@@ -43,7 +43,7 @@ def _same(one: TokenizedTexts, other: TokenizedTexts) -> None:
 
 
 def _whole(texts: list[str], cutter: SubwordTokenizer, finder: WordMatcher) -> TokenizedTexts:
-    return align_words(cutter.cut(texts), finder.find(texts))[0]
+    return align_words(cutter.encode(texts), finder.find(texts))[0]
 
 
 texts_of_runs = st.lists(st.lists(st.sampled_from(RUNS), max_size=8).map(" ".join), max_size=6)
@@ -68,7 +68,7 @@ def test_a_text_without_a_piece_has_none() -> None:
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
 def test_the_usual_tokenizers_part_their_text_at_blanks(family: str) -> None:
-    assert _cutter(family).parts_at_blanks
+    assert _cutter(family).splits_on_whitespace
 
 
 def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from stillvec.encoding import Batch, BatchBudget, BatchBuilder, TextChunk, read_
 from stillvec.encoding.batch import pack_rows
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
-from stillvec.teachers.mpnet import use_fused_attention
-from stillvec.teachers.sequence_packing import packing_of
+from stillvec.teachers.mpnet import FusedAttention, use_fused_attention
+from stillvec.teachers.sequence_packing import detect_packing
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 WORDS = " ".join(TEXT).split()
@@ -28,7 +28,7 @@ LONG = " ".join(WORDS * 8)
 @cache
 def _teacher(family: str) -> Teacher:
     plain = tiny_teacher(family=family, window=160)
-    return dataclasses.replace(plain, packing=packing_of(plain.model, plain.cutter, plain.pad, plain.device))
+    return dataclasses.replace(plain, packing=detect_packing(plain.model, plain.tokenizer, plain.pad, plain.device))
 
 
 def _batches(teacher: Teacher, texts: list[str], budget: int) -> list[Batch]:
@@ -68,7 +68,7 @@ def test_these_families_are_packed(family: str) -> None:
     assert batch.places.shape == batch.ids.shape
 
 
-def test_a_model_that_sees_its_neighbours_is_not_packed() -> None:
+def test_a_model_that_sees_its_neighbours_is_not_packed(caplog: pytest.LogCaptureFixture) -> None:
     teacher = _teacher("bert")
 
     class Deaf(torch.nn.Module):
@@ -81,7 +81,8 @@ def test_a_model_that_sees_its_neighbours_is_not_packed() -> None:
         def forward(self, input_ids: torch.Tensor, **_: object) -> object:
             return self.inner(input_ids=input_ids)
 
-    assert packing_of(Deaf(), teacher.cutter, teacher.pad, teacher.device) is None
+    assert detect_packing(Deaf(), teacher.tokenizer, teacher.pad, teacher.device) is None
+    assert "padded" in caplog.text  # why the run is slower
 
 
 @settings(deadline=None, max_examples=200)
@@ -100,18 +101,36 @@ def test_packed_rows_are_nearly_full() -> None:
     assert lengths.sum() / (128 * (row.max() + 1)) > 0.98
 
 
-def test_one_step_of_attention_gives_what_seven_give() -> None:
+def test_fused_attention_gives_the_states_of_the_original() -> None:
     teacher = tiny_teacher(family="mpnet")
+    assert not use_fused_attention(tiny_teacher(family="bert").model)
     ids = torch.randint(5, 40, (3, 20))
     mask = torch.ones_like(ids)
     mask[1, 12:] = 0
     before = teacher.states(ids, mask, [0, 1, 2])
-    use_fused_attention(teacher.model)
+    labels = [*teacher.model.state_dict()]
+    assert use_fused_attention(teacher.model)
+    assert [*teacher.model.state_dict()] == labels
     after = teacher.states(ids, mask, [0, 1, 2])
     for layer in before:
         torch.testing.assert_close(after[layer], before[layer], rtol=1e-5, atol=1e-5)
     attentions = teacher.model(input_ids=ids, attention_mask=mask, output_attentions=True).attentions
-    assert all(torch.allclose(each.sum(-1), torch.ones(1)) for each in attentions)
+    assert all(torch.allclose(weights.sum(-1), torch.ones(1)) for weights in attentions)
+
+
+def test_fused_attention_that_changes_the_states_is_undone_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    teacher = tiny_teacher(family="mpnet")
+    kinds = [type(module) for module in teacher.model.modules()]
+    monkeypatch.setattr(FusedAttention, "forward", lambda self, hidden_states, *_, **__: (hidden_states,))
+    assert not use_fused_attention(teacher.model)
+    assert [type(module) for module in teacher.model.modules()] == kinds
+    assert "states differ" in caplog.text
+    monkeypatch.setattr(FusedAttention, "forward", lambda self, *_, **__: 1 / 0)
+    assert not use_fused_attention(teacher.model)
+    assert [type(module) for module in teacher.model.modules()] == kinds
+    assert "ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.parametrize(("gigabytes", "depth", "dim", "pieces"), [(139, 12, 768, 262_144), (16, 12, 768, 43_018)])

@@ -68,15 +68,15 @@ def by_hand(paragraphs: Sequence[str], split: Sequence[Sequence[str]]) -> list[l
 
 def slow_windows(teacher: Teacher, text: str) -> list[tuple[list[np.ndarray], tuple[int, int]]]:
     """For each piece of a text, its last-layer state in the windows where it is most central, and its span."""
-    cut = teacher.cutter.cut([text])
-    room = teacher.window - len(teacher.cutter.prefix) - len(teacher.cutter.suffix)
+    cut = teacher.tokenizer.encode([text])
+    room = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
     count = len(cut.ids)
     starts = [0] if count <= room else [*range(0, count - room, room - room // 4), count - room]
     states: list[np.ndarray] = []
     for start in starts:
-        ids = [*teacher.cutter.prefix, *cut.ids[start : start + room].tolist(), *teacher.cutter.suffix]
+        ids = [*teacher.tokenizer.prefix, *cut.ids[start : start + room].tolist(), *teacher.tokenizer.suffix]
         got = teacher.states(torch.tensor([ids]), None, [teacher.depth])[teacher.depth][0]
-        states.append(got[len(teacher.cutter.prefix) :].double().numpy())
+        states.append(got[len(teacher.tokenizer.prefix) :].double().numpy())
     found = []
     for piece in range(count):
         inside = [(n, s) for n, s in enumerate(starts) if s <= piece < min(s + room, count)]

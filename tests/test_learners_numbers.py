@@ -226,7 +226,7 @@ def test_token_table_is_the_mean_of_rows_of_the_embedding_matrix(family: str, vo
     weights = teacher.model.get_input_embeddings().weight.detach().numpy()  # type: ignore[operator]
     wanted = []
     for word in vocabulary:
-        cut = teacher.cutter.cut([word])
+        cut = teacher.tokenizer.encode([word])
         wanted.append(weights[cut.ids[cut.ends > 0]].mean(0))  # GPT-2's space before the word is not of the word
     assert close(matrix_of(TokenTable(), teacher, vocabulary, []), np.stack(wanted), 1e-5)
 

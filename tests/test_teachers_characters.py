@@ -114,7 +114,7 @@ def _compare(teacher: Teacher, folder: Path, texts: Sequence[str], budget: int =
     for number, text in enumerate(texts):
         spans = [*zip(found.starts[found.text == number], found.ends[found.text == number], strict=True)]
         expected += slow.words(text, spans, teacher.window - 2)
-    preparation = BatchBuilder(teacher.cutter, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
+    preparation = BatchBuilder(teacher.tokenizer, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
     heard: list[int] = []
     made = preparation(TextChunk(texts, found))
     for batch in made:
@@ -185,7 +185,7 @@ def test_case_is_read_and_the_place_in_the_text_too(teacher: Teacher) -> None:
 @given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=4))
 def test_every_word_is_one_piece_that_stands_where_the_word_stands(texts: list[str]) -> None:
     cutter = CharacterTokenizer(["<unk>", "\n", "a", "b", " "], 0, 1)
-    found, pieces = _numbered(texts), cutter.cut(texts)
+    found, pieces = _numbered(texts), cutter.encode(texts)
     piece, word = align(pieces, found)
     assert word.tolist() == found.ids.tolist()
     assert pieces.starts[piece].tolist() == found.starts.tolist()
@@ -232,8 +232,8 @@ def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
 
 
 def test_what_it_cannot_give_is_said(teacher: Teacher) -> None:
-    assert teacher.cutter.vocabulary() == []
-    with pytest.raises(TeacherError, match="reads characters and has no table of tokens"):
+    assert teacher.tokenizer.vocabulary() == []
+    with pytest.raises(TeacherError, match="no token embeddings"):
         EncodingPass({"token_table": LEARNERS["token_table"]()}, teacher, Vocabulary(["house"]))
 
 
@@ -261,15 +261,24 @@ def _spoil_weights(**changes: np.ndarray) -> Callable[[Path], object]:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no list of characters": (_tell(characters="abc"), "must list different characters"),
-    "a character twice": (_tell(characters=["a", "a"]), "must list different characters"),
-    "an unknown row for the unknown": (_tell(unknown=900), "'unknown' a row from 0 to .*, and 900 came"),
-    "no start": (_tell(start=None), "names None as 'start', which is not among its characters"),
-    "other characters than rows": (_tell(characters=["?", "\n"]), "over 2 characters: 'embedding.weight' has .*, 5"),
-    "one direction": (lambda f: (f / "backward.safetensors").unlink(), "lacks a readable backward.safetensors"),
-    "damaged weights": (lambda f: (f / "forward.safetensors").write_bytes(b"junk" * 9), "lacks a readable forward"),
-    "a missing tensor": (_spoil_weights(lstm__bias_ih_l0=np.zeros(0)), "'lstm.bias_ih_l0' has the shape None"),
-    "a second layer": (_spoil_weights(lstm__bias_ih_l1=np.zeros(32)), "not one LSTM layer .*'lstm.bias_ih_l1'"),
+    "no list of characters": (_tell(characters="abc"), "'characters' .* distinct"),
+    "a character twice": (_tell(characters=["a", "a"]), "'characters' .* distinct"),
+    "an unknown row for the unknown": (_tell(unknown=900), "'unknown': expected a row from 0 to .*, got 900"),
+    "no start": (_tell(start=None), "'start': expected one of 'characters', got None"),
+    "other characters than rows": (
+        _tell(characters=["?", "\n"]),
+        "'embedding.weight'.*over 2 char.*, 5",
+    ),
+    "one direction": (lambda f: (f / "backward.safetensors").unlink(), "backward.safetensors cannot be read"),
+    "damaged weights": (
+        lambda f: (f / "forward.safetensors").write_bytes(b"junk" * 9),
+        "forward.safetensors cannot",
+    ),
+    "a missing tensor": (_spoil_weights(lstm__bias_ih_l0=np.zeros(0)), "'lstm.bias_ih_l0': expected .*, got None"),
+    "a second layer": (
+        _spoil_weights(lstm__bias_ih_l1=np.zeros(32)),
+        "'lstm.bias_ih_l1': .*one LSTM layer",
+    ),
 }
 
 

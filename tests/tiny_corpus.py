@@ -66,11 +66,11 @@ def matrix_of(learner: Learner, teacher: Teacher, vocabulary: Vocabulary, texts:
 
 def slow_states(teacher: Teacher, text: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """One text alone, without padding: (layers, pieces, D) without special tokens, and each piece's span."""
-    cut = teacher.cutter.cut([text])
-    ids = [*teacher.cutter.prefix, *cut.ids.tolist(), *teacher.cutter.suffix]
+    cut = teacher.tokenizer.encode([text])
+    ids = [*teacher.tokenizer.prefix, *cut.ids.tolist(), *teacher.tokenizer.suffix]
     layers = range(teacher.depth + 1)
     states = teacher.states(torch.tensor([ids]), None, layers)
-    begin = len(teacher.cutter.prefix)
+    begin = len(teacher.tokenizer.prefix)
     every = np.stack([states[layer][0, begin : begin + len(cut.ids)].numpy() for layer in layers])
     return every.astype(np.float64), [*zip(cut.starts.tolist(), cut.ends.tolist(), strict=True)]
 

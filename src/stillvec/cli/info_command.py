@@ -86,8 +86,8 @@ def _teacher(name: str) -> dict[str, Any]:
     from stillvec.teachers import load_teacher
 
     teacher = load_teacher(name, device="cpu")
-    specials = {"before": list(teacher.cutter.prefix), "after": list(teacher.cutter.suffix)}
-    return describe_teacher(teacher) | {"tokens": len(teacher.cutter.vocabulary()), "special_tokens": specials}
+    specials = {"before": list(teacher.tokenizer.prefix), "after": list(teacher.tokenizer.suffix)}
+    return describe_teacher(teacher) | {"tokens": len(teacher.tokenizer.vocabulary()), "special_tokens": specials}
 
 
 def _file(path: Path, field: str | None) -> tuple[str, dict[str, Any]]:

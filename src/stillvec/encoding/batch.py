@@ -18,7 +18,7 @@ from stillvec.vocabulary.token_cache import ranges
 Ints = NDArray[np.int64]
 _GROUP = 64  # pieces summed one after the other: of a frequent word, many groups are summed at once
 _NARROW = 128  # pieces of a row that holds several sentences; only longer ones get wider rows
-_ROUND = 32  # rows: a GPU gets batches of few shapes (`teachers.attending`), the last one filled with padding
+_ROUND = 32  # rows: a GPU gets batches of few shapes (`teachers.sdpa_backend`), the last one filled with padding
 _ALIKE = 0.8  # the shortest sentence of a batch over its longest, or the batch is mostly padding
 
 
@@ -78,7 +78,7 @@ def tokenize(
 
     `ends` are where the sentences of each text end, in characters, where the texts are paragraphs read whole.
     """
-    cut, seen = align_words(cutter.cut(texts), found)
+    cut, seen = align_words(cutter.encode(texts), found)
     return lay_out(cut, cutter, window, _parts(found, ends)[seen])
 
 

@@ -62,7 +62,7 @@ class BatchBuilder:
 
     @classmethod
     def of(cls, teacher: Teacher, finder: WordMatcher, load: BatchBudget) -> BatchBuilder:
-        return cls(teacher.cutter, finder, teacher.window, teacher.pad, load.pieces, teacher.packing is not None)
+        return cls(teacher.tokenizer, finder, teacher.window, teacher.pad, load.pieces, teacher.packing is not None)
 
     def __call__(self, marked: TextChunk) -> list[Batch]:
         texts = marked.texts

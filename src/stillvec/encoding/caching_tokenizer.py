@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.teachers import Pieces, SubwordTokenizer, align
+from stillvec.teachers import SubwordTokenizer, SubwordTokens, align
 from stillvec.vocabulary import WordMatcher, WordSpans
 from stillvec.vocabulary.token_cache import TokenCache, sums
 
@@ -41,7 +41,7 @@ class TokenizedTexts:
     words: Ints  # (T,) words of each text
 
 
-def align_words(pieces: Pieces, found: WordSpans) -> tuple[TokenizedTexts, NDArray[np.bool_]]:
+def align_words(pieces: SubwordTokens, found: WordSpans) -> tuple[TokenizedTexts, NDArray[np.bool_]]:
     """Texts in pieces whose words are found; and which words have a piece: tokenizers may drop all letters of one."""
     piece, word = align(pieces, found)
     links = np.bincount(word, minlength=len(found.ids))
@@ -62,8 +62,8 @@ class CachingTokenizer:
 
     def __init__(self, cutter: SubwordTokenizer, finder: WordMatcher) -> None:
         self._cutter, self._finder = cutter, finder
-        self._parts = finder.parts_at_blanks and cutter.parts_at_blanks
-        self._at_signs = self._parts and cutter.parts_at_signs
+        self._parts = finder.parts_at_blanks and cutter.splits_on_whitespace
+        self._at_signs = self._parts and cutter.splits_on_punctuation
         self._known = TokenCache(4)  # pieces, links, words, links of words
 
     def cut(self, texts: Sequence[str]) -> TokenizedTexts:
@@ -83,7 +83,7 @@ class CachingTokenizer:
         return cut
 
     def _whole(self, texts: Sequence[str]) -> TokenizedTexts:
-        return align_words(self._cutter.cut(texts), self._finder.find(texts))[0]
+        return align_words(self._cutter.encode(texts), self._finder.find(texts))[0]
 
     def _learn(self, new: Sequence[str]) -> None:
         """Cut the runs that are new: as those are that they are made of, if they are, else by the tokenizer."""
@@ -104,13 +104,13 @@ class CachingTokenizer:
             known.row[where] = self._keep(self._laid(known.row[parts], several))
             known.plain[where] = sums(~known.plain[parts], several) == 0
 
-    def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> Pieces:
+    def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> SubwordTokens:
         """Of plain runs, many of which are cut as one text, which is faster; of others, none."""
         which = np.flatnonzero(plain)
         groups = [
             [runs[each] for each in which[start : start + _JOINED].tolist()] for start in range(0, len(which), _JOINED)
         ]
-        cut = self._cutter.cut([" ".join(group) for group in groups])
+        cut = self._cutter.encode([" ".join(group) for group in groups])
         lengths = np.fromiter((len(run) + 1 for group in groups for run in group), np.int64, len(which))
         text = np.repeat(np.arange(len(groups)), cut.lengths)
         first = np.cumsum(lengths) - lengths  # (N,) of the plain runs, in all texts laid end to end
@@ -120,7 +120,7 @@ class CachingTokenizer:
         inside = (begin - first[run]).astype(np.int32)
         held = np.zeros(len(runs), np.int64)
         held[which] = np.bincount(run, minlength=len(which))
-        return Pieces(cut.ids, np.maximum(cut.starts + inside, 0), cut.ends + inside, held)
+        return SubwordTokens(cut.ids, np.maximum(cut.starts + inside, 0), cut.ends + inside, held)
 
     def _keep(self, cut: TokenizedTexts) -> Ints:
         """The numbers of the rows that its texts have from now on."""

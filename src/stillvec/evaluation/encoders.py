@@ -40,9 +40,9 @@ class TeacherEncoder:
         """The files of its folder, else the digest of what is loaded. The device is in it, as rounding differs."""
         folder = Path(self.source)
         if not folder.is_dir():
-            from stillvec.teachers.loader import folder_of
+            from stillvec.teachers.loader import locate_folder
 
-            found = folder_of(self.source)
+            found = locate_folder(self.source)
             return f"{self.teacher.digest if found is None else folder_digest(found)} {self.device}"
         return f"{folder_digest(folder)} {self.device}"
 
@@ -55,8 +55,8 @@ class TeacherEncoder:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Batches of like length; zero for a text without pieces."""
         teacher = self.teacher
-        pieces = teacher.cutter.cut([*texts])
-        before, after = teacher.cutter.prefix, teacher.cutter.suffix
+        pieces = teacher.tokenizer.encode([*texts])
+        before, after = teacher.tokenizer.prefix, teacher.tokenizer.suffix
         lengths = np.minimum(pieces.lengths, teacher.window - len(before) - len(after))
         starts = np.cumsum(pieces.lengths) - pieces.lengths
         found = np.zeros((len(texts), teacher.dim), np.float32)

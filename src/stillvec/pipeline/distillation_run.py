@@ -147,7 +147,7 @@ class Run:
     def _without_corpus(self, teacher: Teacher) -> Vocabulary:
         """The user's words, else the whole words of the teacher's own vocabulary."""
         kept = self.settings.keep
-        words = kept or own_words(teacher.cutter.vocabulary(), self.settings.lowercase)
+        words = kept or own_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)
         if not words:
             raise UsageError(
                 f"The teacher {teacher.name} has no words of its own; give a corpus, or words with --keep."

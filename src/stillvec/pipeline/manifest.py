@@ -21,7 +21,7 @@ def describe_learner(learner: Learner) -> dict[str, Any]:
 
 
 def describe_teacher(teacher: Teacher) -> dict[str, Any]:
-    names = ("name", "digest", "dim", "depth", "window", "precision")
+    names = ("name", "digest", "sampled_digest", "dim", "depth", "window", "precision")
     return {name: getattr(teacher, name) for name in names} | {"device": teacher.device.type}
 
 

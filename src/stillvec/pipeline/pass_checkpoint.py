@@ -33,6 +33,7 @@ EVERY = 30.0  # seconds between checkpoints, at least,
 _TIMES = 20  # and so many times what the last one took, for 5% of the time at most,
 _LOST = 60.0  # but so that no more seconds of work can be lost, if one takes 15 or less
 _FACTS = "facts"
+_ADDED_LATER = ("weights",)  # facts that checkpoints of version 0.1 lack
 _FREE = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # known better once the teacher is there
 
 Arrays = dict[str, NDArray[Any]]
@@ -54,7 +55,8 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return
         kept = self._facts()
-        odd = next((key for key in facts if kept.get(key) != facts[key]), None)
+        compared = [key for key in facts if key in kept or key not in _ADDED_LATER]
+        odd = next((key for key in compared if kept.get(key) != facts[key]), None)
         if odd is not None:
             raise UsageError(
                 f"The run that {self.path} goes on from had the {odd} {_said(kept.get(odd))}, and {_said(facts[odd])} "
@@ -140,7 +142,8 @@ def facts_of_reading(
     if "digest" in corpus:
         text = f"of {text} in {corpus['paragraphs']:,} paragraphs ({corpus['digest'][:12]})"
     return {
-        "teacher": f"{teacher.name} ({teacher.digest[:12]})",
+        "teacher": f"{teacher.name} ({teacher.sampled_digest[:12]})",
+        "weights": teacher.digest,
         "device": teacher.device.type,
         "precision": teacher.precision,
         "batch": f"of {load.pieces:,} pieces out of {load.sentences:,} sentences of a share",

@@ -12,10 +12,11 @@ import numpy as np
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners import LEARNERS, Learner
-from stillvec.pipeline.manifest import describe_learner
+from stillvec.pipeline.manifest import describe_learner, describe_teacher
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
+from stillvec.teachers.digest import same_teacher
 from stillvec.vocabulary import Vocabulary
 
 _NEEDED = {"method": str} | dict.fromkeys(("settings", "distillation", "teacher", "corpus", "read"), dict)
@@ -62,7 +63,7 @@ class PreviousResult:
                 f"{self.path} was made with {odd} {theirs[odd]!r}, and {mine[odd]!r} is asked for; "
                 "only like adds to like."
             )
-        if self.manifest["teacher"]["digest"] != teacher.digest:
+        if not same_teacher(self.manifest["teacher"], describe_teacher(teacher)):
             raise UsageError(
                 f"{self.path} was made with the teacher {self.manifest['teacher']['name']}, which is not "
                 f"{teacher.name}; statistics of different teachers do not add up."

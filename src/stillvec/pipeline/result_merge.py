@@ -12,6 +12,7 @@ from stillvec.pipeline.result import Distilled, described
 from stillvec.pipeline.settings import Distillation
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
+from stillvec.teachers.digest import same_teacher
 
 
 def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
@@ -30,7 +31,7 @@ def _merged(every: Sequence[PreviousResult]) -> Distilled:
         for key in ("method", "settings"):
             if other.manifest[key] != first.manifest[key]:
                 raise UsageError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
-        if other.manifest["teacher"]["digest"] != first.manifest["teacher"]["digest"]:
+        if not same_teacher(other.manifest["teacher"], first.manifest["teacher"]):
             raise UsageError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
         parts = {label: merge(kept, other.parts[label]) for label, kept in parts.items()}
     made = first.manifest["distillation"] | {"keep": ()}

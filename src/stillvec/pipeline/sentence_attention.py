@@ -17,8 +17,10 @@ from stillvec.learners import EncodingPass
 from stillvec.learners.attention_weights import attention_within
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
+from stillvec.pipeline.manifest import describe_teacher
 from stillvec.registry import settings_from
 from stillvec.teachers import Teacher, align, load_teacher
+from stillvec.teachers.digest import same_teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 _ATTENDING: dict[str, type[AttentiveSkipgram] | type[ContextToVec]] = {
@@ -86,7 +88,7 @@ def _teacher(place: Path, manifest: dict[str, Any], given: str | Teacher | None)
         name = given or made.get("teacher") or manifest["teacher"]["name"]
         flags = {key: made[key] for key in ("precision", "unsafe_weights", "remote_code") if key in made}
         given = load_teacher(name, **flags)
-    if manifest["teacher"]["digest"] != given.digest:
+    if not same_teacher(manifest["teacher"], describe_teacher(given)):
         raise UsageError(
             f"{place} was made with the teacher {manifest['teacher']['name']}, which is not {given.name}; its "
             "projection fits no other."
@@ -97,5 +99,5 @@ def _teacher(place: Path, manifest: dict[str, Any], given: str | Teacher | None)
 def _seen_words(sentence: str, vocabulary: Vocabulary, teacher: Teacher) -> tuple[str, ...]:
     """The words of the sentence that have a state: of one whose letters the tokenizer drops there is none."""
     found = WordMatcher(vocabulary).find([sentence])
-    _, word = align(teacher.cutter.cut([sentence]), found)
+    _, word = align(teacher.tokenizer.encode([sentence]), found)
     return tuple(sentence[found.starts[each] : found.ends[each]] for each in np.unique(word).tolist())

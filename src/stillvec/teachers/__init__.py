@@ -1,8 +1,8 @@
-"""Contextual models: text in, the states of its pieces out, and which pieces make which word."""
+"""Contextual models: text in, states of its subword tokens out, and which tokens make up which word."""
 
 from stillvec.teachers.alignment import align
 from stillvec.teachers.loader import load_teacher
-from stillvec.teachers.subword_tokenizer import Pieces, SubwordTokenizer
+from stillvec.teachers.subword_tokenizer import SubwordTokenizer, SubwordTokens
 from stillvec.teachers.teacher import Teacher
 
-__all__ = ["Pieces", "SubwordTokenizer", "Teacher", "align", "load_teacher"]
+__all__ = ["SubwordTokenizer", "SubwordTokens", "Teacher", "align", "load_teacher"]

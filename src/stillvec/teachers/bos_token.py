@@ -1,9 +1,9 @@
-"""What stands before a text for a decoder: the token that takes the attention the first position draws.
+"""The token put before each text of a decoder: an attention sink for the first position.
 
-All positions of a decoder look at the first when they have nothing to look for, and its state grows out of all measure.
-A word must not stand there. Tokenizers name a beginning-of-text token, but for chat models it is often one that was
-rare in training and does not serve: SmolLM2's <|im_start|> leaves a lone word with a state 20 times too long (5 of 18
-nearest neighbours make sense), its <|endoftext|> does not (18 of 18). So it is measured.
+All positions of a decoder attend to the first one when nothing else is relevant, and its state grows far beyond the
+others, so no word may be there. Tokenizers name a beginning-of-sequence token, but in chat models it is often one that
+was rare in training and does not work as a sink: after SmolLM2's <|im_start|> a lone word has a state 20 times too
+long (5 of 18 nearest neighbours make sense), after its <|endoftext|> it does not (18 of 18). So we measure it.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import torch
 
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
-_CALM = 1.5  # states longer than after the best token: the one that the tokenizer names may be that much worse
+_TOLERANCE = 1.5  # the tokenizer's own choice may give states this many times longer than the best token
 _PROBES = ("house", "king", "dog", "water", "time", "book", "red", "run", "people", "city", "good", "in")
 
 
-def beginning(model: Any, tokenizer: Any, cutter: SubwordTokenizer) -> tuple[int, ...]:
-    """The special token to put before each text, if the model is a decoder whose tokenizer puts none there."""
-    roles = (getattr(tokenizer, f"{role}_token_id", None) for role in ("bos", "eos", "pad", "unk"))
+def choose_bos_token(model: Any, hf_tokenizer: Any, tokenizer: SubwordTokenizer) -> tuple[int, ...]:
+    """The special token to put before each text; none for encoders, or if the tokenizer already adds one."""
+    roles = (getattr(hf_tokenizer, f"{role}_token_id", None) for role in ("bos", "eos", "pad", "unk"))
     candidates = [*dict.fromkeys(token for token in roles if token is not None)]
-    if cutter.prefix or not candidates or reads_both_ways(model):
+    if tokenizer.prefix or not candidates or is_bidirectional(model):
         return ()
-    pieces = [int(cutter.cut([word]).ids[0]) for word in _PROBES]
-    excess = _excess_after(model, candidates, pieces)
-    return (next(token for token, times in zip(candidates, excess, strict=True) if times <= _CALM * min(excess)),)
+    probes = [int(tokenizer.encode([word]).ids[0]) for word in _PROBES]
+    excess = _measure_excess(model, candidates, probes)
+    return (next(token for token, times in zip(candidates, excess, strict=True) if times <= _TOLERANCE * min(excess)),)
 
 
 @torch.inference_mode()
-def _excess_after(model: Any, tokens: list[int], pieces: list[int]) -> list[float]:
-    """How many times longer states are right after each token than after the best, in the layer where it is worst."""
+def _measure_excess(model: Any, candidates: list[int], probes: list[int]) -> list[float]:
+    """How many times longer states are after each candidate than after the best one, in the worst layer."""
     device = model.get_input_embeddings().weight.device
-    pairs = torch.tensor([[token, piece] for token in tokens for piece in pieces], device=device)
+    pairs = torch.tensor([[token, probe] for token in candidates for probe in probes], device=device)
     layers = model(input_ids=pairs, output_hidden_states=True).hidden_states
-    lengths = torch.stack([states[:, 1].float().norm(dim=-1).view(len(tokens), -1).mean(1) for states in layers])
-    excess = lengths / lengths.amin(1, keepdim=True)  # (layers, tokens)
+    norms = torch.stack([states[:, 1].float().norm(dim=-1).view(len(candidates), -1).mean(1) for states in layers])
+    excess = norms / norms.amin(1, keepdim=True)  # (layers, candidates)
     return [float(times) for times in excess.amax(0)]
 
 
-def reads_both_ways(model: Any) -> bool:
-    """Encoders and XLNet do."""
+def is_bidirectional(model: Any) -> bool:
+    """Whether each position sees those after it: encoders and XLNet."""
     if model.config.model_type == "xlnet":
         return True
     flags = (getattr(module, "is_causal", None) for module in model.modules())

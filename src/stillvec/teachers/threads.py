@@ -1,4 +1,4 @@
-"""torch on as many threads as asked for, and on as many as before afterwards."""
+"""The number of threads of torch, which is global to the process: set it here, for as long as a run lasts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 
 
 @contextmanager
-def torch_threads(number: int | None) -> Iterator[None]:
-    """None: as many as torch takes by itself."""
-    if number is None:
+def torch_threads(n_threads: int | None) -> Iterator[None]:
+    """Run with `n_threads` threads and restore the number afterwards; None: torch's default."""
+    if n_threads is None:
         yield
         return
     before = torch.get_num_threads()
-    torch.set_num_threads(number)
+    torch.set_num_threads(n_threads)
     try:
         yield
     finally:

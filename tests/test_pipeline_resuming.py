@@ -93,11 +93,11 @@ KILLER = """
     import json, os, random, signal, sys, time
     import torch
     from stillvec.cli import main
-    from stillvec.encoding import Load
-    from stillvec.pipeline import resuming
+    from stillvec.encoding import BatchBudget
+    from stillvec.pipeline import pass_checkpoint
 
-    Load.for_teacher = staticmethod(lambda *_: Load(256, 32))
-    resuming.EVERY, resuming._TIMES = 0.0, 0
+    BatchBudget.for_teacher = staticmethod(lambda *_: BatchBudget(256, 32))
+    pass_checkpoint.EVERY, pass_checkpoint._TIMES = 0.0, 0
     torch.set_num_threads(1)
     alone, killed, kills = json.loads(sys.argv[1])
 

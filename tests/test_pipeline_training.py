@@ -305,7 +305,7 @@ def patch(owner, name, after):
     setattr(owner, name, watched)
 
 shards.SHARD, checkpoints._EVERY = 20, 0.0
-preparing.Load.for_teacher = classmethod(lambda cls, *_: cls(128, 16))
+preparing.BatchBudget.for_teacher = classmethod(lambda cls, *_: cls(128, 16))
 if sys.argv[1] == "pass":
     patch(Teacher, "states", 5)
 elif sys.argv[1] == "training":
@@ -414,7 +414,9 @@ def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeyp
 
     monkeypatch.setattr(stream_training, "learn_block", watched)
     monkeypatch.setattr(context_blocks, "SHARD", 20)
-    monkeypatch.setattr("stillvec.encoding.batch_loader.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
+    monkeypatch.setattr(
+        "stillvec.encoding.batch_loader.BatchBudget.for_teacher", classmethod(lambda cls, *_: cls(128, 16))
+    )
     assert distil("x2static:stream=true", "--max-words", "40", "--contexts", "all") == 0
     assert len(ways) >= 4
     assert ways[0][0] == 0.0
@@ -474,7 +476,9 @@ def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(context_blocks, "SHARD", 20)
-    monkeypatch.setattr("stillvec.encoding.batch_loader.Load.for_teacher", classmethod(lambda cls, *_: cls(128, 16)))
+    monkeypatch.setattr(
+        "stillvec.encoding.batch_loader.BatchBudget.for_teacher", classmethod(lambda cls, *_: cls(128, 16))
+    )
     seen: list[str] = []
     distill(
         room / "lines.txt", teacher=str(room / "teacher"), min_count=1, progress=lambda step: seen.append(step.remark),

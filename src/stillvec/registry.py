@@ -30,6 +30,10 @@ class Registry(Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._entries or name in self._renamed
 
+    def register(self, name: str, target: str, *, first: bool = False) -> None:
+        """Add an entry, `module:attribute`, from outside the package; `first` puts it before all others."""
+        self._entries = {name: target, **self._entries} if first else {**self._entries, name: target}
+
     def resolve(self, name: str) -> str:
         """The present name of an entry; an old one is accepted with a warning."""
         if name in self._renamed:

@@ -22,8 +22,8 @@ pytest.importorskip("usearch")
 from fastapi.testclient import TestClient
 
 from stillvec.service import handlers
-from stillvec.service.application import application
-from stillvec.service.models import Sets
+from stillvec.service.application import create_app
+from stillvec.service.models import ServedModels
 
 WORDS = ["king", "queen", "man", "woman", "雪", "<script>", "nothing"]
 MATRIX = np.array([[1, 1, 0], [1, 0, 1], [0.1, 1, 0], [0.1, 0, 1], [-1, 0.5, 0.2], [-1, -1, -1], [0, 0, 0]], np.float32)
@@ -31,20 +31,20 @@ LIMITS = Limits(body=20_000, batch=4, k=12, seconds=20)
 SIMPLE = ("/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings")
 
 
-def _sets() -> Sets:
-    return Sets({"small": WordVectors(WORDS, MATRIX), "other": WordVectors(["ice", "snow"], [[1, 0], [1, 1]])})
+def _models() -> ServedModels:
+    return ServedModels({"small": WordVectors(WORDS, MATRIX), "other": WordVectors(["ice", "snow"], [[1, 0], [1, 1]])})
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(application(_sets(), LIMITS)) as given:
+    with TestClient(create_app(_models(), LIMITS)) as given:
         yield given
 
 
 @pytest.fixture
 def fresh() -> Iterator[TestClient]:
     """One that has answered nothing yet."""
-    with TestClient(application(_sets(), LIMITS), raise_server_exceptions=False) as given:
+    with TestClient(create_app(_models(), LIMITS), raise_server_exceptions=False) as given:
         yield given
 
 
@@ -83,8 +83,9 @@ def test_vectors_of_words_are_their_rows(client: TestClient) -> None:
 
 def test_similarity_is_the_cosine(client: TestClient) -> None:
     said = client.post("/similarity", json={"pairs": [["king", "queen"], ["man", "nothing"]]}).json()
-    assert said["data"][0]["cosine"] == pytest.approx(_cosine(MATRIX[0], MATRIX[1]))
-    assert said["data"][1]["cosine"] == 0
+    assert [each["cosine"] for each in said["data"]] == [each["score"] for each in said["data"]]  # old and new name
+    assert said["data"][0]["score"] == pytest.approx(_cosine(MATRIX[0], MATRIX[1]))
+    assert said["data"][1]["score"] == 0
     assert client.get("/similarity", params={"a": "king", "b": "queen"}).json()["data"] == said["data"][:1]
 
 
@@ -106,8 +107,8 @@ def test_nearest_to_the_zero_vector_is_answered(client: TestClient) -> None:
 
 
 def test_the_approximate_search_is_used_once_it_is_built_and_says_so() -> None:
-    sets = _sets()
-    with TestClient(application(sets, LIMITS)) as client:
+    sets = _models()
+    with TestClient(create_app(sets, LIMITS)) as client:
         exact = client.get("/nearest", params={"word": "king", "k": 3}).json()
         until = time.monotonic() + 60
         while client.get("/nearest", params={"word": "king", "k": 3, "exact": False}).json()["search"] == "exact":
@@ -163,7 +164,7 @@ def test_a_model_is_named_and_the_first_is_the_usual_one(client: TestClient) -> 
 
 def test_an_unknown_word_is_404_and_names_the_nearest_spelling(client: TestClient) -> None:
     error = _refused(client.get("/nearest", params={"word": "Quen"}), 404)
-    assert error["message"] == "The vectors 'small' have no word 'Quen'; did you mean 'queen'?"
+    assert error["message"] == "'Quen' is not in the vocabulary of 'small'; did you mean 'queen'?"
     assert (error["param"], error["code"]) == ("word", "word_not_found")
     assert len(_refused(client.get("/nearest", params={"word": "k" * 5000}), 404)["message"]) < 200
     assert _refused(client.post("/nearest", json={"text": "zzz yyy"}), 404)["param"] == "text"
@@ -173,7 +174,7 @@ def test_a_word_never_seen_is_answered_by_its_ngrams() -> None:
     table = SubwordTable(Ngrams(50, 2, 3), np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32))
     vectors = WordVectors(WORDS, MATRIX, subwords=table)
     made = table.vectors(["kings"])[0]
-    with TestClient(application(Sets({"small": vectors}), LIMITS)) as client:
+    with TestClient(create_app(ServedModels({"small": vectors}), LIMITS)) as client:
         assert client.get("/vectors?word=Kings").json()["data"][0]["vector"] == pytest.approx(made.tolist())
         embedded = client.get("/embed?text=kings").json()
         assert embedded["data"][0] == pytest.approx(made.tolist())
@@ -194,27 +195,27 @@ def test_a_word_that_looks_like_markup_is_a_word(client: TestClient) -> None:
 BAD: dict[str, tuple[str, Any, str]] = {
     "token arrays": ("/v1/embeddings", {"input": [1, 2, 3]}, "send the text itself"),
     "lists of token arrays": ("/v1/embeddings", {"input": [[1, 2], [3]]}, "send the text itself"),
-    "an empty input": ("/v1/embeddings", {"input": ""}, "none of them empty"),
-    "no input": ("/v1/embeddings", {"model": "small"}, "'input' in the body"),
-    "other dimensions": ("/v1/embeddings", {"input": "king", "dimensions": 2}, "have 3 dimensions and are not cut"),
+    "an empty input": ("/v1/embeddings", {"input": ""}, "non-empty string"),
+    "no input": ("/v1/embeddings", {"model": "small"}, "'input'"),
+    "other dimensions": ("/v1/embeddings", {"input": "king", "dimensions": 2}, "must be 3 for 'small', got 2"),
     "another encoding": ("/v1/embeddings", {"input": "king", "encoding_format": "hex"}, "'float' or 'base64'"),
-    "too many inputs": ("/v1/embeddings", {"input": ["king"] * 5}, "At most 4"),
-    "too many words": ("/vectors", {"words": ["king"] * 5}, "At most 4"),
-    "no words": ("/vectors", {"words": []}, "'words' in the body"),
-    "too many pairs": ("/similarity", {"pairs": [["king", "king"]] * 5}, "At most 4"),
-    "a pair of three": ("/similarity", {"pairs": [["king", "queen", "man"]]}, "'pairs.0' in the body"),
-    "too many neighbours": ("/nearest", {"word": "king", "k": 13}, "At most 12"),
+    "too many inputs": ("/v1/embeddings", {"input": ["king"] * 5}, "at most 4 items, got 5"),
+    "too many words": ("/vectors", {"words": ["king"] * 5}, "at most 4 items, got 5"),
+    "no words": ("/vectors", {"words": []}, "'words'"),
+    "too many pairs": ("/similarity", {"pairs": [["king", "king"]] * 5}, "at most 4 items, got 5"),
+    "a pair of three": ("/similarity", {"pairs": [["king", "queen", "man"]]}, "'pairs.0'"),
+    "too many neighbours": ("/nearest", {"word": "king", "k": 13}, "at most 12, got 13"),
     "no neighbours": ("/nearest", {"word": "king", "k": 0}, "greater than or equal to 1"),
     "a number as text": ("/nearest", {"word": "king", "k": "3"}, "valid integer"),
-    "nothing to be near to": ("/nearest", {"k": 3}, "none of them came"),
-    "two things to be near to": ("/nearest", {"word": "king", "text": "king"}, "text and word came"),
-    "a short vector": ("/nearest", {"vector": [1, 2]}, "A vector of 3 numbers is wanted, and one of 2 came"),
-    "too many answers": ("/analogy", {"a": "man", "b": "king", "c": "woman", "k": 13}, "At most 12"),
+    "nothing to be near to": ("/nearest", {"k": 3}, "got none of them"),
+    "two things to be near to": ("/nearest", {"word": "king", "text": "king"}, "got 'text' and 'word'"),
+    "a short vector": ("/nearest", {"vector": [1, 2]}, "must have 3 numbers, got 2"),
+    "too many answers": ("/analogy", {"a": "man", "b": "king", "c": "woman", "k": 13}, "at most 12, got 13"),
     "a method that is none": ("/analogy", {"a": "man", "b": "king", "c": "man", "method": "x"}, "'3cosadd'"),
-    "too many texts": ("/embed", {"texts": [""] * 5}, "At most 4"),
+    "too many texts": ("/embed", {"texts": [""] * 5}, "at most 4 items, got 5"),
     "a text instead of texts": ("/embed", {"texts": "king"}, "valid list"),
-    "an unknown field": ("/embed", {"texts": ["king"], "normalise": True}, "'normalise' in the body"),
-    "a list": ("/embed", [1], "The body"),
+    "an unknown field": ("/embed", {"texts": ["king"], "normalise": True}, "'normalise'"),
+    "a list": ("/embed", [1], "Invalid body"),
 }
 
 
@@ -256,7 +257,7 @@ def test_a_failure_of_ours_has_the_same_form_and_tells_nothing(
     def broken(*given: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(handlers, "_listed", broken)
+    monkeypatch.setattr(handlers, "_to_neighbours", broken)
     answer = fresh.get("/nearest", params={"word": "king"})
     assert _refused(answer, 500)["type"] == "server_error"
     assert "secret" not in answer.text
@@ -281,15 +282,15 @@ def test_a_large_body_without_a_length_is_refused_while_it_is_read(client: TestC
 
 
 def test_work_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_listed", lambda found: time.sleep(0.5))
-    with TestClient(application(_sets(), Limits(seconds=0.1))) as client:
+    monkeypatch.setattr(handlers, "_to_neighbours", lambda found: time.sleep(0.5))
+    with TestClient(create_app(_models(), Limits(seconds=0.1))) as client:
         error = _refused(client.get("/nearest", params={"word": "king"}), 504)
         assert "0.1 seconds" in error["message"]
         assert client.get("/health").status_code == 200
 
 
 def test_a_token_is_wanted_everywhere_but_at_health_and_for_the_page_that_asks_for_it() -> None:
-    with TestClient(application(_sets(), LIMITS, token="s3cret")) as client:
+    with TestClient(create_app(_models(), LIMITS, token="s3cret")) as client:
         assert client.get("/health").status_code == 200
         assert client.get("/docs").status_code == 200
         for given in (
@@ -307,11 +308,36 @@ def test_a_token_is_wanted_everywhere_but_at_health_and_for_the_page_that_asks_f
         assert answer.status_code == 200
 
 
+def test_a_wrong_token_and_a_missing_one_have_different_messages() -> None:
+    with TestClient(create_app(_models(), LIMITS, token="s3cret")) as client:
+        missing = _refused(client.get("/v1/models"), 401)["message"]
+        wrong = _refused(client.get("/v1/models", headers={"Authorization": "Bearer wrong"}), 401)["message"]
+        assert "Authorization: Bearer TOKEN" in missing
+        assert "wrong" in wrong
+        assert "s3cret" not in missing + wrong
+
+
+@pytest.mark.parametrize("path", SIMPLE)
+def test_a_body_that_is_not_declared_as_json_says_which_header_to_send(client: TestClient, path: str) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}  # what curl -d sends
+    error = _refused(client.post(path, content=b'{"input": "king"}', headers=headers), 400)
+    assert "Content-Type: application/json" in error["message"]
+
+
+@pytest.mark.parametrize("token", [None, "s3cret"])
+def test_the_root_redirects_to_the_docs(token: str | None) -> None:
+    with TestClient(create_app(_models(), LIMITS, token=token)) as client:
+        answer = client.get("/", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (307, "docs")
+        assert client.get("/").status_code == 200
+        assert "/" not in create_app(_models()).openapi()["paths"]
+
+
 def test_the_description_has_this_servers_numbers(client: TestClient) -> None:
     told = client.get("/openapi.json").json()
     parts = told["components"]["schemas"]
-    assert parts["EmbedQuestion"]["properties"]["texts"]["maxItems"] == 4
-    assert parts["NearestQuestion"]["properties"]["k"]["maximum"] == 12
+    assert parts["EmbedRequest"]["properties"]["texts"]["maxItems"] == 4
+    assert parts["NearestRequest"]["properties"]["k"]["maximum"] == 12
     assert "422" not in told["paths"]["/nearest"]["post"]["responses"]
     assert set(SIMPLE) <= set(told["paths"])
 
@@ -347,7 +373,7 @@ def test_metrics_count_what_was_answered_and_do_not_grow_with_addresses(fresh: T
 
 def test_the_log_has_addresses_and_no_words() -> None:
     told: list[str] = []
-    with TestClient(application(_sets(), LIMITS, tell=told.append)) as client:
+    with TestClient(create_app(_models(), LIMITS, log=told.append)) as client:
         client.get("/vectors", params={"word": "king"})
         client.get("/a%0Ab")
     assert [line.rpartition(" ")[0].rpartition(" ")[0] for line in told] == ["GET /vectors 200", "GET /a%0Ab 404"]
@@ -359,6 +385,6 @@ def test_a_limit_of_nothing_is_refused(name: str) -> None:
         Limits(**{name: 0})
 
 
-def test_a_limit_below_the_usual_number_of_neighbours_is_refused() -> None:
-    with pytest.raises(UsageError, match="'k' must be 10 or more"):
+def test_a_limit_below_the_default_number_of_neighbours_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 10"):
         Limits(k=9)

@@ -19,10 +19,10 @@ pytest.importorskip("playwright")
 import uvicorn
 from playwright import sync_api
 
-from stillvec.service.application import application
+from stillvec.service.application import create_app
 from stillvec.service.limits import Limits
-from stillvec.service.models import Sets
-from stillvec.service.server import address, bound
+from stillvec.service.models import ServedModels
+from stillvec.service.server import bind_socket, format_address
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no Chromium here.")
@@ -34,14 +34,14 @@ TOKEN = "a-token"
 def place() -> Iterator[str]:
     words = ["ice", "snow", "man", "king", "woman", "queen", EVIL]
     vectors = WordVectors(words, [[1, 0.1], [1, 0.2], [0.3, 1], [0.2, 1], [0.1, 1], [0, 1], [1, 0]])
-    app = application(Sets({"a/first": vectors, EVIL: vectors}), Limits(k=11), token=TOKEN)
-    with bound("127.0.0.1", 0, guarded=True) as taken:
+    app = create_app(ServedModels({"a/first": vectors, EVIL: vectors}), Limits(k=11), token=TOKEN)
+    with bind_socket("127.0.0.1", 0, allow_remote=True) as taken:
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield address(taken)
+        yield format_address(taken)
         server.should_exit = True
         thread.join()
 
@@ -60,7 +60,7 @@ def page(place: str) -> Iterator[Any]:
         opened.goto(f"{place}/docs#post/nearest")
         opened.fill("#bearer", "another")
         opened.keyboard.press("Enter")
-        opened.wait_for_selector("#trouble >> text=not the token")
+        opened.wait_for_selector("#error >> text=wrong")
         opened.fill("#bearer", TOKEN)
         opened.keyboard.press("Enter")
         opened.wait_for_selector("details[open]")
@@ -71,7 +71,7 @@ def page(place: str) -> Iterator[Any]:
 
 
 def test_every_address_is_told_and_its_example_is_answered(page: Any, place: str) -> None:
-    told = application(Sets({"one": WordVectors(["x"], [[1.0]])})).openapi()["paths"]
+    told = create_app(ServedModels({"one": WordVectors(["x"], [[1.0]])})).openapi()["paths"]
     assert page.locator("details[open]").get_attribute("id") == "post/nearest"  # the one that the address names
     every = page.locator("details").all()
     assert [each.get_attribute("id") for each in every] == [f"{way}{path}" for path in told for way in told[path]]
@@ -86,10 +86,10 @@ def test_every_address_is_told_and_its_example_is_answered(page: Any, place: str
 
 
 def test_what_is_typed_is_asked_and_markup_stays_text(page: Any) -> None:
-    nearest = page.locator("details").filter(has=page.locator("summary >> text='The words nearest to a word'"))
+    nearest = page.locator("details").filter(has=page.locator("summary >> text='Nearest neighbours of a word'"))
     if nearest.get_attribute("open") is None:
         nearest.locator("summary").click()
-    assert "integer of 1 to 11" in nearest.inner_text()  # this server's own limit
+    assert "integer, 1 to 11" in nearest.inner_text()  # this server's own limit
     nearest.locator("input[name=word]").fill(EVIL)
     nearest.locator("select[name=model]").select_option(EVIL)
     nearest.locator("input[name=k]").fill("1")

@@ -99,7 +99,7 @@ def test_a_real_openai_client_works_unchanged(address: str) -> None:
     assert said.usage.total_tokens == 3
     assert client.embeddings.create(model="text-embedding-3-small", input="man").data[0].embedding
     assert [model.id for model in client.models.list()] == ["text-embedding-3-small", "small"]
-    with pytest.raises(openai.NotFoundError, match="There are no vectors 'ada'") as caught:
+    with pytest.raises(openai.NotFoundError, match="'ada'") as caught:
         client.embeddings.create(model="ada", input="king")
     assert caught.value.code == "model_not_found"
     with pytest.raises(openai.BadRequestError, match="send the text itself"):
@@ -122,7 +122,7 @@ def test_another_name_is_refused_where_nothing_else_guards(
         assert _asked(f"{address}/v1/models", token=token, host=name)[0] == 200, name
     got, told = _asked(f"{address}/v1/models", token=token, host="x.example")
     assert got == status
-    assert ("'Host' has another name" in str(told)) == (status == 403)
+    assert ("'Host' header" in str(told)) == (status == 403)
 
 
 def test_the_sentence_about_a_large_body_reaches_who_sent_it(address: str) -> None:
@@ -130,7 +130,7 @@ def test_the_sentence_about_a_large_body_reaches_who_sent_it(address: str) -> No
         connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n")
         said = _rest(connection)
     assert said.startswith("HTTP/1.1 413")
-    assert "send it in parts" in said
+    assert "4,194,304 bytes" in said
 
 
 def test_a_body_in_chunks_is_refused_before_its_end(address: str) -> None:
@@ -219,19 +219,19 @@ def test_a_port_that_is_taken_is_one_sentence(folder: Path, capsys: pytest.Captu
         assert main(["serve", str(folder), "--port", port]) == 1
     out, told = capsys.readouterr()
     assert out == ""
-    assert told.startswith(f"stillvec: Port {port} of 127.0.0.1 cannot be had (address already in use)")
+    assert told.startswith(f"stillvec: Cannot listen on 127.0.0.1:{port} (address already in use)")
     assert told.count("\n") == 1
 
 
 WRONG = {
-    "other machines without a token": (["--host", "0.0.0.0"], "give --token-file or set STILLVEC_TOKEN"),
-    "all of IPv6 without a token": (["--host", "::"], "give --token-file or set STILLVEC_TOKEN"),
-    "a host that is none": (["--host", "no.such.host.invalid"], "There is no host"),
+    "other machines without a token": (["--host", "0.0.0.0"], "--token-file"),
+    "all of IPv6 without a token": (["--host", "::"], "--token-file"),
+    "a host that is none": (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
     "a port that is none": (["--port", "70000"], "from 0 to 65,535"),
     "a limit that is none": (["--limit", "bodies=3"], "did you mean 'body'?"),
     "a limit that is no number": (["--limit", "k=many"], "a whole number"),
     "no file of a token": (["--token-file", "nowhere/token"], "nowhere/token"),
-    "vectors that are not there": (["nowhere"], "There is no file or folder nowhere"),
+    "vectors that are not there": (["nowhere"], "nowhere"),
 }
 
 
@@ -249,7 +249,7 @@ def test_a_wrong_call_is_one_sentence(
 
 def test_names_of_two_sets_must_differ(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", str(folder), str(folder), "--port", "0"]) == 1
-    assert "'small' stands there twice: NAME=VECTORS" in capsys.readouterr().err
+    assert "'small'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("token", ["", "two words", "naïve"])
@@ -258,13 +258,13 @@ def test_a_token_that_no_header_can_hold_is_refused(
 ) -> None:
     monkeypatch.setenv("STILLVEC_TOKEN", token)
     assert main(["serve", str(folder), "--port", "0"]) == 1
-    assert "wanted in STILLVEC_TOKEN" in capsys.readouterr().err
+    assert "STILLVEC_TOKEN: expected a token" in capsys.readouterr().err
 
 
 def test_a_file_of_bytes_is_no_token(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(b"\xff\xfe\x00")
     assert main(["serve", "--port", "0", "--token-file", str(tmp_path / "token"), str(folder)]) == 1
-    assert f"wanted in {tmp_path / 'token'}" in capsys.readouterr().err
+    assert f"{tmp_path / 'token'}: expected a token" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_verb_says_which_it_is(

@@ -14,9 +14,9 @@ from stillvec.vectors import WordVectors
 pytest.importorskip("usearch")
 pytest.importorskip("fastapi")
 
-from stillvec.service import models as served_sets
-from stillvec.service.approximate_search import Approximate
-from stillvec.service.models import Served
+from stillvec.service import models as service_models
+from stillvec.service.approximate_search import ApproximateIndex
+from stillvec.service.models import ServedModel
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def vectors() -> WordVectors:
 
 
 @pytest.fixture(scope="module")
-def index(vectors: WordVectors) -> Approximate:
-    made = Approximate(vectors)
+def index(vectors: WordVectors) -> ApproximateIndex:
+    made = ApproximateIndex(vectors)
     assert made.build()
     return made
 
@@ -46,7 +46,7 @@ def _brute(vectors: WordVectors, row: int, k: int) -> dict[int, float]:
 
 
 def test_its_neighbours_are_those_of_brute_force_and_its_cosines_exact(
-    index: Approximate, vectors: WordVectors
+    index: ApproximateIndex, vectors: WordVectors
 ) -> None:
     common = 0
     for row in range(0, 2500, 50):
@@ -60,7 +60,7 @@ def test_its_neighbours_are_those_of_brute_force_and_its_cosines_exact(
     assert common > 0.95 * 500
 
 
-def test_the_recall_it_states_is_the_one_counted_by_hand(index: Approximate, vectors: WordVectors) -> None:
+def test_the_recall_it_states_is_the_one_counted_by_hand(index: ApproximateIndex, vectors: WordVectors) -> None:
     sample = np.random.default_rng(0).permutation(2500)[:100].tolist()
     shares = [
         len(
@@ -73,8 +73,8 @@ def test_the_recall_it_states_is_the_one_counted_by_hand(index: Approximate, vec
 
 
 def test_an_index_that_finds_wrong_words_states_a_low_recall(vectors: WordVectors) -> None:
-    class Careless(Approximate):
-        def nearest(self, query: Any, k: int, left_out: frozenset[int]) -> list[tuple[int, float]]:
+    class Careless(ApproximateIndex):
+        def nearest(self, query: Any, k: int, exclude: frozenset[int]) -> list[tuple[int, float]]:
             return [(row, 0.0) for row in range(k)]
 
     careless = Careless(vectors)
@@ -83,27 +83,27 @@ def test_an_index_that_finds_wrong_words_states_a_low_recall(vectors: WordVector
     assert careless.recall < 0.1
 
 
-def test_a_zero_vector_is_never_proposed(index: Approximate, vectors: WordVectors) -> None:
+def test_a_zero_vector_is_never_proposed(index: ApproximateIndex, vectors: WordVectors) -> None:
     found = index.nearest(vectors["w0"], 2500, frozenset())
     assert 7 not in {row for row, _ in found}
 
 
 def test_building_can_be_stopped(vectors: WordVectors) -> None:
     asked = count()
-    stopped = Approximate(vectors)
+    stopped = ApproximateIndex(vectors)
     assert not stopped.build(lambda: next(asked) > 0)
     assert stopped.recall is None
     asked = count()
-    assert not Approximate(vectors).build(lambda: next(asked) > 5)  # while it is being measured
+    assert not ApproximateIndex(vectors).build(lambda: next(asked) > 5)  # while it is being measured
 
 
 def test_vectors_without_words_have_an_index(vectors: WordVectors) -> None:
-    empty = Approximate(WordVectors([], np.zeros((0, 24), np.float32)))
+    empty = ApproximateIndex(WordVectors([], np.zeros((0, 24), np.float32)))
     assert empty.build()
     assert empty.nearest(vectors["w0"], 3, frozenset()) == []
 
 
-def test_many_threads_may_search_at_once(index: Approximate, vectors: WordVectors) -> None:
+def test_many_threads_may_search_at_once(index: ApproximateIndex, vectors: WordVectors) -> None:
     alone = [index.nearest(vectors[f"w{row}"], 10, frozenset()) for row in range(10, 30)]
     together: dict[int, Any] = {}
 
@@ -121,11 +121,11 @@ def test_many_threads_may_search_at_once(index: Approximate, vectors: WordVector
 def test_a_large_set_builds_its_index_at_the_start_and_uses_it(
     vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_sets, "LARGE", 2500)
+    monkeypatch.setattr(service_models, "LARGE", 2500)
     told: list[str] = []
     ready = threading.Event()
-    served = Served("large", vectors, lambda line: (told.append(line), ready.set())[0])
-    assert served.usual == "approximate"
+    served = ServedModel("large", vectors, lambda line: (told.append(line), ready.set())[0])
+    assert served.default_search == "approximate"
     served.prepare()
     assert ready.wait(60)
     assert served.nearest(vectors["w0"], 3, "w0", None)[0] == "approximate"
@@ -137,7 +137,7 @@ def test_a_large_set_builds_its_index_at_the_start_and_uses_it(
 
 
 def test_a_set_that_was_stopped_builds_nothing(vectors: WordVectors) -> None:
-    served = Served("stopped", vectors, lambda line: None)
+    served = ServedModel("stopped", vectors, lambda line: None)
     served.stop()
     assert served.nearest(vectors["w0"], 3, None, False)[0] == "exact"
-    assert served.approximate is None
+    assert served.index is None

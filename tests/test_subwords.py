@@ -345,10 +345,10 @@ def test_a_server_answers_for_words_that_were_never_seen(known: WordVectors) -> 
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient
 
-    from stillvec.service.application import application
-    from stillvec.service.models import Sets
+    from stillvec.service.application import create_app
+    from stillvec.service.models import ServedModels
 
-    with TestClient(application(Sets({"known": known}))) as client:
+    with TestClient(create_app(ServedModels({"known": known}))) as client:
         row = client.get("/vectors", params={"word": "snowing"}).json()["data"][0]
         assert row["vector"] == pytest.approx(known["snowing"].tolist())
         near = client.get("/nearest", params={"word": "snowing", "k": 1}).json()["data"][0]

@@ -1,4 +1,4 @@
-"""stillvec serve VECTORS...: vectors over HTTP."""
+"""stillvec serve VECTORS...: serve vectors over HTTP."""
 
 from __future__ import annotations
 
@@ -8,81 +8,72 @@ from pathlib import Path
 
 from stillvec.cli.console import note
 from stillvec.errors import UsageError
-from stillvec.formats import load
-from stillvec.registry import require, settings_from
-from stillvec.service import Limits
+from stillvec.registry import settings_from
+from stillvec.service import Limits, serve
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "vectors", metavar="[NAME=]VECTORS", nargs="+", help="folders or files of vectors; the first is the usual one"
+        "vectors", metavar="[NAME=]VECTORS", nargs="+", help="folders or files of vectors; the first is the default"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1, this machine alone)")
-    parser.add_argument("--port", type=int, default=8000, help="(default: 8000; 0: any that is free)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0: any free one (default: 8000)")
     parser.add_argument(
-        "--token-file", metavar="FILE", help="requests must bring the token in this file (or in $STILLVEC_TOKEN)"
+        "--token-file",
+        metavar="FILE",
+        help="require the token in this file from every request (default: $STILLVEC_TOKEN, if set)",
     )
-    parser.add_argument("--open", action="store_true", help="allow other machines without a token")
+    parser.add_argument("--open", action="store_true", help="accept requests from other machines without a token")
     parser.add_argument(
         "--limit",
         metavar="NAME=N",
         action="append",
         default=[],
-        help="body (bytes), batch, k, seconds, requests (at once) or threads; may be given several times",
+        help="set a limit: body (bytes), batch, k, seconds, requests (concurrent) or threads; may be repeated",
     )
-    parser.add_argument("--log", action="store_true", help="print a line a request")
+    parser.add_argument("--log", action="store_true", help="print one line per request")
 
 
 def run(options: argparse.Namespace) -> int:
-    for package in ("fastapi", "uvicorn", "usearch", "threadpoolctl"):
-        require(package, "serve", "stillvec serve")
-    from stillvec.service.application import application
-    from stillvec.service.models import Sets
-    from stillvec.service.server import address, bound, serve
-
-    limits, token = _limits(options.limit), _token(options.token_file)
-    paths = _named(options.vectors)
-    with bound(options.host, options.port, guarded=options.open or token is not None) as place:
-        sets = Sets({name: load(path) for name, path in paths.items()}, note)
-        for name, served in sets.items():
-            served.prepare()
-            note(f"{name}: {len(served.vectors):,} words, {served.vectors.dim} dimensions, {served.usual} search")
-        # a page elsewhere whose name was pointed at this machine (DNS rebinding) comes with that name, and gets nothing
-        names = () if options.open or token is not None else (options.host, "localhost", "127.0.0.1", "::1")
-        app = application(sets, limits, token=token, tell=note if options.log else None, names=names)
-        told = "with the token" if token is not None else "without a token"
-        serve(app, place, limits, lambda: note(f"serving at {address(place)}, {told}; /docs tells how; Ctrl+C stops"))
+    serve(
+        _name_paths(options.vectors),
+        host=options.host,
+        port=options.port,
+        token=_read_token(options.token_file),
+        allow_remote=options.open,
+        limits=_parse_limits(options.limit),
+        notify=note,
+        log_requests=note if options.log else None,
+    )
     note("stopped")
     return 0
 
 
-def _named(given: list[str]) -> dict[str, str]:
-    """NAME=PATH, or the last part of the path; a path may hold `=` itself."""
+def _name_paths(arguments: list[str]) -> dict[str, str]:
+    """Paths by the name in NAME=PATH, else by the last part of the path; a path may contain `=` itself."""
     paths: dict[str, str] = {}
-    for each in given:
-        name, equals, path = each.partition("=")
-        if not equals or Path(each).exists():
-            name, path = Path(each).resolve().name, each
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
+        if not equals or Path(argument).exists():
+            name, path = Path(argument).resolve().name, argument
         if not name or name in paths:
-            what = "twice" if name else "nowhere"
-            raise UsageError(
-                f"Each set of vectors has a name of its own, and {name!r} stands there {what}: NAME=VECTORS."
-            )
+            reason = f"Two sets of vectors are named {name!r}" if name else f"{argument!r} has no name"
+            raise UsageError.conflict(reason, cure="name them with NAME=VECTORS")
         paths[name] = path
     return paths
 
 
-def _limits(given: list[str]) -> Limits:
-    pairs = [each.partition("=") for each in given]
+def _parse_limits(texts: list[str]) -> Limits:
+    pairs = [text.partition("=") for text in texts]
     return settings_from(Limits, {name.strip(): value.strip() for name, _, value in pairs}, "--limit")
 
 
-def _token(file: str | None) -> str | None:
-    """Never on the command line, where every user of the machine could read it."""
+def _read_token(file: str | None) -> str | None:
+    """From a file or the environment; on the command line every user of the machine could read it."""
     token = os.environ.get("STILLVEC_TOKEN") if file is None else Path(file).read_text("utf-8", "replace").strip()
     if token is None:
         return None
     if not token.isprintable() or not token.isascii() or not token or " " in token:
         where = "STILLVEC_TOKEN" if file is None else file
-        raise UsageError(f"A token of printable ASCII without spaces is wanted in {where}, and there is none.")
+        raise UsageError.expected("a token of printable ASCII without spaces", "something else", where=where)
     return token

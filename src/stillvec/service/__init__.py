@@ -1,9 +1,72 @@
-"""Vectors over HTTP (the extra `serve`): a FastAPI application and the server that runs it.
+"""Vectors over HTTP (the extra `serve`): `serve` loads vectors and answers requests within `Limits`."""
 
-`application` makes the app of several `Sets`, `running.serve` runs it until it is told to stop; `Limits` says how much
-one request may ask for. Only `Limits` can be imported where the extra is not installed.
-"""
+from __future__ import annotations
 
+import logging
+import os
+from collections.abc import Callable, Mapping
+
+from stillvec.formats import load
+from stillvec.registry import require
 from stillvec.service.limits import Limits
+from stillvec.vectors import WordVectors
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "serve"]
+
+VectorSource = WordVectors | str | os.PathLike[str]
+
+
+def serve(
+    vectors: VectorSource | Mapping[str, VectorSource],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    allow_remote: bool = False,
+    limits: Limits | None = None,
+    notify: Callable[[str], None] | None = None,
+    log_requests: Callable[[str], None] | None = None,
+) -> None:
+    """Serve vectors over HTTP until SIGTERM or SIGINT (Ctrl-C).
+
+    Args:
+        vectors: Vectors or their path, or several by name; requests that name no model use the first.
+        host: Address to listen on. Anything but a loopback address requires `token` or `allow_remote`.
+        port: Port to listen on; 0 chooses a free one.
+        token: Bearer token that requests must send; None requires none.
+        allow_remote: Accept requests from other machines without a token.
+        limits: Limits per request and on concurrent requests (default: `Limits()`).
+        notify: Receives one line when vectors are loaded, the server starts or an index is built (default: logging).
+        log_requests: Receives one line per request, without the words of the query.
+    """
+    for package in ("fastapi", "uvicorn", "usearch", "threadpoolctl"):
+        require(package, "serve", "stillvec serve")
+    from stillvec.service.application import create_app
+    from stillvec.service.models import ServedModels
+    from stillvec.service.server import bind_socket, format_address, run_app
+
+    limits, notify = limits or Limits(), notify or logging.getLogger(__name__).info
+    protected = token is not None or allow_remote
+    with bind_socket(host, port, allow_remote=protected) as listener:
+        models = ServedModels({name: _load(source) for name, source in _name_sources(vectors).items()}, notify)
+        for name, model in models.items():
+            model.prepare()
+            facts = f"{len(model.vectors):,} words, {model.vectors.dim} dimensions, {model.default_search} search"
+            notify(f"{name}: {facts}")
+        # DNS rebinding: a web page whose host name was pointed at this machine sends that name as Host
+        hosts = () if protected else (host, "localhost", "127.0.0.1", "::1")
+        app = create_app(models, limits, token=token, log=log_requests, hosts=hosts)
+        access = "token required" if token is not None else "no token required"
+        message = f"serving at {format_address(listener)}, {access}; see /docs; press Ctrl+C to stop"
+        run_app(app, listener, limits, lambda: notify(message))
+
+
+def _name_sources(vectors: VectorSource | Mapping[str, VectorSource]) -> Mapping[str, VectorSource]:
+    if isinstance(vectors, Mapping):
+        return vectors
+    name = "vectors" if isinstance(vectors, WordVectors) else os.path.basename(os.path.abspath(vectors))
+    return {name: vectors}
+
+
+def _load(source: VectorSource) -> WordVectors:
+    return source if isinstance(source, WordVectors) else load(source)

@@ -1,4 +1,4 @@
-"""The FastAPI application over several sets of vectors."""
+"""The FastAPI application that serves several sets of vectors."""
 
 from __future__ import annotations
 
@@ -6,54 +6,65 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
 
 from stillvec import __version__
 from stillvec.service import http_errors, openai, routes
-from stillvec.service.docs_page import MANUAL, manual
+from stillvec.service.docs_page import DOCS_PATH, show_docs
 from stillvec.service.limits import Limits
-from stillvec.service.middleware import Guard
-from stillvec.service.models import Sets
-from stillvec.service.openapi_schema import described, responses
+from stillvec.service.middleware import RequestGuard
+from stillvec.service.models import ServedModels
+from stillvec.service.openapi_schema import build_schema, describe_errors
 from stillvec.service.request_executor import RequestExecutor
 
-_ABOUT = """
-Static word vectors over HTTP: vectors, cosines, neighbours, analogies, means of texts, and embeddings in OpenAI's form.
-Words are found as written, else in lower case where the vectors are. Whatever is refused is refused with one sentence
-in `error.message`.
+_DESCRIPTION = """
+Static word vectors over HTTP: vectors, similarities, nearest neighbours, analogies, text embeddings, and an endpoint
+compatible with OpenAI's. Words are looked up as written, then in lower case if the vectors are lower-cased. Every error
+has one sentence in `error.message`.
 """
 
 
-def application(
-    sets: Sets,
+def create_app(
+    models: ServedModels,
     limits: Limits | None = None,
     *,
     token: str | None = None,
-    tell: Callable[[str], None] | None = None,
-    names: Collection[str] = (),
+    log: Callable[[str], None] | None = None,
+    hosts: Collection[str] = (),
 ) -> FastAPI:
-    """An ASGI application; `tell` gets a line a request. With `names` it is called by one of them or refuses."""
-    desk = RequestExecutor(sets, limits or Limits())
+    """An ASGI application.
+
+    `log` receives one line per request. With `hosts`, requests whose Host header names another host are rejected.
+    """
+    executor = RequestExecutor(models, limits or Limits())
     app = FastAPI(
         title="stillvec",
         version=__version__,
-        description=_ABOUT.strip(),
-        lifespan=_living,
-        docs_url=None,  # FastAPI's own loads its script from elsewhere
+        description=_DESCRIPTION.strip(),
+        lifespan=_close_at_end,
+        docs_url=None,  # FastAPI's own page loads a script from another host
         redoc_url=None,
-        responses=responses(token is not None),
+        responses=describe_errors(token is not None),
     )
-    app.state.desk = desk
-    for router in (routes.router, openai.router, openai.watching):
+    app.state.executor = executor
+    for router in (routes.router, openai.router, openai.monitoring):
         app.include_router(router)
-    app.add_api_route(MANUAL, manual, include_in_schema=False)
-    http_errors.install(app)
-    app.add_middleware(Guard, limits=desk.limits, token=token, meter=desk.meter, tell=tell, names=names)
-    told = described(app, desk.limits, sets.dims(), token=token is not None)
-    app.openapi = lambda: told  # type: ignore[method-assign]  # FastAPI's own way to another description
+    app.add_api_route(DOCS_PATH, show_docs, include_in_schema=False)
+    app.add_api_route("/", _redirect_to_docs, include_in_schema=False)
+    http_errors.install_handlers(app)
+    app.add_middleware(
+        RequestGuard, limits=executor.limits, token=token, metrics=executor.metrics, log=log, hosts=hosts
+    )
+    schema = build_schema(app, executor.limits, models.dims(), token=token is not None)
+    app.openapi = lambda: schema  # type: ignore[method-assign]  # how FastAPI lets one replace its schema
     return app
 
 
+async def _redirect_to_docs() -> RedirectResponse:
+    return RedirectResponse(DOCS_PATH.lstrip("/"))  # relative, so that it also works behind a proxy's prefix
+
+
 @asynccontextmanager
-async def _living(app: FastAPI) -> AsyncIterator[None]:
+async def _close_at_end(app: FastAPI) -> AsyncIterator[None]:
     yield
-    app.state.desk.close()
+    app.state.executor.close()

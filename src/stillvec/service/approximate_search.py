@@ -1,7 +1,7 @@
-"""Approximate neighbours by small worlds (Malkov & Yashunin 2018), `usearch`'s, over unit vectors in half precision.
+"""Approximate nearest neighbours by HNSW (Malkov & Yashunin 2018), from `usearch`, over unit vectors in half precision.
 
-The index only proposes: what it proposes is scored again with the vectors themselves, so cosines are always exact, and
-only a neighbour can be missed. How many are is measured when the index is built.
+The index only proposes candidates, which are scored again with the vectors themselves: cosines are always exact, and a
+neighbour can only be missed. The share found (recall) is measured when the index is built.
 """
 
 from __future__ import annotations
@@ -14,67 +14,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
-_ROWS = 1024  # added at once; between them a stop is heard
-_SAMPLE = 100  # words whose neighbours are compared
-_AMONG = 10  # neighbours of each: recall@10
-_PROPOSED = 3  # times as many as are asked for
+_BLOCK_ROWS = 1024  # added between two checks for a stop
+_N_SAMPLES = 100  # words whose neighbours are compared
+_K = 10  # of recall@10
+_OVERSAMPLING = 3  # candidates per requested neighbour
 
 
-class Approximate:
-    """An index over the rows that are not zero; `build` fills it and says its recall."""
+class ApproximateIndex:
+    """An index of the rows that are not zero; `build` fills it and measures its recall."""
 
     def __init__(self, vectors: WordVectors, *, seed: int = 0) -> None:
         self.vectors = vectors
         self.seed = seed
         self.recall: float | None = None
-        self._lock = threading.Lock()  # searches of several threads would share usearch's scratch memory
+        self._lock = threading.Lock()  # concurrent searches would share usearch's scratch memory
         usearch = require("usearch.index", "serve", "Approximate search")
         self._index: Any = usearch.Index(ndim=vectors.dim, metric="cos", dtype="f16", connectivity=32)
 
-    def build(self, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Add all rows, then measure; False if it was stopped before."""
-        threads = max(1, (os.cpu_count() or 1) // 2)  # the others answer meanwhile
-        for first in range(0, len(self.vectors), _ROWS):
-            if stopped():
+    def build(self, is_stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Add all rows and measure recall; False if stopped before the end."""
+        threads = max(1, (os.cpu_count() or 1) // 2)  # the others answer requests meanwhile
+        for rows, block in iterate_blocks(self.vectors.matrix, np.float32, _BLOCK_ROWS):
+            if is_stopped():
                 return False
-            rows = np.asarray(self.vectors.matrix[first : first + _ROWS], np.float32)  # (R, D)
-            length = np.linalg.norm(rows, axis=1)  # (R,)
-            held = np.flatnonzero(length)
-            self._index.add(first + held, rows[held] / length[held, None], threads=threads)
-        self.recall = self._measured(stopped)
+            nonzero = np.flatnonzero(block.any(axis=1))
+            self._index.add(rows.start + nonzero, unit_rows(block[nonzero]), threads=threads)
+        self.recall = self._measure_recall(is_stopped)
         return self.recall is not None
 
-    def nearest(self, query: NDArray[np.float32], k: int, left_out: frozenset[int]) -> list[tuple[int, float]]:
+    def nearest(self, query: NDArray[np.float32], k: int, exclude: frozenset[int]) -> list[tuple[int, float]]:
         """The (row, cosine) of up to `k` rows near a vector that is not zero."""
-        unit = query / np.linalg.norm(query)  # (D,)
-        wanted = min((k + len(left_out)) * _PROPOSED, len(self._index))
-        if not wanted:
+        unit = unit_rows(query)  # (D,)
+        n_candidates = min((k + len(exclude)) * _OVERSAMPLING, len(self._index))
+        if not n_candidates:
             return []
         with self._lock:
-            proposed = np.asarray(self._index.search(unit, wanted, threads=1).keys, np.int64)  # (P,)
-        rows = np.sort(proposed)  # in the order of the file, which may be memory-mapped
-        near = np.asarray(self.vectors.matrix[rows], np.float32)  # (P, D)
-        cosines = near @ unit / np.linalg.norm(near, axis=1)  # (P,)
+            candidates = np.asarray(self._index.search(unit, n_candidates, threads=1).keys, np.int64)  # (C,)
+        rows = np.sort(candidates)  # in the order of the file, which may be memory-mapped
+        cosines = unit_rows(self.vectors.matrix[rows], np.float32) @ unit  # (C,)
         best = np.lexsort((rows, -cosines))
         pairs = zip(rows[best].tolist(), cosines[best].tolist(), strict=True)
-        return [(row, cosine) for row, cosine in pairs if row not in left_out][:k]
+        return [(row, cosine) for row, cosine in pairs if row not in exclude][:k]
 
-    def _measured(self, stopped: Callable[[], bool]) -> float | None:
-        """recall@10: of the exact neighbours of some words, the share that the index finds; None if it was stopped."""
+    def _measure_recall(self, is_stopped: Callable[[], bool]) -> float | None:
+        """recall@10: the share of the exact neighbours of sampled words that the index finds; None if stopped."""
         vectors, words = self.vectors, self.vectors.words
-        sample = np.random.default_rng(self.seed).permutation(len(words))[:_SAMPLE].tolist()
-        found = wanted = 0
+        sample = np.random.default_rng(self.seed).permutation(len(words))[:_N_SAMPLES].tolist()
+        n_hits = n_exact = 0
         for row in sample:
-            if stopped():
+            if is_stopped():
                 return None
             query = vectors[words[row]]
             if not query.any():
                 continue
-            exact = {word for word, _ in vectors.nearest(words[row], _AMONG) if vectors[word].any()}
-            near = {words[other] for other, _ in self.nearest(query, _AMONG, frozenset([row]))}
-            found += len(exact & near)
-            wanted += len(exact)
-        return found / wanted if wanted else 1.0
+            exact = {word for word, _ in vectors.nearest(words[row], _K) if vectors[word].any()}
+            near = {words[other] for other, _ in self.nearest(query, _K, frozenset([row]))}
+            n_hits += len(exact & near)
+            n_exact += len(exact)
+        return n_hits / n_exact if n_exact else 1.0

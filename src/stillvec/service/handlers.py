@@ -1,4 +1,4 @@
-"""A question and the sets of vectors in, an answer out; no HTTP here."""
+"""Requests to responses; no HTTP here."""
 
 from __future__ import annotations
 
@@ -10,132 +10,134 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec import __version__
+from stillvec.numerics import unit_rows
 from stillvec.service import schemas
-from stillvec.service.http_errors import Refusal
+from stillvec.service.http_errors import RequestError
 from stillvec.service.limits import Limits
-from stillvec.service.models import Found, Served, Sets
+from stillvec.service.models import ScoredWords, ServedModel, ServedModels
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 
-def vectors(asked: schemas.VectorsQuestion, sets: Sets, limits: Limits) -> schemas.VectorsAnswer:
-    served = sets.named(asked.model)
-    _few(len(asked.words), limits.batch, "words")
-    words = [served.known(word, "words") for word in asked.words]
-    rows = served.vectors[words].tolist()
+def get_vectors(request: schemas.VectorsRequest, models: ServedModels, limits: Limits) -> schemas.VectorsResponse:
+    model = models.find(request.model)
+    _check_at_most(len(request.words), limits.batch, "words")
+    words = [model.resolve_word(word, "words") for word in request.words]
+    rows = model.vectors[words].tolist()
     data = [schemas.WordVector(word=word, vector=row) for word, row in zip(words, rows, strict=True)]
-    return schemas.VectorsAnswer(model=served.name, dim=served.vectors.dim, data=data)
+    return schemas.VectorsResponse(model=model.name, dim=model.vectors.dim, data=data)
 
 
-def similarity(asked: schemas.SimilarityQuestion, sets: Sets, limits: Limits) -> schemas.SimilarityAnswer:
-    served = sets.named(asked.model)
-    _few(len(asked.pairs), limits.batch, "pairs")
-    pairs = [(served.known(a, "pairs"), served.known(b, "pairs")) for a, b in asked.pairs]
-    data = [schemas.SimilarityItem(a=a, b=b, cosine=served.vectors.similarity(a, b)) for a, b in pairs]
-    return schemas.SimilarityAnswer(model=served.name, data=data)
+def compare_words(
+    request: schemas.SimilarityRequest, models: ServedModels, limits: Limits
+) -> schemas.SimilarityResponse:
+    model = models.find(request.model)
+    _check_at_most(len(request.pairs), limits.batch, "pairs")
+    pairs = [(model.resolve_word(a, "pairs"), model.resolve_word(b, "pairs")) for a, b in request.pairs]
+    scores = [model.vectors.similarity(a, b) for a, b in pairs]
+    data = [
+        schemas.SimilarityItem(a=a, b=b, score=score, cosine=score) for (a, b), score in zip(pairs, scores, strict=True)
+    ]
+    return schemas.SimilarityResponse(model=model.name, data=data)
 
 
-def nearest(asked: schemas.NearestQuestion, sets: Sets, limits: Limits) -> schemas.NearestAnswer:
-    served = sets.named(asked.model)
-    _few(asked.k, limits.k, "k")
-    given = asked.model_fields_set & {"word", "text", "vector"}
-    if len(given) != 1:
-        came = " and ".join(sorted(given)) or "none of them"
-        raise Refusal(400, f"Exactly one of 'word', 'text' and 'vector' is wanted, and {came} came.")
-    itself = served.known(asked.word, "word") if "word" in given else None
-    query = _direction(asked.vector, served) if "vector" in given else _read(itself, asked.text, served)
-    search, found = served.nearest(query, asked.k, itself, asked.exact)
-    return schemas.NearestAnswer(model=served.name, search=search, data=_listed(found))
+def find_nearest(request: schemas.NearestRequest, models: ServedModels, limits: Limits) -> schemas.NearestResponse:
+    model = models.find(request.model)
+    _check_at_most(request.k, limits.k, "k")
+    queries = request.model_fields_set & {"word", "text", "vector"}
+    if len(queries) != 1:
+        got = " and ".join(map(repr, sorted(queries))) or "none of them"
+        raise RequestError(400, f"Expected exactly one of 'word', 'text' and 'vector', got {got}.")
+    word = model.resolve_word(request.word, "word") if "word" in queries else None
+    query = _scale_query(request.vector, model) if "vector" in queries else _encode_query(word, request.text, model)
+    search, nearest = model.nearest(query, request.k, word, request.exact)
+    return schemas.NearestResponse(model=model.name, search=search, data=_to_neighbours(nearest))
 
 
-def analogy(asked: schemas.AnalogyQuestion, sets: Sets, limits: Limits) -> schemas.AnalogyAnswer:
-    served = sets.named(asked.model)
-    _few(asked.k, limits.k, "k")
-    a, b, c = (served.known(word, param) for word, param in ((asked.a, "a"), (asked.b, "b"), (asked.c, "c")))
-    found = served.vectors.analogy(a, b, c, asked.k, method=asked.method)
-    return schemas.AnalogyAnswer(model=served.name, method=asked.method, data=_listed(found))
+def solve_analogy(request: schemas.AnalogyRequest, models: ServedModels, limits: Limits) -> schemas.AnalogyResponse:
+    model = models.find(request.model)
+    _check_at_most(request.k, limits.k, "k")
+    a, b, c = (model.resolve_word(getattr(request, param), param) for param in "abc")
+    answers = model.vectors.analogy(a, b, c, request.k, method=request.method)
+    return schemas.AnalogyResponse(model=model.name, method=request.method, data=_to_neighbours(answers))
 
 
-def embed(asked: schemas.EmbedQuestion, sets: Sets, limits: Limits) -> schemas.EmbedAnswer:
-    served = sets.named(asked.model)
-    _few(len(asked.texts), limits.batch, "texts")
-    rows = served.vectors.encode(asked.texts)  # (T, D)
+def embed_texts(request: schemas.EmbedRequest, models: ServedModels, limits: Limits) -> schemas.EmbedResponse:
+    model = models.find(request.model)
+    _check_at_most(len(request.texts), limits.batch, "texts")
+    rows = model.vectors.encode(request.texts)  # (T, D)
     unknown = np.flatnonzero(~rows.any(axis=1)).tolist()
-    data = (_units(rows) if asked.unit else rows).tolist()
-    return schemas.EmbedAnswer(model=served.name, dim=served.vectors.dim, data=data, unknown=unknown)
+    data = (unit_rows(rows) if request.unit else rows).tolist()
+    return schemas.EmbedResponse(model=model.name, dim=model.vectors.dim, data=data, unknown=unknown)
 
 
-def embeddings(asked: schemas.EmbeddingsQuestion, sets: Sets, limits: Limits) -> schemas.EmbeddingsAnswer:
-    """Of length one, as OpenAI's are, so that clients which take the product for the cosine are right."""
-    served = sets.named(asked.model)
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input
-    _few(len(texts), limits.batch, "input")
-    if asked.dimensions not in (None, served.vectors.dim):
-        told = f"The vectors {served.name!r} have {served.vectors.dim} dimensions and are not cut"
-        raise Refusal(400, f"{told}, and {asked.dimensions} were asked for.", param="dimensions")
-    rows = _units(served.vectors.encode(texts))  # (T, D)
-    packed = asked.encoding_format == "base64"
-    held: list[Any] = (
-        [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows] if packed else rows.tolist()
-    )
-    data = [schemas.Embedding(index=index, embedding=each) for index, each in enumerate(held)]
-    words = len(_counting().rows(texts)[0])
-    usage = schemas.Usage(prompt_tokens=words, total_tokens=words)
-    return schemas.EmbeddingsAnswer(data=data, model=served.name, usage=usage)
+def create_embeddings(
+    request: schemas.EmbeddingsRequest, models: ServedModels, limits: Limits
+) -> schemas.EmbeddingsResponse:
+    """Embeddings have length one, as OpenAI's, so that clients may use the dot product as the cosine."""
+    model = models.find(request.model)
+    texts = [request.input] if isinstance(request.input, str) else request.input
+    _check_at_most(len(texts), limits.batch, "input")
+    if request.dimensions not in (None, model.vectors.dim):
+        message = f"'dimensions' must be {model.vectors.dim} for {model.name!r}, got {request.dimensions}."
+        raise RequestError(400, message, param="dimensions")
+    rows = unit_rows(model.vectors.encode(texts))  # (T, D)
+    values: list[Any] = rows.tolist()
+    if request.encoding_format == "base64":
+        values = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
+    data = [schemas.Embedding(index=index, embedding=value) for index, value in enumerate(values)]
+    n_words = len(_word_counter().rows(texts)[0])
+    usage = schemas.Usage(prompt_tokens=n_words, total_tokens=n_words)
+    return schemas.EmbeddingsResponse(data=data, model=model.name, usage=usage)
 
 
-def model(served: Served) -> schemas.Model:
+def describe_model(model: ServedModel) -> schemas.Model:
     return schemas.Model(
-        id=served.name,
-        created=served.made,
-        words=len(served.vectors),
-        dim=served.vectors.dim,
-        search=served.usual,
-        recall_at_10=served.recall,
+        id=model.name,
+        created=model.loaded_at,
+        words=len(model.vectors),
+        dim=model.vectors.dim,
+        search=model.default_search,
+        recall_at_10=model.recall,
     )
 
 
-def models(sets: Sets) -> schemas.Models:
-    return schemas.Models(data=[model(served) for served in sets.values()])
+def list_models(models: ServedModels) -> schemas.Models:
+    return schemas.Models(data=[describe_model(model) for model in models.values()])
 
 
-def health(sets: Sets) -> schemas.Health:
-    return schemas.Health(version=__version__, models=models(sets).data)
+def check_health(models: ServedModels) -> schemas.Health:
+    return schemas.Health(version=__version__, models=list_models(models).data)
 
 
-def _few(came: int, most: int, param: str) -> None:
-    if came > most:
-        raise Refusal(400, f"At most {most:,} are answered at once for {param!r}, and {came:,} came.", param=param)
+def _check_at_most(count: int, limit: int, param: str) -> None:
+    if count > limit:
+        what = "" if param == "k" else " items"
+        raise RequestError(400, f"{param!r} must be at most {limit:,}{what}, got {count:,}.", param=param)
 
 
-def _read(itself: str | None, text: str, served: Served) -> NDArray[np.float32]:
-    query = served.vectors[itself] if itself is not None else served.vectors.encode(text)
-    if itself is None and not query.any():
-        raise Refusal(
-            404, f"The vectors {served.name!r} know no word of the text.", param="text", code="word_not_found"
-        )
+def _encode_query(word: str | None, text: str, model: ServedModel) -> NDArray[np.float32]:
+    query = model.vectors[word] if word is not None else model.vectors.encode(text)
+    if word is None and not query.any():
+        message = f"No word of the text is in the vocabulary of {model.name!r}."
+        raise RequestError(404, message, param="text", code="word_not_found")
     return query
 
 
-def _direction(vector: list[float], served: Served) -> NDArray[np.float32]:
-    """In single precision, whatever the length: 1e300 would be infinite, 1e-300 nothing."""
-    if len(vector) != served.vectors.dim:
-        told = f"A vector of {served.vectors.dim} numbers is wanted, and one of {len(vector)} came."
-        raise Refusal(400, told, param="vector")
+def _scale_query(vector: list[float], model: ServedModel) -> NDArray[np.float32]:
+    """In single precision, scaled first: 1e300 would overflow, 1e-300 would become zero."""
+    if len(vector) != model.vectors.dim:
+        message = f"'vector' must have {model.vectors.dim} numbers, got {len(vector):,}."
+        raise RequestError(400, message, param="vector")
     wide = np.asarray(vector, np.float64)
     largest = float(np.abs(wide).max(initial=0.0))
     return np.asarray(wide / largest if largest else wide, np.float32)
 
 
-def _units(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)  # (T, 1)
-    return np.asarray(rows / np.where(length > 0, length, 1), np.float32)
-
-
-def _listed(found: Found) -> list[schemas.Neighbour]:
-    return [schemas.Neighbour(word=word, score=score) for word, score in found]
+def _to_neighbours(scored: ScoredWords) -> list[schemas.Neighbour]:
+    return [schemas.Neighbour(word=word, score=score) for word, score in scored]
 
 
 @lru_cache(maxsize=1)
-def _counting() -> WordMatcher:
-    """Finds words and knows none: it only counts."""
+def _word_counter() -> WordMatcher:
+    """Splits texts into words for the usage count; its vocabulary is empty."""
     return WordMatcher(Vocabulary([]))

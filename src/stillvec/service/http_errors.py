@@ -1,4 +1,4 @@
-"""What the server refuses: one sentence, in OpenAI's form of an error, whatever the address."""
+"""Every error of the server in one form, that of OpenAI: one sentence, a type, the parameter, a code."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ CODES = {  # status: (type, code), as OpenAI's clients know them
     503: ("server_error", "overloaded"),
     504: ("server_error", "timeout"),
 }
-_TOKENS = (
-    "'input' is a text or a list of texts, none of them empty; numbers of tokens are not read here, "
-    "as words are looked up in the text: send the text itself."
+_NO_TOKEN_IDS = (
+    "'input' must be a non-empty string or a list of non-empty strings. Token ids are not supported, "
+    "because words are looked up in the text: send the text itself."
 )
+_NOT_JSON = "The body is not valid JSON in UTF-8."
 
 
-class Complaint(BaseModel):
-    """Why a request was refused."""
+class ErrorDetail(BaseModel):
+    """Why a request was rejected."""
 
-    message: str = Field(description="One sentence: what was wanted, what came, the cure.")
+    message: str = Field(description="One sentence: what was expected, what was received, how to fix it.")
     type: str
-    param: str | None = Field(description="The field or parameter that is at fault, where it is one.")
+    param: str | None = Field(description="The invalid field or parameter, if there is one.")
     code: str | None
 
 
-class Problem(BaseModel):
-    """The body of every answer that is not a success."""
+class ErrorResponse(BaseModel):
+    """The body of every response that is not a success."""
 
-    error: Complaint
+    error: ErrorDetail
 
 
-class Refusal(HTTPException):
-    """A request that is refused; an HTTPException, so that FastAPI lets it through while it reads a body."""
+class RequestError(HTTPException):
+    """A rejected request; an HTTPException, so that FastAPI lets it through while it reads a body."""
 
     def __init__(
         self, status: int, message: str, *, param: str | None = None, code: str | None = None, headers: Any = None
@@ -56,75 +57,76 @@ class Refusal(HTTPException):
         self.param = param
         self.code = code
 
-    def answer(self) -> JSONResponse:
-        return refused(self.status_code, str(self.detail), self.param, self.code, self.headers)
+    def to_response(self) -> JSONResponse:
+        return error_response(self.status_code, str(self.detail), self.param, self.code, self.headers)
 
 
-def refused(
+def error_response(
     status: int,
     message: str,
     param: str | None = None,
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    kind, usual = CODES.get(status, CODES[400 if status < 500 else 500])
-    body = Problem(error=Complaint(message=message, type=kind, param=param, code=code or usual))
+    kind, default_code = CODES.get(status, CODES[400 if status < 500 else 500])
+    body = ErrorResponse(error=ErrorDetail(message=message, type=kind, param=param, code=code or default_code))
     return JSONResponse(body.model_dump(), status, headers)
 
 
-def install(app: FastAPI) -> None:
-    """Every way a request can fail ends in the same form."""
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(StillvecError, _ours)
-    app.add_exception_handler(Exception, _broken)
+def install_handlers(app: FastAPI) -> None:
+    """Give every failure of a request the same form."""
+    app.add_exception_handler(HTTPException, _handle_http)
+    app.add_exception_handler(RequestValidationError, _handle_invalid)
+    app.add_exception_handler(StillvecError, _handle_stillvec)
+    app.add_exception_handler(Exception, _handle_unexpected)
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, Refusal):
-        return error.answer()
+async def _handle_http(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, RequestError):
+        return error.to_response()
     assert isinstance(error, HTTPException)
-    known = {
-        404: f"There is nothing at {_shown(request.url.path)}; /docs tells what there is.",
-        405: f"{request.method} is not taken at {_shown(request.url.path)}; /docs tells what is.",
-        400: "The body is not JSON in UTF-8.",
+    path = request.url.path
+    shown = ascii(path if len(path) < 100 else path[:97] + "...")
+    messages = {
+        404: f"No endpoint at {shown}; see /docs for the list.",
+        405: f"{shown} does not accept {request.method}; see /docs.",
+        400: _NOT_JSON,
     }
-    message = known.get(error.status_code, f"The request failed: {error.detail}.")
-    headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
-    return refused(error.status_code, message, headers=headers)
+    message = messages.get(error.status_code, f"The request failed: {error.detail}.")
+    headers = {"Allow": _allow_header(request)} if error.status_code == 405 else error.headers
+    return error_response(error.status_code, message, headers=headers)
 
 
-def _allowed(request: Request) -> str:
-    """What an address takes; FastAPI has a route a method, and starlette would name the first one's only."""
+def _allow_header(request: Request) -> str:
+    """All methods of an endpoint: FastAPI has one route per method, and starlette names only that of the first."""
     routes = request.app.openapi()["paths"].get(request.url.path, {"get": {}})
     return ", ".join(sorted(method.upper() for method in routes))
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+async def _handle_invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place, *inside = [str(part) for part in first["loc"]]
+    place, *fields = [str(part) for part in first["loc"]]
     if first["type"] == "json_invalid":
-        return refused(400, "The body is not JSON in UTF-8.")
-    if inside[:1] == ["input"] and first["type"] != "missing":
-        return refused(400, _TOKENS, "input")
-    return refused(400, _sentence(place, inside, str(first["msg"])), ".".join(inside) or None)
+        return error_response(400, _NOT_JSON)
+    if place == "body" and not fields and "json" not in request.headers.get("content-type", "json"):
+        return error_response(400, "The body was not read as JSON; send Content-Type: application/json.")
+    if fields[:1] == ["input"] and first["type"] != "missing":
+        return error_response(400, _NO_TOKEN_IDS, "input")
+    return error_response(400, _describe_invalid(place, fields, str(first["msg"])), ".".join(fields) or None)
 
 
-async def _ours(request: Request, error: Exception) -> JSONResponse:
-    return refused(400, str(error))
+async def _handle_stillvec(request: Request, error: Exception) -> JSONResponse:
+    return error_response(400, str(error))
 
 
-async def _broken(request: Request, error: Exception) -> JSONResponse:
-    return refused(500, "The server failed at this request; its log says where.")
+async def _handle_unexpected(request: Request, error: Exception) -> JSONResponse:
+    return error_response(500, "Internal error; see the server's log.")
 
 
-def _sentence(place: str, inside: Sequence[str], said: str) -> str:
-    """pydantic's complaint as a sentence that names the place."""
-    where = f"{'.'.join(inside)!r} in the {place}" if inside else f"The {place}"
-    told = said[:1].lower() + said[1:].rstrip(".")
-    return f"{where} is not what is wanted: {told}."
-
-
-def _shown(path: str) -> str:
-    return ascii(path if len(path) < 100 else path[:97] + "...")
+def _describe_invalid(place: str, fields: Sequence[str], reason: str) -> str:
+    """pydantic's reason as a sentence that names the field."""
+    kinds = {"query": "query parameter", "body": "field", "path": "path parameter", "header": "header"}
+    name = ".".join(fields)
+    where = f"Invalid {kinds.get(place, place)} {name!r}" if fields else f"Invalid {place}"
+    return f"{where}: {reason[:1].lower()}{reason[1:].rstrip('.')}."

@@ -1,4 +1,4 @@
-"""How much one request may ask for, and how many requests at once."""
+"""Limits of one request, and on requests at the same time."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ from dataclasses import dataclass
 
 from stillvec.errors import UsageError
 
-USUAL_K = 10
+DEFAULT_K = 10
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Whatever is beyond one of these is refused with a sentence; nothing is cut off in silence."""
+    """A request beyond one of these is rejected; nothing is truncated silently."""
 
     body: int = 4 << 20  # bytes
-    batch: int = 2048  # words, pairs or texts of one request; OpenAI's own number
+    batch: int = 2048  # words, pairs or texts per request, as at OpenAI
     k: int = 1000  # neighbours
-    seconds: float = 30.0  # from the first byte of a request to the last of its answer
-    requests: int = 512  # at once
-    threads: int = 4  # that work; the loop itself only reads and writes
+    seconds: float = 30.0  # from the first byte of a request to the last byte of its response
+    requests: int = 512  # at the same time
+    threads: int = 4  # worker threads; the event loop only reads and writes
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             if not getattr(self, field.name) > 0:
-                raise UsageError(f"The limit {field.name!r} must be more than 0, and {getattr(self, field.name)} came.")
-        if self.k < USUAL_K:
-            raise UsageError(
-                f"The limit 'k' must be {USUAL_K} or more, the number where none is said, and {self.k} came."
-            )
+                raise UsageError.expected("more than 0", getattr(self, field.name), where=f"limit {field.name!r}")
+        if self.k < DEFAULT_K:
+            raise UsageError.expected(f"at least {DEFAULT_K} (the default k)", self.k, where="limit 'k'")

@@ -1,4 +1,4 @@
-"""Sets of vectors by name, each with its exact search and, once it is built, an approximate one."""
+"""Sets of vectors by name, each with exact search and, once its index is built, approximate search."""
 
 from __future__ import annotations
 
@@ -13,47 +13,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.service.approximate_search import Approximate
-from stillvec.service.http_errors import Refusal
+from stillvec.service.approximate_search import ApproximateIndex
+from stillvec.service.http_errors import RequestError
 from stillvec.vectors import WordVectors
 
 Search = Literal["exact", "approximate"]
-Found = list[tuple[str, float]]
-LARGE = 200_000  # words from which on the approximate search is the usual one
-_ALIKE = 2000  # words that a misspelt one is compared with, at most
+ScoredWords = list[tuple[str, float]]
+LARGE = 200_000  # words from which approximate search is the default
+_MAX_CANDIDATES = 2000  # words that a misspelt one is compared with
+_MAX_SHOWN = 60  # characters of a name in a message
 
 
-class Served:
-    """One set of vectors under its name."""
+class ServedModel:
+    """One set of vectors and its searches."""
 
-    def __init__(self, name: str, vectors: WordVectors, tell: Callable[[str], None]) -> None:
+    def __init__(self, name: str, vectors: WordVectors, notify: Callable[[str], None]) -> None:
         self.name = name
         self.vectors = vectors
-        self.made = int(time.time())
-        self.approximate: Approximate | None = None  # there once it is whole
-        self._tell = tell
-        self._asked = threading.Lock()
+        self.loaded_at = int(time.time())
+        self.index: ApproximateIndex | None = None  # set once it is complete
+        self._notify = notify
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
 
     @property
-    def usual(self) -> Search:
+    def default_search(self) -> Search:
         return "approximate" if len(self.vectors) >= LARGE else "exact"
 
     @property
     def recall(self) -> float | None:
-        return None if self.approximate is None else self.approximate.recall
+        return None if self.index is None else self.index.recall
 
     def prepare(self) -> None:
-        """Do now what would make the first request wait; a large set begins to build its index."""
+        """Do now what would delay the first request; a large set starts to build its index."""
         self.vectors.encode(["ready"])
         self.vectors.nearest(np.zeros(self.vectors.dim, np.float32), 1)
-        if self.usual == "approximate":
-            self.begin()
+        if self.default_search == "approximate":
+            self.start_index()
 
-    def begin(self) -> None:
+    def start_index(self) -> None:
         """Build the index in a thread, once."""
-        with self._asked:
+        with self._lock:
             if self._thread is None and not self._stopped.is_set():
                 self._thread = threading.Thread(target=self._build, name=f"index of {self.name}", daemon=True)
                 self._thread.start()
@@ -63,78 +64,88 @@ class Served:
         if self._thread is not None:
             self._thread.join()
 
-    def known(self, word: str, param: str) -> str:
-        """A word as the vocabulary writes it, an unseen one as it is if it has n-grams, or a refusal."""
+    def resolve_word(self, word: str, param: str) -> str:
+        """A word as the vocabulary writes it; an unseen one unchanged if the vectors have n-grams, else an error."""
         row = self.vectors.vocabulary.row(word)
-        if row is None and word and self.vectors.subwords is not None:
+        if row is not None:
+            return self.vectors.words[row]
+        if word and self.vectors.subwords is not None:
             return word
-        if row is None:
-            shown = word if len(word) <= 60 else word[:57] + "..."
-            message = f"The vectors {self.name!r} have no word {shown!r}; {self._hint(word)}"
-            raise Refusal(404, message, param=param, code="word_not_found")
-        return self.vectors.words[row]
+        message = f"{_shorten(word)!r} is not in the vocabulary of {self.name!r}; {self._suggest(word)}"
+        raise RequestError(404, message, param=param, code="word_not_found")
 
     def nearest(
-        self, query: NDArray[np.float32], k: int, itself: str | None, exact: bool | None
-    ) -> tuple[Search, Found]:
-        """Which search was used, and the words nearest to a vector; while an index is being built, the exact one is."""
-        approximate = self.usual == "approximate" if exact is None else not exact
+        self, query: NDArray[np.float32], k: int, word: str | None, exact: bool | None
+    ) -> tuple[Search, ScoredWords]:
+        """The search that was used and the nearest words, without `word`; exact while the index is not complete."""
+        approximate = self.default_search == "approximate" if exact is None else not exact
         if approximate:
-            self.begin()
-        index, vectors = self.approximate, self.vectors
+            self.start_index()
+        index, vectors = self.index, self.vectors
         if not approximate or index is None or not query.any():
-            return "exact", vectors.nearest(query, k, exclude=[] if itself is None else [itself])
-        row = None if itself is None else vectors.vocabulary.row(itself)
-        left_out = frozenset() if row is None else frozenset([row])
-        return "approximate", [(vectors.words[row], cosine) for row, cosine in index.nearest(query, k, left_out)]
+            return "exact", vectors.nearest(query, k, exclude=[] if word is None else [word])
+        row = None if word is None else vectors.vocabulary.row(word)
+        exclude = frozenset() if row is None else frozenset([row])
+        return "approximate", [(vectors.words[row], cosine) for row, cosine in index.nearest(query, k, exclude)]
 
     def _build(self) -> None:
-        begun = time.perf_counter()
-        index = Approximate(self.vectors)
+        start = time.perf_counter()
+        index = ApproximateIndex(self.vectors)
         if index.build(self._stopped.is_set):
-            self.approximate = index
-            seconds = time.perf_counter() - begun
-            told = f"{len(self.vectors):,} words in {seconds:.1f} s, recall@10 {index.recall:.3f}"
-            self._tell(f"approximate search of {self.name}: {told}")
+            self.index = index
+            facts = f"{len(self.vectors):,} words in {time.perf_counter() - start:.1f} s"
+            self._notify(f"{self.name}: built the index for approximate search, {facts}, recall@10 {index.recall:.3f}")
 
-    def _hint(self, word: str) -> str:
-        """Bounded, unlike a search of the whole vocabulary: anybody may ask for words that do not exist."""
-        asked = word.lower()
-        near = (w for w in self.vectors.words[: 50 * _ALIKE] if w[:1] == asked[:1] and abs(len(w) - len(word)) < 3)
-        alike = [*islice(near, _ALIKE)] if len(word) <= 60 else []
-        close = difflib.get_close_matches(asked, alike, n=5)
+    def _suggest(self, word: str) -> str:
+        """The nearest spelling among a bounded number of words: anyone may ask for words that do not exist."""
+        key = word.lower()
+        similar = (
+            known
+            for known in self.vectors.words[: 50 * _MAX_CANDIDATES]
+            if known[:1] == key[:1] and abs(len(known) - len(word)) < 3
+        )
+        candidates = [*islice(similar, _MAX_CANDIDATES)] if len(word) <= _MAX_SHOWN else []
+        close = difflib.get_close_matches(key, candidates, n=5)
         if not close:
             return "try another spelling."
-        # of those equally alike the most frequent
-        best = max(close, key=lambda w: (difflib.SequenceMatcher(None, w, asked).ratio(), -alike.index(w)))
+        best = max(close, key=lambda known: (_similarity(known, key), -candidates.index(known)))  # ties: by frequency
         return f"did you mean {best!r}?"
 
 
-class Sets(Mapping[str, Served]):
-    """All that is served; the first is the one that is meant where none is named."""
+class ServedModels(Mapping[str, ServedModel]):
+    """Everything that is served; a request that names no model uses the first."""
 
-    def __init__(self, given: Mapping[str, WordVectors], tell: Callable[[str], None] = lambda told: None) -> None:
-        if not given:
-            raise UsageError("At least one set of vectors is to be served, and none came.")
-        self._sets = {name: Served(name, vectors, tell) for name, vectors in given.items()}
+    def __init__(
+        self, vectors: Mapping[str, WordVectors], notify: Callable[[str], None] = lambda message: None
+    ) -> None:
+        if not vectors:
+            raise UsageError.expected("at least one set of vectors", "none")
+        self._models = {name: ServedModel(name, table, notify) for name, table in vectors.items()}
 
-    def __getitem__(self, name: str) -> Served:
-        return self._sets[name]
+    def __getitem__(self, name: str) -> ServedModel:
+        return self._models[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._sets)
+        return iter(self._models)
 
     def __len__(self) -> int:
-        return len(self._sets)
+        return len(self._models)
 
-    def named(self, name: str | None) -> Served:
+    def find(self, name: str | None) -> ServedModel:
         if name is None:
-            return next(iter(self._sets.values()))
-        if name not in self._sets:
-            shown = name if len(name) <= 60 else name[:57] + "..."
-            message = f"There are no vectors {shown!r} here; there are {', '.join(map(repr, self._sets))}."
-            raise Refusal(404, message, param="model", code="model_not_found")
-        return self._sets[name]
+            return next(iter(self._models.values()))
+        if name not in self._models:
+            message = f"Unknown model {_shorten(name)!r}; expected one of {', '.join(map(repr, self._models))}."
+            raise RequestError(404, message, param="model", code="model_not_found")
+        return self._models[name]
 
     def dims(self) -> list[int]:
-        return sorted({served.vectors.dim for served in self._sets.values()})
+        return sorted({model.vectors.dim for model in self._models.values()})
+
+
+def _similarity(a: str, b: str) -> float:
+    return difflib.SequenceMatcher(None, a, b).ratio()
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _MAX_SHOWN else name[: _MAX_SHOWN - 3] + "..."

@@ -1,42 +1,42 @@
-"""OpenAI's addresses, so that clients made for them work unchanged; and those of whoever watches the server."""
+"""OpenAI's endpoints, so that clients written for them work unchanged, and the endpoints for monitoring."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
 from stillvec.service import handlers, schemas
-from stillvec.service.metrics import TEXT
-from stillvec.service.request_executor import AtDesk
+from stillvec.service.metrics import CONTENT_TYPE
+from stillvec.service.request_executor import Executor
 
-router = APIRouter(prefix="/v1", tags=["as OpenAI's"])
-watching = APIRouter(tags=["the server"])
-
-
-@router.post("/embeddings", response_model=schemas.EmbeddingsAnswer, summary="Embeddings of texts, of length one")
-async def embeddings(desk: AtDesk, question: schemas.EmbeddingsQuestion) -> Response:
-    return await desk.ask(handlers.embeddings, question)
+router = APIRouter(prefix="/v1", tags=["OpenAI compatible"])
+monitoring = APIRouter(tags=["monitoring"])
 
 
-@router.get("/models", summary="The sets of vectors")
-async def models(desk: AtDesk) -> schemas.Models:
-    return handlers.models(desk.sets)
+@router.post("/embeddings", response_model=schemas.EmbeddingsResponse, summary="Unit-length embeddings of texts")
+async def create_embeddings(executor: Executor, request: schemas.EmbeddingsRequest) -> Response:
+    return await executor.run(handlers.create_embeddings, request)
+
+
+@router.get("/models", summary="All sets of vectors")
+async def list_models(executor: Executor) -> schemas.Models:
+    return handlers.list_models(executor.models)
 
 
 @router.get("/models/{model:path}", summary="One set of vectors")
-async def model(desk: AtDesk, model: str) -> schemas.Model:
-    return handlers.model(desk.sets.named(model))
+async def describe_model(executor: Executor, model: str) -> schemas.Model:
+    return handlers.describe_model(executor.models.find(model))
 
 
-@watching.get("/health", summary="Whether it is well, and what it serves; needs no token")
-async def health(desk: AtDesk) -> schemas.Health:
-    return handlers.health(desk.sets)
+@monitoring.get("/health", summary="Health check, and what is served; no token required")
+async def check_health(executor: Executor) -> schemas.Health:
+    return handlers.check_health(executor.models)
 
 
-@watching.get(
+@monitoring.get(
     "/metrics",
-    summary="Counters, as Prometheus reads them",
+    summary="Counters for Prometheus",
     response_class=Response,
-    responses={200: {"content": {TEXT: {"schema": {"type": "string"}}}, "description": "Counters"}},
+    responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}, "description": "Counters"}},
 )
-async def metrics(desk: AtDesk) -> Response:
-    return Response(desk.meter.text(desk.sets), media_type=TEXT)
+async def show_metrics(executor: Executor) -> Response:
+    return Response(executor.metrics.render(executor.models), media_type=CONTENT_TYPE)

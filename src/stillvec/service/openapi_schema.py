@@ -1,4 +1,4 @@
-"""The OpenAPI description with this server's own numbers: its limits, its dimensions, whether a token is wanted."""
+"""The OpenAPI schema with this server's own values: its limits, its dimensions, whether it requires a token."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from stillvec.service.http_errors import Problem
+from stillvec.service.http_errors import ErrorResponse
 from stillvec.service.limits import Limits
 
-_MANY = (("VectorsQuestion", "words"), ("SimilarityQuestion", "pairs"), ("EmbedQuestion", "texts"))
-REFUSALS = {  # what each status means; every address may refuse in these ways
-    400: "What was asked makes no sense, or is more than is answered at once.",
-    403: "The header `Host` has a name that is not this machine's.",
-    404: "A word or a set of vectors that is not there.",
-    408: "The request did not come in time.",
+_BATCHES = (("VectorsRequest", "words"), ("SimilarityRequest", "pairs"), ("EmbedRequest", "texts"))
+ERRORS = {  # status: meaning; every endpoint may respond with these
+    400: "An invalid request, or one above a limit.",
+    403: "The `Host` header does not name this machine.",
+    404: "An unknown word or set of vectors.",
+    408: "The request was not received in time.",
     413: "The body is too large.",
-    503: "Too many requests at once.",
-    504: "The answer was not there in time.",
+    503: "Too many concurrent requests.",
+    504: "No result within the time limit.",
 }
-_TOKEN = {401: "The token is missing or wrong."}
+_TOKEN_ERROR = {401: "The token is missing or wrong."}
 
 
-def responses(token: bool) -> dict[int | str, dict[str, Any]]:
-    told = REFUSALS | (_TOKEN if token else {})
-    return {status: {"model": Problem, "description": what} for status, what in sorted(told.items())}
+def describe_errors(token: bool) -> dict[int | str, dict[str, Any]]:
+    errors = ERRORS | (_TOKEN_ERROR if token else {})
+    return {status: {"model": ErrorResponse, "description": meaning} for status, meaning in sorted(errors.items())}
 
 
-def described(app: FastAPI, limits: Limits, dims: list[int], *, token: bool) -> dict[str, Any]:
-    """The description; FastAPI's own with the numbers put in."""
-    told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    parts = told["components"]["schemas"]
-    for form, name in _MANY:
-        parts[form]["properties"][name]["maxItems"] = limits.batch
-    asked = parts["EmbeddingsQuestion"]["properties"]
-    asked["input"]["anyOf"][1]["maxItems"] = limits.batch
-    asked["dimensions"]["anyOf"][0]["enum"] = dims
-    parts["NearestQuestion"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
-    for form in ("NearestQuestion", "AnalogyQuestion"):
-        parts[form]["properties"]["k"]["maximum"] = limits.k
-    for path, methods in told["paths"].items():
+def build_schema(app: FastAPI, limits: Limits, dims: list[int], *, token: bool) -> dict[str, Any]:
+    """FastAPI's schema with the values of this server filled in."""
+    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    parts = schema["components"]["schemas"]
+    for name, field in _BATCHES:
+        parts[name]["properties"][field]["maxItems"] = limits.batch
+    embeddings = parts["EmbeddingsRequest"]["properties"]
+    embeddings["input"]["anyOf"][1]["maxItems"] = limits.batch
+    embeddings["dimensions"]["anyOf"][0]["enum"] = dims
+    parts["NearestRequest"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
+    for name in ("NearestRequest", "AnalogyRequest"):
+        parts[name]["properties"]["k"]["maximum"] = limits.k
+    for path, methods in schema["paths"].items():
         for operation in methods.values():
-            operation["responses"].pop("422", None)  # refused with 400 here, as OpenAI does
+            operation["responses"].pop("422", None)  # answered with 400 here, as OpenAI does
             for parameter in operation.get("parameters", []):
                 if parameter["name"] == "k":
                     parameter["schema"]["maximum"] = limits.k
             if token and path != "/health":
                 operation["security"] = [{"token": []}]
     if token:
-        told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     for unused in ("HTTPValidationError", "ValidationError"):
         parts.pop(unused, None)
-    return told
+    return schema

@@ -1,4 +1,4 @@
-"""Where requests are handed to the threads that work, so that the loop only reads and writes."""
+"""Runs requests in worker threads, so that the event loop only reads and writes."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from fastapi import Depends, Request, Response
 from pydantic import BaseModel
 
 from stillvec.service.limits import Limits
-from stillvec.service.metrics import Meter
-from stillvec.service.models import Sets
+from stillvec.service.metrics import Metrics
+from stillvec.service.models import ServedModels
 
-Q = TypeVar("Q", bound=BaseModel)
+R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class RequestExecutor:
-    """What is served, how much of it at once, and who does the work."""
+    """The served models, the limits, and the thread pool that computes responses."""
 
-    sets: Sets
+    models: ServedModels
     limits: Limits
-    meter: Meter = field(default_factory=Meter)
+    metrics: Metrics = field(default_factory=Metrics)
     pool: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        # a pool of its own: what outlives its request still holds its thread, so there are never more
-        object.__setattr__(self, "pool", ThreadPoolExecutor(self.limits.threads, "answering"))
+        # an own pool: work that outlives its request keeps its thread, so there are never more than the limit
+        object.__setattr__(self, "pool", ThreadPoolExecutor(self.limits.threads, "stillvec-request"))
 
-    async def ask(self, answer: Callable[[Q, Sets, Limits], BaseModel], question: Q) -> Response:
-        """An answer, written as JSON by the thread that found it."""
+    async def run(self, handler: Callable[[R, ServedModels, Limits], BaseModel], request: R) -> Response:
+        """The response of a handler, computed and serialized in a worker thread."""
 
         def work() -> bytes:
-            return answer(question, self.sets, self.limits).model_dump_json().encode()
+            return handler(request, self.models, self.limits).model_dump_json().encode()
 
         content = await asyncio.get_running_loop().run_in_executor(self.pool, work)
         return Response(content, media_type="application/json")
 
     def close(self) -> None:
-        for served in self.sets.values():
-            served.stop()
+        for model in self.models.values():
+            model.stop()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-async def _desk(request: Request) -> Any:
-    return request.app.state.desk
+async def _get_executor(request: Request) -> Any:
+    return request.app.state.executor
 
 
-AtDesk = Annotated[RequestExecutor, Depends(_desk)]
+Executor = Annotated[RequestExecutor, Depends(_get_executor)]

@@ -1,4 +1,4 @@
-"""What may be asked and what is told, as JSON; the numbers of `Limits` are put beside these by `describing`."""
+"""Requests and responses as JSON; `openapi_schema` adds the limits of the server to these."""
 
 from __future__ import annotations
 
@@ -6,83 +6,85 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from stillvec.service.limits import USUAL_K
+from stillvec.service.limits import DEFAULT_K
 
 
-def _whole(number: object) -> object:
+def _convert_whole(number: object) -> object:
     """JSON has one kind of number: 5.0 is 5."""
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 Word = Annotated[str, Field(min_length=1)]
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(_convert_whole)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Method = Literal["3cosadd", "3cosmul"]
-MODEL = "The name of a set of vectors; the first one where none is given."
+MODEL = "Name of a set of vectors; default: the first."
 EXACT = (
-    "true: compare with every word. false: the approximate index may be used, once it is built. "
-    "Not given: exact below 200,000 words. The answer says which was used."
+    "true: compare with every word. false: use the approximate index once it is built. "
+    "Default: exact below 200,000 words. The response names the search that was used."
 )
 
 
-class Question(BaseModel):
+class BaseRequest(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     model: str | None = Field(default=None, description=MODEL)
 
 
-class VectorsQuestion(Question):
-    """The vectors of some words."""
+class VectorsRequest(BaseRequest):
+    """Vectors of words."""
 
     words: list[Word] = Field(min_length=1, examples=[["ice", "snow"]])
 
 
-class SimilarityQuestion(Question):
-    """The cosines of some pairs of words."""
+class SimilarityRequest(BaseRequest):
+    """Cosine similarities of word pairs."""
 
     pairs: list[Annotated[list[Word], Field(min_length=2, max_length=2)]] = Field(
         min_length=1, examples=[[["ice", "snow"]]]
     )
 
 
-class NearestQuestion(Question):
-    """The words nearest to a word, to a text or to a vector: one of the three is given."""
+class NearestRequest(BaseRequest):
+    """Nearest neighbours of a word, a text or a vector; give exactly one of the three."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [one]} for one in ("word", "text", "vector")]})
 
-    word: Word = Field(default="", description="A word of the vectors.", examples=["ice"])
+    word: Word = Field(default="", description="A word in the vocabulary.", examples=["ice"])
     text: Word = Field(default="", description="A text; its vector is the mean of its known words.")
-    vector: list[Number] = Field(default=[], description="As many numbers as the vectors have.")
-    k: Whole = Field(default=USUAL_K, ge=1, description="How many neighbours.")
+    vector: list[Number] = Field(default=[], description="A vector with the dimension of the model.")
+    k: Whole = Field(default=DEFAULT_K, ge=1, description="Number of neighbours.")
     exact: bool | None = Field(default=None, description=EXACT)
 
 
-class AnalogyQuestion(Question):
-    """What is to `c` as `b` is to `a`."""
+class AnalogyRequest(BaseRequest):
+    """`a` is to `b` as `c` is to what?"""
 
     a: Word = Field(examples=["man"])
     b: Word = Field(examples=["king"])
     c: Word = Field(examples=["woman"])
-    k: Whole = Field(default=5, ge=1, description="How many answers.")
-    method: Method = Field(default="3cosadd", description="Mikolov's 3CosAdd or Levy and Goldberg's 3CosMul.")
+    k: Whole = Field(default=5, ge=1, description="Number of answers.")
+    method: Method = Field(
+        default="3cosadd", description="3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."
+    )
 
 
-class EmbedQuestion(Question):
-    """The vectors of some texts: means of their known words."""
+class EmbedRequest(BaseRequest):
+    """Vectors of texts: the mean of their known words."""
 
     texts: list[str] = Field(min_length=1, examples=[["One vector for a whole text."]])
-    unit: bool = Field(default=False, description="Whether the vectors are brought to length one.")
+    unit: bool = Field(default=False, description="Scale vectors to length one.")
 
 
-class EmbeddingsQuestion(Question):
-    """OpenAI's form of a request for embeddings."""
+class EmbeddingsRequest(BaseRequest):
+    """A request for embeddings in OpenAI's format."""
 
     input: Word | Annotated[list[Word], Field(min_length=1)] = Field(
-        description="A text or several; no token numbers.", examples=[["snow and ice", "fire"]]
+        description="A text or a list of texts; token ids are not supported.", examples=[["snow and ice", "fire"]]
     )
     encoding_format: Literal["float", "base64"] = Field(default="float", description="base64: little-endian float32.")
-    dimensions: Whole | None = Field(default=None, description="Only what the vectors have; they are not cut.")
-    user: str | None = Field(default=None, description="Taken, as clients may send it, and not used.")
+    dimensions: Whole | None = Field(default=None, description="Must be the dimension of the vectors, if given.")
+    user: str | None = Field(default=None, description="Accepted for compatibility and ignored.")
 
 
 class WordVector(BaseModel):
@@ -90,7 +92,7 @@ class WordVector(BaseModel):
     vector: list[float]
 
 
-class VectorsAnswer(BaseModel):
+class VectorsResponse(BaseModel):
     model: str
     dim: int
     data: list[WordVector]
@@ -99,36 +101,37 @@ class VectorsAnswer(BaseModel):
 class SimilarityItem(BaseModel):
     a: str
     b: str
-    cosine: float
+    score: float = Field(description="Cosine similarity.")
+    cosine: float = Field(description="Same as `score`, under its old name.")
 
 
-class SimilarityAnswer(BaseModel):
+class SimilarityResponse(BaseModel):
     model: str
     data: list[SimilarityItem]
 
 
 class Neighbour(BaseModel):
     word: str
-    score: float = Field(description="The cosine; for an analogy what its method gives.")
+    score: float = Field(description="Cosine similarity; for an analogy, the score of its method.")
 
 
-class NearestAnswer(BaseModel):
+class NearestResponse(BaseModel):
     model: str
     search: Literal["exact", "approximate"] = Field(description="The search that was used.")
-    data: list[Neighbour] = Field(description="Best first; a word that was asked about is not among them.")
+    data: list[Neighbour] = Field(description="Best first, without the query word.")
 
 
-class AnalogyAnswer(BaseModel):
+class AnalogyResponse(BaseModel):
     model: str
     method: Method
     data: list[Neighbour]
 
 
-class EmbedAnswer(BaseModel):
+class EmbedResponse(BaseModel):
     model: str
     dim: int
     data: list[list[float]]
-    unknown: list[int] = Field(description="Which texts have no known word (from 0); their vectors are zeros.")
+    unknown: list[int] = Field(description="Indices of texts without a known word; their vectors are zero.")
 
 
 class Embedding(BaseModel):
@@ -138,11 +141,11 @@ class Embedding(BaseModel):
 
 
 class Usage(BaseModel):
-    prompt_tokens: int = Field(description="Words of the texts, known or not.")
+    prompt_tokens: int = Field(description="Number of words in the texts, known or not.")
     total_tokens: int
 
 
-class EmbeddingsAnswer(BaseModel):
+class EmbeddingsResponse(BaseModel):
     object: Literal["list"] = "list"
     data: list[Embedding]
     model: str
@@ -152,13 +155,13 @@ class EmbeddingsAnswer(BaseModel):
 class Model(BaseModel):
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(description="When it was loaded, in seconds since 1970.")
+    created: int = Field(description="Time of loading, in seconds since 1970.")
     owned_by: str = "stillvec"
     words: int
     dim: int
-    search: Literal["exact", "approximate"] = Field(description="The search where `exact` is not given.")
+    search: Literal["exact", "approximate"] = Field(description="The search that is used if `exact` is not given.")
     recall_at_10: float | None = Field(
-        description="Share of the 10 exact neighbours of 100 words that the approximate search finds; null before."
+        description="Recall@10 of the approximate search, measured on 100 words; null before its index is built."
     )
 
 

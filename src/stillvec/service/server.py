@@ -1,4 +1,4 @@
-"""The server itself: a socket, the application on it, and a stop that lets requests end."""
+"""A socket, the application on it, and a shutdown that lets running requests finish."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ from stillvec.errors import UsageError
 from stillvec.service.limits import Limits
 
 
-def bound(host: str, port: int, *, guarded: bool) -> socket.socket:
-    """A socket that is ours before any work; off the loopback only for who is `guarded`."""
+def bind_socket(host: str, port: int, *, allow_remote: bool) -> socket.socket:
+    """A bound socket, before anything is loaded; addresses other machines can reach only with `allow_remote`."""
     if not 0 <= port < 1 << 16:
-        raise UsageError(f"A port is a number from 0 to 65,535, and {port} came.")
+        raise UsageError.expected("a port from 0 to 65,535", port)
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise UsageError(f"There is no host {host!r} to listen on; 127.0.0.1 is this machine alone.") from None
-    if not guarded and not ipaddress.ip_address(address[0]).is_loopback:
+        raise UsageError(f"Unknown host {host!r}; use 127.0.0.1 for this machine only.", code="unknown-host") from None
+    if not allow_remote and not ipaddress.ip_address(address[0]).is_loopback:
         raise UsageError(
-            f"{host} can be reached from other machines, and no token is wanted of them; "
-            "give --token-file or set STILLVEC_TOKEN, or insist with --open."
+            f"Other machines can reach {host}, and no token is set: use --token-file or STILLVEC_TOKEN, "
+            "or allow access without a token with --open.",
+            code="no-token",
         )
-    place = socket.socket(family, kind, protocol)
-    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        place.bind(address)
+        listener.bind(address)
     except OSError as error:
-        place.close()
-        told = (error.strerror or str(error)).lower()
-        raise UsageError(f"Port {port} of {host} cannot be had ({told}); give another with --port.") from None
-    return place
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        message = f"Cannot listen on {host}:{port} ({reason}); choose another port with --port."
+        raise UsageError(message, code="port-unavailable") from None
+    return listener
 
 
-def address(place: socket.socket) -> str:
-    """Where a bound socket is to be found."""
-    host, port = place.getsockname()[:2]
+def format_address(listener: socket.socket) -> str:
+    """The URL of a bound socket."""
+    host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: FastAPI, place: socket.socket, limits: Limits, started: Callable[[], None] = lambda: None) -> None:
-    """Answer until SIGTERM or SIGINT; then take no more, and end when what was begun is answered."""
+def run_app(app: FastAPI, listener: socket.socket, limits: Limits, on_start: Callable[[], None] = lambda: None) -> None:
+    """Answer requests until SIGTERM or SIGINT; then accept no more, and return when the running ones are answered."""
     config = uvicorn.Config(
         app,
         http="h11",
@@ -54,28 +56,28 @@ def serve(app: FastAPI, place: socket.socket, limits: Limits, started: Callable[
         loop="asyncio",
         log_config=None,
         access_log=False,
-        log_level="error",  # what clients do wrong is told to them
+        log_level="error",  # errors of clients are reported to them
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=int(limits.seconds) + 2,
     )
-    # requests run beside each other, each on one core: threads of one product would only wait for those of another
+    # requests run in parallel on one core each: BLAS threads of one would only wait for those of another
     with threadpool_limits(1, "blas"):
-        _Server(config, started).run(sockets=[place])
+        _Server(config, on_start).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)
-        self._tell_started = started
+        self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._tell_started()
+        self._on_start()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """uvicorn raises the signal again in the end, and the process would die of it; a stop is no failure."""
+        """Do not raise the captured signal again, as uvicorn does: a requested shutdown is not a failure."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()

@@ -16,6 +16,7 @@ SHELVES = (  # from the top down, as in docs/design.md
     ("distributed", "service", "exploration", "integrations", "plotting"),
     ("pipeline", "analysis", "report"),
     ("learners", "baselines", "evaluation"),
+    ("result",),
     ("encoding", "refinement", "combination", "formats"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),

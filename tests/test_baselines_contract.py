@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from tiny_corpus import counted, sentences, words_of
 
-from stillvec.baselines import BASELINES, EncodedCorpus, Learnt, Resources, TrainingStep, write_text
+from stillvec.baselines import BASELINES, EncodedCorpus, Resources, TrainingStep, write_text
 from stillvec.corpus import Corpus
 from stillvec.errors import TrainingError, UsageError
 from stillvec.learners.training_checkpoint import checkpoint_for
 from stillvec.pipeline.training_run import Training
 from stillvec.registry import settings_from
+from stillvec.result import Result
 
 GENSIM = {"skipgram", "cbow", "fasttext"}
 NUMBA = {"glove", "sent2vec"}
@@ -67,7 +68,7 @@ def learner(name: str, **given: Any) -> Any:
 
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_every_word_gets_a_finite_row_of_the_dimensions_asked_for(name: str, text: EncodedCorpus) -> None:
-    learnt: Learnt = run(learner(name).steps(text, Resources(1)))[0]
+    learnt: Result = run(learner(name).steps(text, Resources(1)))[0]
     assert learnt.vectors.words == text.vocabulary.words
     assert learnt.vectors.matrix.shape == (len(text.vocabulary), 8)
     assert learnt.vectors.matrix.dtype == np.float32

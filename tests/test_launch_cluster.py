@@ -23,7 +23,7 @@ from stillvec.encoding import TextChunk
 from stillvec.errors import CorpusError, UsageError
 from stillvec.formats import load, read_manifest
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.result import saved_steps
+from stillvec.pipeline.result_folders import saved_steps
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.vocabulary import Vocabulary
 

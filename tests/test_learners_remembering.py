@@ -11,12 +11,13 @@ import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, sentences
 
 from stillvec.encoding import BatchBudget, TextChunk
-from stillvec.learners import EncodingPass, Finished
+from stillvec.learners import EncodingPass
 from stillvec.learners.accumulator_state import can_remember, recall, remembered
 from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.additive import WeightedSentences
 from stillvec.learners.first_component import StateSample
 from stillvec.learners.stored_contexts import StoredContexts
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import tiny_teacher
@@ -34,7 +35,7 @@ class Only:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"it": self.part}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Finished:
+    def finish(self, heard: Mapping[str, Statistics]) -> Result:
         raise NotImplementedError
 
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
 
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
-from stillvec.learners import LEARNERS, Finished, training_checkpoint
+from stillvec.learners import LEARNERS, training_checkpoint
 from stillvec.learners import context_blocks as blocks_module
 from stillvec.learners import training_loop as module
 from stillvec.learners.context_blocks import iterate_blocks, kept_counts, read_block
@@ -25,6 +25,7 @@ from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_checkpoint import Checkpoint, checkpoint_for
 from stillvec.learners.training_loop import LossMonitor, Schedule, TrainingStep
 from stillvec.registry import settings_from
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
@@ -70,7 +71,7 @@ def made(name: str, **settings: object) -> TrainedLearner:
 
 def trained(
     learner: TrainedLearner, heard: Heard, place: Path | None = None, *, resume: bool = False
-) -> tuple[Finished, list[TrainingStep]]:
+) -> tuple[Result, list[TrainingStep]]:
     steps = learner.steps(heard, place, resume=resume)
     seen = []
     while True:

@@ -25,8 +25,8 @@ HISTORY: dict[str, Any] = {
 
 @pytest.fixture
 def vectors() -> WordVectors:
-    matrix = np.random.default_rng(0).normal(size=(50, 16)).astype(np.float32)
-    vocabulary = Vocabulary([f"w{row}" for row in range(50)], range(50, 0, -1))
+    matrix = np.random.default_rng(0).normal(size=(400, 16)).astype(np.float32)
+    vocabulary = Vocabulary([f"w{row}" for row in range(400)], range(400, 0, -1))
     return WordVectors(vocabulary, matrix, provenance=HISTORY)
 
 
@@ -98,7 +98,7 @@ def test_vectors_of_a_foreign_file_say_which(vectors: WordVectors, tmp_path: Pat
 
 def test_the_ending_chooses_the_format(vectors: WordVectors, tmp_path: Path) -> None:
     stillvec.save(vectors, tmp_path / "v.vec")
-    assert (tmp_path / "v.vec").read_text().startswith("50 16\n")
+    assert (tmp_path / "v.vec").read_text().startswith("400 16\n")
     stillvec.save(vectors, tmp_path / "v.vec", format="word2vec-binary")
     assert b"\x00" in (tmp_path / "v.vec").read_bytes()
     with pytest.raises(UsageError) as refused:

@@ -1,6 +1,6 @@
 """Static methods that learn from text alone, without a teacher: one file each, one paper each."""
 
-from stillvec.baselines.baseline import Baseline, Learnt, Resources, TrainingStep
+from stillvec.baselines.baseline import Baseline, Resources, TrainingStep
 from stillvec.baselines.encoded_corpus import EncodedCorpus, write_text
 from stillvec.registry import Registry
 
@@ -18,4 +18,4 @@ BASELINES: Registry[type[Baseline]] = Registry(
     },
 )
 
-__all__ = ["BASELINES", "Baseline", "EncodedCorpus", "Learnt", "Resources", "TrainingStep", "write_text"]
+__all__ = ["BASELINES", "Baseline", "EncodedCorpus", "Resources", "TrainingStep", "write_text"]

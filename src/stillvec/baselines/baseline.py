@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.errors import TrainingError, UsageError
-from stillvec.vectors import WordVectors
+from stillvec.result import Result
 
 
 class TrainingStep(NamedTuple):
@@ -38,18 +38,10 @@ class Resources:
     checkpoint: EpochCheckpoint | None = None
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """Vectors of the words that could be learnt, and what is worth knowing of how."""
-
-    vectors: WordVectors
-    notes: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Baseline(Protocol):
     """A frozen dataclass of settings, among them `dim`, `epochs` and `seed`."""
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         """Train on a text."""
 
 

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stillvec.baselines.adam import Adam
-from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.baselines.negatives import SharedNegativeSampler, keep_probability, negative_sampling_loss, random_rows
+from stillvec.result import Result
 from stillvec.teachers.threads import torch_threads
 
 _WORDS = 100_000  # of a block, in which sentences are mixed and put beside others of their length
@@ -64,13 +65,13 @@ class ContextLstm:
         above |= {"negatives": self.negatives, "shared": self.shared}
         check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         model = LstmModel(self, text.vocabulary.counts)
         loss = yield from self._train(model, text, means)
         vectors = model.targets.rows.numpy()
         if not np.isfinite(vectors).all():
             raise diverged(self.rate)
-        return Learnt(text.learnt(vectors), {"loss": loss} if math.isfinite(loss) else {})
+        return Result(text.learnt(vectors), {"loss": loss} if math.isfinite(loss) else {})
 
     def _train(self, model: LstmModel, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, float]:
         total, done, passed = self.epochs * text.words, 0, 0

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.dependencies import Relations, contexts
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.baselines.negatives import (
@@ -33,6 +33,7 @@ from stillvec.baselines.negatives import (
     summed,
 )
 from stillvec.errors import CorpusError
+from stillvec.result import Result
 from stillvec.teachers.threads import torch_threads
 
 _PARSES = 10_000  # read at once
@@ -63,7 +64,7 @@ class Deps:
         above |= {"negatives": self.negatives, "shared": self.shared, "rate": self.rate}
         check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         total = self.epochs * text.words
         with tempfile.TemporaryDirectory(dir=text.folder) as folder:
             reading = read_pairs(text, Path(folder), self.least)
@@ -81,7 +82,7 @@ class Deps:
                 raise diverged(self.rate)
             notes: dict[str, float] = {"pairs": len(pairs.words), "contexts": len(pairs.context_counts)}
             notes |= {"loss": loss} if math.isfinite(loss) else {}
-            return Learnt(text.learnt(vectors, pairs.word_counts > 0), notes)
+            return Result(text.learnt(vectors, pairs.word_counts > 0), notes)
 
     def _train(
         self, model: DepsModel, pairs: DependencyPairs, words: int, means: Resources

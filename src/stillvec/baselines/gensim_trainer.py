@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.encoded_corpus import EncodedCorpus, as_token
 from stillvec.registry import require
+from stillvec.result import Result
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -54,7 +55,7 @@ class GensimBaseline:
         matrix = model.wv.vectors + model.syn1neg if self.add_contexts else model.wv.vectors
         return WordVectors(text.known, np.asarray(matrix, np.float32))
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         workers = max(1, min(means.threads, text.words // _LEAST))
         model = self.model(text.vocabulary, workers)
         known = text.known
@@ -66,7 +67,7 @@ class GensimBaseline:
         if not np.isfinite(vectors.matrix).all():
             raise diverged(self.rate)
         notes = {"made_by": f"gensim {importlib.metadata.version('gensim')}", "threads": workers}
-        return Learnt(vectors, notes | self.notes(model))
+        return Result(vectors, notes | self.notes(model))
 
     def notes(self, model: Any) -> dict[str, Any]:
         return {}

@@ -25,10 +25,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.cooccurrence import SortedRun, count_pairs, dealt
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.registry import require
+from stillvec.result import Result
 
 _SHARE = 1 << 22  # pairs, about
 _LINE = 16  # numbers that memory moves at once
@@ -57,7 +58,7 @@ class Glove:
         above = {"dim": self.dim, "epochs": self.epochs, "window": self.window, "x_max": self.x_max, "rate": self.rate}
         check_settings(self, above, {"alpha": self.alpha, "seed": self.seed})
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         total = self.epochs * text.words
         model = Factors(self, len(text.vocabulary))
         with tempfile.TemporaryDirectory(dir=text.folder) as name:
@@ -74,7 +75,7 @@ class Glove:
             loss = yield from self._train(model, shares, text.words, means)
             pairs = sum(len(share.counts) for share in shares)
         notes = {"loss": loss} if math.isfinite(loss) else {}
-        return Learnt(text.learnt(model.result()), {**notes, "pairs": pairs})
+        return Result(text.learnt(model.result()), {**notes, "pairs": pairs})
 
     def _train(
         self, model: Factors, shares: list[SortedRun], words: int, means: Resources

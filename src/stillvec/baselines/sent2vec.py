@@ -21,10 +21,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.baselines.negatives import SharedNegativeSampler, keep_probability
 from stillvec.registry import require
+from stillvec.result import Result
 from stillvec.vocabulary.token_cache import ranges
 
 _LONGEST = 100  # words of a sentence: one step on many repetitions of a word is too far a step
@@ -62,7 +63,7 @@ class Sent2vec:
         above |= {"negatives": self.negatives, "buckets": self.buckets or 1}
         check_settings(self, above, {"dropped": self.dropped, "subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         model = Sent2vecModel(self, text.vocabulary.counts)
         total = self.epochs * text.words
         begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
@@ -83,7 +84,7 @@ class Sent2vec:
                 if means.checkpoint is not None:
                     means.checkpoint.write(model, epoch + 1)
         vectors = model.sources[: len(text.vocabulary)]
-        return Learnt(text.learnt(vectors), {"loss": loss} if math.isfinite(loss) else {})
+        return Result(text.learnt(vectors), {"loss": loss} if math.isfinite(loss) else {})
 
 
 class Sent2vecJob(NamedTuple):

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.baselines.baseline import Learnt, Resources, TrainingStep, check_settings, diverged
+from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.baselines.negatives import (
     AdaGradTable,
@@ -35,6 +35,7 @@ from stillvec.baselines.negatives import (
 )
 from stillvec.baselines.trees import Trees, read_trees
 from stillvec.errors import CorpusError
+from stillvec.result import Result
 from stillvec.teachers.threads import torch_threads
 from stillvec.vocabulary.token_cache import ranges
 
@@ -64,7 +65,7 @@ class SynGcn:
         above |= {"negatives": self.negatives, "shared": self.shared, "rate": self.rate}
         check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Learnt]:
+    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
         total = self.epochs * text.words
         reading = read_trees(text, self.labels)
         while True:
@@ -84,7 +85,7 @@ class SynGcn:
         vectors = model.tables["targets"].rows.numpy()
         if not np.isfinite(vectors).all():
             raise diverged(self.rate)
-        return Learnt(text.learnt(vectors, met), {"loss": loss} if math.isfinite(loss) else {})
+        return Result(text.learnt(vectors, met), {"loss": loss} if math.isfinite(loss) else {})
 
     def _train(
         self, model: SynGcnModel, trees: Trees, words: int, means: Resources

@@ -118,7 +118,7 @@ def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors
     from stillvec.cli.distill_command import summary
     from stillvec.cli.progress_bar import watch
     from stillvec.pipeline import Distillation, Run
-    from stillvec.pipeline.result import saved_steps
+    from stillvec.pipeline.result_folders import saved_steps
     from stillvec.pipeline.training_run import Training, TrainingRun
 
     work = Run(Distillation(method="auto,decontextualized", min_count=MIN_COUNT, contexts=CONTEXTS), corpus)

@@ -15,7 +15,7 @@ from stillvec.learners import LEARNERS
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distillation import check_output
 from stillvec.pipeline.plan import Plan, Planning
-from stillvec.pipeline.result import saved_steps
+from stillvec.pipeline.result_folders import saved_steps
 from stillvec.pipeline.settings import CONTEXTS
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from stillvec.errors import UsageError
 from stillvec.pipeline import Distillation, Run, Training, TrainingRun, read_recipe
 from stillvec.pipeline.distillation import check_output
 from stillvec.pipeline.recipe import Section
-from stillvec.pipeline.result import check_folders, saved_steps
+from stillvec.pipeline.result_folders import check_folders, saved_steps
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 """Methods: one file each, one paper each."""
 
-from stillvec.learners.accumulators import Finished, Learner
+from stillvec.learners.accumulators import Learner
 from stillvec.learners.encoding_pass import EncodingPass
 from stillvec.registry import Registry
 
@@ -21,4 +21,4 @@ LEARNERS: Registry[type[Learner]] = Registry(
     },
 )
 
-__all__ = ["LEARNERS", "EncodingPass", "Finished", "Learner"]
+__all__ = ["LEARNERS", "EncodingPass", "Learner"]

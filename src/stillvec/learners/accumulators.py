@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -15,10 +15,10 @@ from stillvec.encoding import BatchConsumer, Encoded, TextChunk
 from stillvec.errors import UsageError
 from stillvec.learners.partition import ALONE_AT_ONCE
 from stillvec.learners.table_memory import word_table
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
-from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordSpans
 
 _AT_ONCE = 8192  # words
@@ -70,22 +70,13 @@ class OwnTextsSpec(AccumulatorSpec, Protocol):
         """Texts for the teacher, each standing for one word."""
 
 
-@dataclass(frozen=True)
-class Finished:
-    """Vectors, and what the learner decided on the way."""
-
-    vectors: WordVectors
-    notes: Mapping[str, object] = field(default_factory=dict)
-    model: Mapping[str, Array] = field(default_factory=dict)  # what else was learnt, for those who look inside
-
-
 class Learner(Protocol):
     """A method: settings, what it accumulates during the pass, and vectors from the statistics."""
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         """What it accumulates, by name."""
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         """Vectors from the statistics of its specs."""
 
 

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from stillvec.encoding import Encoded
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, TextSource, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, layers_of, to_numpy
 from stillvec.learners.table_memory import word_table
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -101,7 +102,7 @@ class Additive:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         kept = statistics["sentences"]
         matrix, error = solve_additive(kept, self.ridge, self.iterations)
         if self.directions:
@@ -110,7 +111,7 @@ class Additive:
             top = vectors[:, -self.directions :]
             matrix = centred - centred @ top @ top.T
         weights = sif_weights(kept.vocabulary, self.smoothing).astype(np.float32)
-        return Finished(WordVectors(kept.vocabulary, matrix * weights[:, None]), {"residual": error})
+        return Result(WordVectors(kept.vocabulary, matrix * weights[:, None]), {"residual": error})
 
 
 def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:

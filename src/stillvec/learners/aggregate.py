@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stillvec.learners.accumulators import AccumulatorSpec, Finished, WordMeans, WordStates
+from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -23,7 +24,7 @@ class Aggregate:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"states": WordStates(self.layer, self.pieces, self.contexts)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         means = WordMeans(statistics["states"])
         matrix = means.mean()
-        return Finished(WordVectors(statistics["states"].vocabulary, matrix), {"layers": sorted(means)})
+        return Result(WordVectors(statistics["states"].vocabulary, matrix), {"layers": sorted(means)})

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.learners.accumulators import AccumulatorSpec, Finished, WordMeans, WordStates, mean_of, unit
+from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_of, unit
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.pca import principal_directions
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.vectors import WordVectors
@@ -58,7 +59,7 @@ class Auto:
         found |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
         return found if self.dictionary is None else found | {"glosses": Glosses(self.dictionary)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         vocabulary = next(iter(statistics.values())).vocabulary
         if self.purpose == "sentences":
             return self._sentences(statistics)
@@ -86,16 +87,16 @@ class Auto:
             notes["defined"] = int(defined.sum())
         notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
         joined = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
-        return Finished(WordVectors(vocabulary, unit(reduced(joined, self.dim or _DIM))), notes)
+        return Result(WordVectors(vocabulary, unit(reduced(joined, self.dim or _DIM))), notes)
 
     def _for_sentences(self) -> Additive:
         return Additive(ridge=0.03, directions=1)
 
-    def _sentences(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def _sentences(self, statistics: Mapping[str, Statistics]) -> Result:
         made = self._for_sentences().finish(statistics)
         matrix = made.vectors.matrix if self.dim is None else reduced(made.vectors.matrix, self.dim)
         why = "a mean of additive vectors is what a sentence needs; rows carry their SIF weight"
-        return Finished(WordVectors(made.vectors.vocabulary, matrix), {**made.notes, "why": why})
+        return Result(WordVectors(made.vectors.vocabulary, matrix), {**made.notes, "why": why})
 
     def _templates(self, statistics: Mapping[str, Statistics]) -> Iterable[Array]:
         for label, kept in statistics.items():

@@ -15,7 +15,6 @@ from stillvec.errors import UsageError
 from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
-    Finished,
     TextSource,
     WordMeans,
     WordStates,
@@ -23,6 +22,7 @@ from stillvec.learners.accumulators import (
     mean_of,
     unit,
 )
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -63,9 +63,9 @@ class Decontextualized:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         first = next(iter(statistics.values()))
-        return Finished(WordVectors(first.vocabulary, template_mean(statistics.values())))
+        return Result(WordVectors(first.vocabulary, template_mean(statistics.values())))
 
 
 def template_mean(statistics: Iterable[Statistics]) -> Array:

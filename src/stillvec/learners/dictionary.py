@@ -12,15 +12,8 @@ from typing import ClassVar
 from stillvec.corpus import read_dictionary
 from stillvec.encoding import TextChunk
 from stillvec.errors import LexiconError
-from stillvec.learners.accumulators import (
-    Accumulator,
-    AccumulatorSpec,
-    Finished,
-    TextSource,
-    WordMeans,
-    WordStates,
-    chunk_texts,
-)
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -52,9 +45,9 @@ class Dictionary:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"glosses": Glosses(self.source, self.layer)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         matrix, defined = gloss_means(statistics["glosses"], self.source)
-        return Finished(WordVectors(statistics["glosses"].vocabulary, matrix), {"defined": int(defined.sum())})
+        return Result(WordVectors(statistics["glosses"].vocabulary, matrix), {"defined": int(defined.sum())})
 
 
 def gloss_means(statistics: Statistics, source: str) -> tuple[Array, Array]:

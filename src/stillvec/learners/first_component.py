@@ -21,7 +21,8 @@ from torch import Tensor
 
 from stillvec.encoding import Batch, Encoded, to_device
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, TextSource, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, layers_of, to_numpy
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.statistics.sampling import KEYS, SIZE, WORDS, places, smallest
@@ -159,7 +160,7 @@ class FirstComponent:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"sample": StateSample(self.layer, self.pieces, self.keep, self.seed)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         kept = statistics["sample"]
         order = np.lexsort((kept[KEYS], kept[WORDS]))
         counts = np.bincount(kept[WORDS], minlength=len(kept.vocabulary))
@@ -171,7 +172,7 @@ class FirstComponent:
             held = counts[begin : begin + step]
             rows = order[ends[begin] - counts[begin] : ends[begin + len(held) - 1]]
             matrix[begin : begin + step] = _components(kept, rows, held, center=self.center)
-        return Finished(WordVectors(kept.vocabulary, matrix), {"contexts_kept": len(order)})
+        return Result(WordVectors(kept.vocabulary, matrix), {"contexts_kept": len(order)})
 
 
 def _components(kept: Statistics, rows: Array, counts: Array, *, center: bool) -> Array:

@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 
 from stillvec.encoding import Encoded, TextChunk, to_device
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Finished, TextSource, chunk_texts, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, chunk_texts, to_numpy
 from stillvec.learners.table_memory import word_table
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -57,6 +58,6 @@ class TokenTable:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"table": InputEmbeddings()}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         table = statistics["table"]["max:table"]
-        return Finished(WordVectors(statistics["table"].vocabulary, np.where(np.isfinite(table), table, 0)))
+        return Result(WordVectors(statistics["table"].vocabulary, np.where(np.isfinite(table), table, 0)))

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import AccumulatorSpec, Finished, to_numpy
+from stillvec.learners.accumulators import AccumulatorSpec, to_numpy
 from stillvec.learners.context_blocks import Sample, iterate_blocks, kept_counts
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.stream_training import Streamed
 from stillvec.learners.training_checkpoint import checkpoint_for
 from stillvec.learners.training_loop import Schedule, TrainableModel, TrainingStep, divergence_error, train
 from stillvec.learners.whitening import tidied
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import STORED
 from stillvec.vectors import WordVectors
@@ -60,13 +61,13 @@ class TrainedLearner:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": Streamed(self) if self.stream else self.contexts()}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         steps = self.steps(statistics)
         while True:
             try:
                 next(steps)
             except StopIteration as end:
-                made: Finished = end.value
+                made: Result = end.value
                 return made
 
     def steps(
@@ -76,7 +77,7 @@ class TrainedLearner:
         *,
         resume: bool = False,
         device: torch.device | None = None,
-    ) -> Generator[TrainingStep, None, Finished]:
+    ) -> Generator[TrainingStep, None, Result]:
         """Train, with a sign of life now and then; `place` is a folder for checkpoints, `device` by default a GPU."""
         kept = statistics["contexts"]
         if self.stream:
@@ -95,13 +96,13 @@ class TrainedLearner:
             checkpoint.remove()
         return made
 
-    def _finished(self, result: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Finished:
+    def _finished(self, result: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Result:
         if not torch.isfinite(result["vectors"]).all():  # its last steps no loss has seen
             raise divergence_error(self.rate)
         vectors = tidied(result["vectors"], vocabulary, self.directions)
         extra = {name: to_numpy(tensor.detach()) for name, tensor in result.items() if name != "vectors"}
         notes = {"loss": loss} if math.isfinite(loss) else {}  # without an epoch there is none
-        return Finished(WordVectors(vocabulary, vectors), notes, extra)
+        return Result(WordVectors(vocabulary, vectors), notes, extra)
 
 
 def training_device() -> torch.device:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.learners.accumulators import AccumulatorSpec, Finished
+from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.sentence_contexts import SentenceContexts
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 
@@ -25,7 +26,7 @@ class WhitenedContext:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": SentenceContexts(self.layer)}
 
-    def finish(self, statistics: Mapping[str, Statistics]) -> Finished:
+    def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         kept = statistics["contexts"]
         count = max(float(kept["total:sentences"][0]), 1.0)
         mean = kept["total:context"] / count
@@ -35,4 +36,4 @@ class WhitenedContext:
         whitener = (vectors * values**-self.power) @ vectors.T  # (D, D)
         contexts = np.maximum(kept["sum:contexts"], 1)[:, None]
         matrix = (kept["sum:context"] / contexts - mean) @ whitener
-        return Finished(WordVectors(kept.vocabulary, matrix.astype(np.float32)))
+        return Result(WordVectors(kept.vocabulary, matrix.astype(np.float32)))

@@ -3,7 +3,6 @@
 from stillvec.pipeline.distillation import distill
 from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.recipe import read_recipe
-from stillvec.pipeline.result import Distilled
 from stillvec.pipeline.result_merge import merge_results
 from stillvec.pipeline.sentence_attention import Attention, attention
 from stillvec.pipeline.settings import Distillation
@@ -13,7 +12,6 @@ from stillvec.progress import Progress
 __all__ = [
     "Attention",
     "Distillation",
-    "Distilled",
     "Progress",
     "Run",
     "Training",

@@ -10,7 +10,7 @@ from typing import Any
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.pipeline.distillation_run import Run
-from stillvec.pipeline.result import check_folders, saved_steps
+from stillvec.pipeline.result_folders import check_folders, saved_steps
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.registry import settings_from

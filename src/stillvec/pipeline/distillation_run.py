@@ -13,7 +13,7 @@ from stillvec.corpus import Corpus
 from stillvec.encoding import BatchBudget, PassProgress, StoreLocation, format_bytes
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import cache_folder
-from stillvec.learners import EncodingPass, Finished, Learner
+from stillvec.learners import EncodingPass, Learner
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
 from stillvec.learners.partition import Partition
 from stillvec.learners.trained_learner import TrainedLearner
@@ -21,10 +21,11 @@ from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.manifest import describe_teacher
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, half_stores
 from stillvec.pipeline.previous_result import PreviousResult
-from stillvec.pipeline.result import Distilled, described
+from stillvec.pipeline.result_folders import describe_result
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vocabulary import Vocabulary
@@ -55,7 +56,7 @@ class Run:
         self.corpus = corpus
         self.earlier = None if add_to is None else PreviousResult(Path(add_to))
         self.names: tuple[str, ...] = ()  # of the results, once the teacher is known
-        self.results: dict[str, Distilled] = {}
+        self.results: dict[str, Result] = {}
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
@@ -232,7 +233,7 @@ class Run:
             finished = learner.finish(statistics)
         facts = {**self.facts, "seconds": time.perf_counter() - begun}
         told = self.describe_teacher(teacher)
-        self.results[name] = described(finished, learner, statistics, self.settings, told, facts)
+        self.results[name] = describe_result(finished, learner, statistics, self.settings, told, facts)
 
     def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
         """For the manifest."""
@@ -240,7 +241,7 @@ class Run:
 
     def _train(
         self, name: str, learner: TrainedLearner, statistics: Mapping[str, Statistics], lesson: EncodingPass
-    ) -> Generator[Progress, None, Finished]:
+    ) -> Generator[Progress, None, Result]:
         """Where the teacher was, so that `--device cpu` is the CPU for all of it."""
         begun = time.perf_counter()
         steps = learner.steps(statistics, lesson.kept_at(name), resume=self.resume, device=lesson.teacher.device)
@@ -248,7 +249,7 @@ class Run:
             try:
                 step = next(steps)
             except StopIteration as end:
-                finished: Finished = end.value
+                finished: Result = end.value
                 return finished
             seconds = time.perf_counter() - begun
             yield Progress(f"training {name}", step.done, step.total, "sentences", seconds, f"loss {step.loss:.4f}")

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from stillvec.errors import UsageError
 from stillvec.pipeline.previous_result import PreviousResult, of_whole_results
-from stillvec.pipeline.result import Distilled, described
+from stillvec.pipeline.result_folders import describe_result
 from stillvec.pipeline.settings import Distillation
 from stillvec.registry import settings_from
+from stillvec.result import Result
 from stillvec.statistics import merge
 from stillvec.teachers.digest import same_teacher
 
 
-def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
+def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Result:
     """One result from several of the same method, settings and teacher."""
     if len(folders) < 2:
         raise UsageError(f"Two results or more are merged, and {len(folders)} came.")
@@ -24,7 +25,7 @@ def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Distilled:
         return _merged(every)
 
 
-def _merged(every: Sequence[PreviousResult]) -> Distilled:
+def _merged(every: Sequence[PreviousResult]) -> Result:
     first, *others = every
     parts = first.parts
     for other in others:
@@ -45,4 +46,4 @@ def _merged(every: Sequence[PreviousResult]) -> Distilled:
         "read": {key: sum(each.manifest["read"][key] for each in every) for key in ("sentences", "words", "pieces")},
     }
     learner = first.learner()
-    return described(learner.finish(parts), learner, parts, settings, first.manifest["teacher"], facts)
+    return describe_result(learner.finish(parts), learner, parts, settings, first.manifest["teacher"], facts)

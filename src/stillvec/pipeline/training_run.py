@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Learnt, Resources, write_text
+from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, write_text
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
@@ -21,11 +21,12 @@ from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.distillation import corpus_of
 from stillvec.pipeline.distillation_run import default_store
 from stillvec.pipeline.manifest import describe_program
-from stillvec.pipeline.result import Distilled, check_folders, completed, saved_steps
+from stillvec.pipeline.result_folders import check_folders, complete, saved_steps
 from stillvec.pipeline.settings import parse_methods
 from stillvec.progress import Progress
 from stillvec.refinement import unknown_steps
 from stillvec.registry import settings_from
+from stillvec.result import Result
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -79,7 +80,7 @@ class TrainingRun:
         self.resume = resume
         self.baselines = settings.baselines()  # a wrong name or setting is told before the work
         self.parser = self._checked_parser()
-        self.results: dict[str, Distilled] = {}
+        self.results: dict[str, Result] = {}
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.vocabulary: Vocabulary | None = None
@@ -139,7 +140,7 @@ class TrainingRun:
                 )
         return dataclasses.replace(text, parsed=Corpus(path))
 
-    def _train(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Generator[Progress, None, Learnt]:
+    def _train(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Generator[Progress, None, Result]:
         begun = time.perf_counter()
         yield Progress(f"training {name}", 0, None, "", 0.0)
         checkpoint = self._checkpoint(name, baseline, text)
@@ -149,7 +150,7 @@ class TrainingRun:
             try:
                 step = next(steps)
             except StopIteration as end:
-                learnt: Learnt = end.value
+                learnt: Result = end.value
                 break
             except TrainingError:
                 if checkpoint is not None:  # nothing good comes of going on from there
@@ -178,8 +179,8 @@ class TrainingRun:
         return checkpoint_for(self.store, given, resume=self.resume)
 
     def _described(
-        self, baseline: Baseline, learnt: Learnt, text: EncodedCorpus, prepared: float, seconds: float
-    ) -> Distilled:
+        self, baseline: Baseline, learnt: Result, text: EncodedCorpus, prepared: float, seconds: float
+    ) -> Result:
         """What a method made, with how it was made."""
         name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
         given = dataclasses.asdict(self.settings) | {"keep": len(self.settings.keep)}
@@ -197,8 +198,7 @@ class TrainingRun:
             "seed": self.settings.seed,
             **describe_program(),
         }
-        vectors, manifest = completed(learnt.vectors, manifest, self.settings.unknown)
-        return Distilled(vectors, manifest, {})
+        return complete(learnt.vectors, manifest, self.settings.unknown)
 
 
 def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:

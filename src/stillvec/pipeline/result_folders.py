@@ -5,48 +5,31 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from stillvec.errors import StillvecError, UsageError
 from stillvec.files import check_replaceable
-from stillvec.formats import write_folder
-from stillvec.learners import Finished, Learner
+from stillvec.learners import Learner
 from stillvec.pipeline.manifest import describe_learner, describe_program
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
+from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import STORED
 from stillvec.vectors import WordVectors
 
 
-@dataclass(frozen=True)
-class Distilled:
-    """One method's result."""
-
-    vectors: WordVectors
-    manifest: Mapping[str, Any]
-    statistics: Mapping[str, NDArray[Any]]
-    model: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-
-    def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
-        sums = self.statistics if statistics and self.statistics else None
-        write_folder(self.vectors, Path(path), self.manifest, sums, self.model)
-
-
-def described(
-    finished: Finished,
+def describe_result(
+    finished: Result,
     learner: Learner,
     statistics: Mapping[str, Statistics],
     settings: Distillation,
     teacher: Mapping[str, Any],
     facts: Mapping[str, Any],
-) -> Distilled:
+) -> Result:
     """What a method made, with how it was made."""
     vectors = finished.vectors
     if settings.dim is not None and not hasattr(learner, "dim"):
@@ -66,18 +49,21 @@ def described(
         for label, array in kept.arrays.items()
         if not label.startswith(STORED)
     }
-    vectors, manifest = completed(vectors, manifest, settings.unknown)
-    return Distilled(vectors, manifest, arrays, finished.model)
+    return complete(vectors, manifest, settings.unknown, finished.model, arrays)
 
 
-def completed(
-    vectors: WordVectors, manifest: dict[str, Any], unknown: str | None
-) -> tuple[WordVectors, dict[str, Any]]:
-    """Vectors with their manifest as provenance and, if asked, n-grams for out-of-vocabulary words."""
+def complete(
+    vectors: WordVectors,
+    manifest: dict[str, Any],
+    oov: str | None,
+    model: Mapping[str, Any] | None = None,
+    statistics: Mapping[str, Any] | None = None,
+) -> Result:
+    """The result with its manifest as provenance and, if asked, n-grams for out-of-vocabulary words."""
     vectors = vectors.with_provenance(manifest)
-    for _, after in refine_steps(vectors, unknown_steps(unknown)):
+    for _, after in refine_steps(vectors, unknown_steps(oov)):
         vectors = after
-    return vectors, dict(vectors.provenance)
+    return Result(vectors, manifest["notes"], model or {}, statistics or {})
 
 
 def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:
@@ -96,7 +82,7 @@ def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Itera
 class Work(Protocol):
     """A run of any kind, as far as saving goes."""
 
-    results: dict[str, Distilled]
+    results: dict[str, Result]
     written: dict[str, Path]
 
     @property

@@ -1,0 +1,34 @@
+"""What a method returns: vectors with their provenance, its notes, its statistics and what else it learnt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from stillvec.formats import write_folder
+from stillvec.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one method."""
+
+    vectors: WordVectors
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what the method decided or measured
+    model: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # learnt beside the vectors
+    statistics: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what merging and adding to it need
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """How the vectors were made."""
+        return self.vectors.provenance
+
+    def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
+        """Write a stillvec folder, with or without the statistics."""
+        kept = self.statistics if statistics and self.statistics else None
+        write_folder(self.vectors, Path(path), self.manifest, kept, self.model)

@@ -19,9 +19,7 @@ def hash_source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def join_assets(
-    package: str, styles: Sequence[str], scripts: Sequence[str], connect: str
-) -> tuple[dict[str, str], str]:
+def join_assets(package: str, style_name: str, scripts: Sequence[str], connect: str) -> tuple[dict[str, str], str]:
     """Style and script of a page, after the ones all pages share, and the policy that allows nothing else."""
     style = read_asset(__package__, "colours.css") + read_asset(package, style_name)
     script = "\n".join([read_asset(__package__, "elements.js"), *(read_asset(package, name) for name in scripts)])

@@ -28,7 +28,7 @@ import ratios
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, TextChunk, arrays_to_device, states_of
+from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, DeviceCopier, TextChunk, compute_states
 from stillvec.learners import LEARNERS, EncodingPass, Learner
 from stillvec.learners.accumulators import TextSource
 from stillvec.pipeline.sentence_stream import SentenceStream, batched
@@ -80,7 +80,7 @@ def _speed(options: argparse.Namespace) -> None:
             bare["bare pass, packed rows"] = teacher, _ready(teacher, some, vocabulary, load)
         print(f"teacher {teacher.name} on {teacher.device.type} in {teacher.precision}")
         for name, (_, ready) in bare.items():
-            pieces, read = sum(len(batch.piece_place) for batch in ready), sum(batch.ids.size for batch in ready)
+            pieces, read = sum(len(batch.token_index) for batch in ready), sum(batch.ids.size for batch in ready)
             share = f"{pieces / read:.2f} of what is read is not padding or special"
             print(f"  {name}: {len(some):,} sentences, {pieces:,} pieces, {len(ready)} batches; {share}")
         for model, ready in bare.values():
@@ -107,15 +107,16 @@ def _speed(options: argparse.Namespace) -> None:
 
 def _bare(teacher: Teacher, ready: list[Batch]) -> float:
     """Seconds for the model alone, on what lies on its device."""
-    inputs = []
+    inputs, copier = [], DeviceCopier(teacher.device)
     for batch in ready:
-        ids, lengths, places = arrays_to_device((batch.ids, batch.lengths, batch.places), teacher.device)
+        moved = copier.copy({"ids": batch.ids, "lengths": batch.lengths, "position_ids": batch.position_ids})
         padded = (batch.lengths != batch.ids.shape[1]).any()
-        inputs.append((ids, lengths if padded else None, places if batch.places.size else None))
+        position_ids = moved["position_ids"] if batch.position_ids.size else None
+        inputs.append((moved["ids"], moved["lengths"] if padded else None, position_ids))
     _settle(teacher)
     begun = time.perf_counter()
     for rows in inputs:
-        states_of(teacher, *rows, [teacher.depth])
+        compute_states(teacher, *rows, [teacher.depth])
     _settle(teacher)
     return time.perf_counter() - begun
 
@@ -126,7 +127,7 @@ def _whole(
     """Pieces, and seconds from file to sums; `auto`'s own texts are not part of the corpus and are left out."""
     corpus_parts = {name: part for name, part in learner.specs().items() if part.source is not TextSource.OWN_TEXTS}
     lesson = EncodingPass({"bench": _Only(corpus_parts)}, teacher, vocabulary)
-    reading = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.sentences)
+    reading = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.n_sentences)
     begun = time.perf_counter()
     pieces = 0
     for _, progress in lesson.read(reading.chunks(), load):
@@ -151,9 +152,9 @@ def _settle(teacher: Teacher) -> None:
 
 
 def _ready(teacher: Teacher, sentences: list[str], vocabulary: Vocabulary, load: BatchBudget) -> list[Batch]:
-    preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), load)
-    with BatchLoader(preparation, load) as preparer:
-        return list(preparer.batches(TextChunk(chunk) for chunk in batched(sentences, load.sentences)))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), load)
+    with BatchLoader(preparation, load.workers) as preparer:
+        return list(preparer.batches(TextChunk(chunk) for chunk in batched(sentences, load.n_sentences)))
 
 
 def _sentences(files: list[str], limit: int, lines: bool = False) -> list[str]:

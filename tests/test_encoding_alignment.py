@@ -14,7 +14,7 @@ import pytest
 import torch
 import transformers
 
-from stillvec.encoding import BatchBudget, BatchBuilder, Encoded, TextChunk, read_batch
+from stillvec.encoding import BatchBudget, BatchBuilder, Encoded, TextChunk, encode_batch
 from stillvec.encoding.batch import window_starts
 from stillvec.errors import UsageError
 from stillvec.teachers import Teacher, load_teacher
@@ -151,9 +151,9 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
     sentences = 0
     layers = range(teacher.depth + 1)
     for batch in preparation(TextChunk(texts, found)):
-        encoded = read_batch(teacher, batch, layers)
+        encoded = encode_batch(teacher, batch, layers)
         heard += batch.word_id.tolist()
-        sentences += len(batch.sentence_pieces)
+        sentences += len(batch.tokens_per_sentence)
         for layer in layers:
             for pooling in POOLINGS:
                 want = [expected[word][pooling][layer] for word in batch.word_id.tolist()]
@@ -236,9 +236,9 @@ def test_real_teachers_read_long_texts_in_windows(name: str, data_folder: Path) 
 
 
 def _read(teacher: Teacher, text: str) -> Encoded:
-    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["house"])), BatchBudget(512, 16))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(Vocabulary(["house"])), BatchBudget(512, 16))
     (batch,) = preparation(TextChunk([text]))
-    return read_batch(teacher, batch, [0, teacher.depth])
+    return encode_batch(teacher, batch, [0, teacher.depth])
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

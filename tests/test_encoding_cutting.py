@@ -57,13 +57,13 @@ def test_runs_end_to_end_are_the_text(family: str, calls: list[list[str]], terms
     cutter, finder = _cutter(family), _finder(terms)
     runs = CachingTokenizer(cutter, finder)
     for texts in calls:
-        _same(runs.cut(texts), _whole(texts, cutter, finder))
+        _same(runs.tokenize(texts), _whole(texts, cutter, finder))
 
 
 def test_a_text_without_a_piece_has_none() -> None:
     cutter, finder = _cutter("bert"), _finder(False)
     for texts in (["\x1b \x08"], [""], []):
-        _same(CachingTokenizer(cutter, finder).cut(texts), _whole(texts, cutter, finder))
+        _same(CachingTokenizer(cutter, finder).tokenize(texts), _whole(texts, cutter, finder))
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
@@ -78,7 +78,7 @@ def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = finder.find_in_runs
     monkeypatch.setattr(finder, "find_in_runs", lambda runs: seen.extend(runs) or whole(runs))
     for _ in range(3):
-        runs.cut(["the school the school", "the river"])
+        runs.tokenize(["the school the school", "the river"])
     assert sorted(seen) == ["river", "school", "the"]
 
 
@@ -88,13 +88,13 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = CachingTokenizer(cutter, finder)
     for start in range(0, 200, 10):
         texts = [f"the w{number} school" for number in range(start, start + 10)]
-        _same(runs.cut(texts), _whole(texts, cutter, finder))
-        assert len(runs._known.numbers) <= 32
+        _same(runs.tokenize(texts), _whole(texts, cutter, finder))
+        assert len(runs._cache.numbers) <= 32
 
 
 def test_long_runs_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_cache, "_LONGEST", 1000)
     runs = CachingTokenizer(_cutter("bert"), _finder(False))
     for number in range(30):
-        runs.cut([f"{number}" + "x" * 300])
-        assert runs._known.numbers.characters < 1400
+        runs.tokenize([f"{number}" + "x" * 300])
+        assert runs._cache.numbers.characters < 1400

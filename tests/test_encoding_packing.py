@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillvec.encoding import Batch, BatchBudget, BatchBuilder, TextChunk, read_batch
+from stillvec.encoding import Batch, BatchBudget, BatchBuilder, TextChunk, encode_batch
 from stillvec.encoding.batch import pack_rows
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
@@ -32,7 +32,7 @@ def _teacher(family: str) -> Teacher:
 
 
 def _batches(teacher: Teacher, texts: list[str], budget: int) -> list[Batch]:
-    preparation = BatchBuilder.of(teacher, WordMatcher(VOCABULARY), BatchBudget(budget, 64))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(VOCABULARY), BatchBudget(budget, 64))
     return preparation(TextChunk(texts))
 
 
@@ -42,7 +42,7 @@ def _sums(teacher: Teacher, texts: list[str], budget: int) -> tuple[torch.Tensor
     words = torch.zeros(len(layers), len(VOCABULARY), teacher.dim)
     sentences = []
     for batch in _batches(teacher, texts, budget):
-        encoded = read_batch(teacher, batch, layers)
+        encoded = encode_batch(teacher, batch, layers)
         for layer in layers:
             words[layer].index_add_(0, encoded.known_id, encoded.words(layer)[encoded.known])
         sentences.append(encoded.sentences(teacher.depth))
@@ -64,8 +64,8 @@ def test_these_families_are_packed(family: str) -> None:
     assert teacher.packing is not None
     assert teacher.packing.causal == (family in ("gpt2", "llama"))
     batch, *_ = _batches(teacher, TEXTS, 4096)
-    assert len(batch.sentence_pieces) > len(batch.ids)
-    assert batch.places.shape == batch.ids.shape
+    assert len(batch.tokens_per_sentence) > len(batch.ids)
+    assert batch.position_ids.shape == batch.ids.shape
 
 
 def test_a_model_that_sees_its_neighbours_is_not_packed(caplog: pytest.LogCaptureFixture) -> None:
@@ -141,7 +141,7 @@ def test_a_gpu_gets_what_it_has_room_for(
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
     large = dataclasses.replace(_teacher("bert"), device=torch.device("cuda"), depth=depth, dim=dim)
     load = BatchBudget.for_teacher(large)
-    assert load.pieces == pieces
-    assert 6 * (depth + 1) * dim * load.pieces < 0.16 * properties.total_memory
+    assert load.n_tokens == pieces
+    assert 6 * (depth + 1) * dim * load.n_tokens < 0.16 * properties.total_memory
     wider = BatchBudget.for_teacher(dataclasses.replace(large, depth=8 * depth, dim=8 * dim))
-    assert 4096 <= wider.pieces < load.pieces
+    assert 4096 <= wider.n_tokens < load.n_tokens

@@ -47,7 +47,7 @@ def test_states_are_added_up_by_word_in_one_step(dim: int) -> None:
     place, share, row = random.integers(0, 50, 300), random.integers(1, 5, 300), np.sort(random.integers(0, 20, 300))
     start = np.flatnonzero(np.diff(row, prepend=-1) | (np.arange(300) % 64 == 0))  # a word may have several groups
     table = torch.ones(20, dim, device="cuda")
-    summing.add_groups(
+    summing.add_segments(
         table, states, *(torch.tensor(each, device="cuda") for each in (place, share, start, row[start]))
     )
     wanted = np.ones((20, dim))
@@ -57,6 +57,6 @@ def test_states_are_added_up_by_word_in_one_step(dim: int) -> None:
 
 
 def test_on_this_gpu_it_is_one_step() -> None:
-    from stillvec.encoding.encoded import _adder
+    from stillvec.encoding.encoded import _triton_segment_sum
 
-    assert _adder(torch.device("cuda")) is not None
+    assert _triton_segment_sum(torch.device("cuda")) is not None

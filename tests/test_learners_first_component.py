@@ -13,7 +13,7 @@ import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, matrix_of, sentences, slow_states, words_of
 
 from stillvec.cli import main
-from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode
+from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, run_pass
 from stillvec.errors import UsageError
 from stillvec.formats import load, read_statistics
 from stillvec.learners import EncodingPass
@@ -153,8 +153,8 @@ def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
 def test_rows_are_made_for_what_was_heard_and_not_for_the_vocabulary(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*WHO, *(f"unheard{number}" for number in range(5_000))])
     listener = StateSample(keep=64).make_accumulator(teacher, vocabulary)
-    preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
-    for _ in encode(teacher, preparation(TextChunk(TEXTS[:30])), [listener]):
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
+    for _ in run_pass(teacher, preparation(TextChunk(TEXTS[:30])), [listener]):
         pass
     assert len(listener.arrays()["sample:keys"]) == 30
     assert len(listener.states) <= 90  # type: ignore[attr-defined]
@@ -165,7 +165,7 @@ def test_the_sample_is_that_of_the_smallest_keys(keep: int, teacher: Teacher, vo
     """Found slowly: all keys of all sentences, each read as a batch of its own."""
     keys: dict[int, set[int]] = {row: set() for row in range(len(vocabulary))}
     for text in [*TEXTS, "walrus"]:
-        preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
+        preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
         (batch,) = preparation(TextChunk([text]))
         for row, key in zip(batch.word_id.tolist(), occurrence_keys(batch, 5).tolist(), strict=True):
             keys[row].add(key)
@@ -210,7 +210,7 @@ def test_another_seed_takes_other_contexts(teacher: Teacher, vocabulary: Vocabul
 def test_keys_are_spread_evenly_over_a_words_contexts(teacher: Teacher) -> None:
     """Sentences that differ in one piece, and places in one sentence, have keys that do not know of each other."""
     texts = [f"the {who} {does} the {what} the" for who in WHO for does in DOES for what in WHAT]
-    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["the"])), BatchBudget(1 << 20, 4_096))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(Vocabulary(["the"])), BatchBudget(1 << 20, 4_096))
     drawn = [occurrence_keys(batch, 0)[batch.word_id >= 0] for batch in preparation(TextChunk(texts))]
     keys = np.concatenate(drawn) / 2.0**63
     assert len(np.unique(keys)) == 3 * 12**3
@@ -224,7 +224,9 @@ def test_keys_are_spread_evenly_over_a_words_contexts(teacher: Teacher) -> None:
 
 def test_the_same_pieces_in_another_order_are_another_context(teacher: Teacher) -> None:
     finder = WordMatcher(Vocabulary(["the"]))
-    batches = BatchBuilder.of(teacher, finder, BatchBudget(256, 32))(TextChunk(["the farmer king", "the king farmer"]))
+    batches = BatchBuilder.for_teacher(teacher, finder, BatchBudget(256, 32))(
+        TextChunk(["the farmer king", "the king farmer"])
+    )
     assert len({key for batch in batches for key in occurrence_keys(batch, 0)[batch.word_id == 0].tolist()}) == 2
 
 

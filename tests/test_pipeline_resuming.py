@@ -186,8 +186,8 @@ def test_what_was_read_is_not_read_again(
     from stillvec.encoding import forward_pass
 
     read: list[int] = []
-    once = forward_pass.read_batch
-    monkeypatch.setattr(forward_pass, "read_batch", lambda *given: (read.append(1), once(*given))[1])
+    once = forward_pass.encode_batch
+    monkeypatch.setattr(forward_pass, "encode_batch", lambda *given: (read.append(1), once(*given))[1])
     assert main(call("alone", "--method", "aggregate")) == 0
     whole = len(read)
     read.clear()

@@ -284,10 +284,10 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
 
 KILLED = """
 import sys, time
-from stillvec.learners import checkpoints, shards, training
+from stillvec.learners import context_blocks, training_checkpoint, training_loop
 from stillvec.learners.training_checkpoint import Checkpoint
 from stillvec.teachers import Teacher
-from stillvec.encoding import preparing
+from stillvec.encoding import BatchBudget
 from stillvec.cli import main
 
 def here():
@@ -304,8 +304,8 @@ def patch(owner, name, after):
         return found
     setattr(owner, name, watched)
 
-shards.SHARD, checkpoints._EVERY = 20, 0.0
-preparing.BatchBudget.for_teacher = classmethod(lambda cls, *_: cls(128, 16))
+context_blocks.SHARD, training_checkpoint._EVERY = 20, 0.0
+BatchBudget.for_teacher = classmethod(lambda cls, *_: cls(128, 16))
 if sys.argv[1] == "pass":
     patch(Teacher, "states", 5)
 elif sys.argv[1] == "training":

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, read_batch
+from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, encode_batch
 from stillvec.encoding.batch import window_starts
 from stillvec.errors import TeacherError, UsageError
 from stillvec.learners import LEARNERS, EncodingPass
@@ -118,7 +118,7 @@ def _compare(teacher: Teacher, folder: Path, texts: Sequence[str], budget: int =
     heard: list[int] = []
     made = preparation(TextChunk(texts, found))
     for batch in made:
-        encoded = read_batch(teacher, batch, [0, 1])
+        encoded = encode_batch(teacher, batch, [0, 1])
         heard += batch.word_id.tolist()
         for layer in (0, 1):
             want = [expected[word][layer] for word in batch.word_id.tolist()]
@@ -164,9 +164,9 @@ def test_real_character_models_agree_with_the_slow_reading() -> None:
 
 
 def _words(teacher: Teacher, text: str, vocabulary: Sequence[str]) -> torch.Tensor:
-    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(vocabulary)), BatchBudget(512, 16))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(Vocabulary(vocabulary)), BatchBudget(512, 16))
     (batch,) = preparation(TextChunk([text]))
-    encoded = read_batch(teacher, batch, [1])
+    encoded = encode_batch(teacher, batch, [1])
     return encoded.words(1)[encoded.known]
 
 
@@ -210,10 +210,10 @@ def test_other_weights_are_another_teacher(teacher: Teacher, tmp_path: Path) -> 
 
 
 def test_batches_come_alike_from_worker_processes(teacher: Teacher) -> None:
-    preparation = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["house", "sea"])), BatchBudget(256, 4))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(Vocabulary(["house", "sea"])), BatchBudget(256, 4))
     here = preparation(TextChunk(TEXTS))
     sent = pickle.loads(pickle.dumps(preparation))(TextChunk(TEXTS))
-    with BatchLoader(preparation, BatchBudget(256, 4, workers=1)) as preparer:
+    with BatchLoader(preparation, workers=1) as preparer:
         there = [*preparer.batches([TextChunk(TEXTS)])]
     for others in (sent, there):
         for one, other in zip(here, others, strict=True):
@@ -298,8 +298,10 @@ def test_a_folder_that_cannot_teach_says_why_in_one_sentence(case: str, tmp_path
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_gpu_gives_the_states_of_a_cpu(teacher: Teacher, folder: Path, precision: str) -> None:
     quick = load_teacher(str(folder), device="cuda", precision=precision)
-    batches = BatchBuilder.of(teacher, WordMatcher(Vocabulary(["house"])), BatchBudget(256, 16))(TextChunk(TEXTS))
+    batches = BatchBuilder.for_teacher(teacher, WordMatcher(Vocabulary(["house"])), BatchBudget(256, 16))(
+        TextChunk(TEXTS)
+    )
     for batch in batches:
-        here, there = (read_batch(each, batch, [0, 1]) for each in (teacher, quick))
+        here, there = (encode_batch(each, batch, [0, 1]) for each in (teacher, quick))
         for layer in (0, 1):
             torch.testing.assert_close(there.words(layer).cpu(), here.words(layer), atol=3e-2, rtol=1e-2)

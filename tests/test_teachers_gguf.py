@@ -14,7 +14,7 @@ import torch
 import transformers
 from safetensors.numpy import load_file
 
-from stillvec.encoding import BatchBuilder, TextChunk, read_batch
+from stillvec.encoding import BatchBuilder, TextChunk, encode_batch
 from stillvec.errors import MissingExtra, TeacherError
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.teachers.fake import write_tiny_model
@@ -93,7 +93,7 @@ def _words(teacher: Teacher) -> dict[int, np.ndarray]:
     layers = [*range(teacher.depth + 1)]
     words = {}
     for batch in preparation(TextChunk(TEXTS, _numbered())):
-        encoded = read_batch(teacher, batch, layers)
+        encoded = encode_batch(teacher, batch, layers)
         states = torch.stack([encoded.words(layer) for layer in layers], 1).numpy()
         words |= dict(zip(batch.word_id.tolist(), states, strict=True))
     return words

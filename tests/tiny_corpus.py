@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.encoding import BatchBudget, TextChunk
+from stillvec.encoding import BatchBudget, TextChunk, TextUnit
 from stillvec.learners import EncodingPass, Learner
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
@@ -93,7 +93,8 @@ def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
 
 def listened(lesson: EncodingPass, texts: Sequence[str], workers: int = 0, *, whole: bool = False) -> EncodingPass:
     """A lesson that was read these texts, as sentences or as paragraphs read whole."""
-    chunks = [TextChunk(texts[i : i + 16], paragraphs=whole, whole=whole) for i in range(0, len(texts), 16)]
+    unit = TextUnit.WHOLE_PARAGRAPHS if whole else TextUnit.SENTENCES
+    chunks = [TextChunk(texts[i : i + 16], unit=unit) for i in range(0, len(texts), 16)]
     load = BatchBudget(256, 16, workers)
     for _ in lesson.read([], load, chunks) if whole else lesson.read(chunks, load):
         pass

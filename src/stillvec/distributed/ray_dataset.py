@@ -16,7 +16,7 @@ from typing import Any
 
 from stillvec.corpus import Corpus
 from stillvec.distributed.ray_jobs import AGAIN, SENTENCES
-from stillvec.encoding import TextChunk
+from stillvec.encoding import TextChunk, TextUnit
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.registry import require
 
@@ -49,14 +49,14 @@ def rows(fetch: Callable[[Any], Any], given: list[Any], share: Corpus, unit: str
     stream = iter(reading.chunks() if unit == SENTENCES else reading.paragraphs())
     while held := [*islice(stream, chunks)]:
         texts = arrow.array([[chunk.texts for chunk in held]], arrow.list_(arrow.list_(arrow.string())))
-        yield arrow.table({"texts": texts, "paragraphs": [held[0].paragraphs], "whole": [held[0].whole]})
+        yield arrow.table({"texts": texts, "unit": [held[0].unit.value]})
 
 
 def chunks_in(block: Any) -> Iterator[TextChunk]:
     """The chunks of a block, as they were read."""
-    for texts, paragraphs, whole in zip(block["texts"], block["paragraphs"], block["whole"], strict=True):
+    for texts, unit in zip(block["texts"], block["unit"], strict=True):
         for chunk in texts.values:
-            yield TextChunk(chunk.as_py(), paragraphs=paragraphs.as_py(), whole=whole.as_py())
+            yield TextChunk(chunk.as_py(), unit=TextUnit(unit.as_py()))
 
 
 def _source(data: Any, tasks: list[Any]) -> Any:

@@ -102,9 +102,9 @@ class Worker:
         first = read.get(CORPUS if job.unit == SENTENCES else BY_PARAGRAPH, PassProgress())
         told = {
             "met": lesson.words_met,
-            "sentences": first.sentences if job.share is None else 0,
-            "words": first.words if job.share is None else 0,
-            "pieces": sum(progress.pieces for progress in read.values()),
+            "sentences": first.n_sentences if job.share is None else 0,
+            "words": first.n_words if job.share is None else 0,
+            "pieces": sum(progress.n_tokens for progress in read.values()),
             "lacking": lesson.lacking,
         }
         return told, heard

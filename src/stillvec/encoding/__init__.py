@@ -1,6 +1,6 @@
-"""The one pass over the teacher: marked text in, states of words and sentences out to whoever listens."""
+"""The forward pass over the teacher: text in, states of words and sentences out to accumulators."""
 
-from stillvec.encoding.batch import Batch, TextChunk
+from stillvec.encoding.batch import Batch, TextChunk, TextUnit
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
 from stillvec.encoding.context_store import (
     Contexts,
@@ -12,16 +12,15 @@ from stillvec.encoding.context_store import (
     join_stores,
     shard_of,
 )
+from stillvec.encoding.device_copy import DeviceCopier
 from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.forward_pass import (
     BatchConsumer,
     PassProgress,
-    arrays_to_device,
-    encode,
-    read_batch,
-    states_of,
+    compute_states,
+    encode_batch,
+    run_pass,
     synchronize,
-    to_device,
 )
 
 __all__ = [
@@ -33,19 +32,19 @@ __all__ = [
     "Bookmark",
     "ContextWriter",
     "Contexts",
+    "DeviceCopier",
     "Encoded",
     "PassProgress",
     "StoreLocation",
     "TextChunk",
-    "arrays_to_device",
+    "TextUnit",
     "bytes_needed",
     "check_room",
-    "encode",
+    "compute_states",
+    "encode_batch",
     "format_bytes",
     "join_stores",
-    "read_batch",
+    "run_pass",
     "shard_of",
-    "states_of",
     "synchronize",
-    "to_device",
 ]

@@ -1,4 +1,4 @@
-"""Text → batches ahead of the teacher: in a thread beside a CPU, in processes before a GPU."""
+"""Text → batches, ahead of the teacher: in a thread for a CPU, in processes for a GPU."""
 
 from __future__ import annotations
 
@@ -16,130 +16,134 @@ from typing import TypeVar
 import torch
 
 from stillvec.corpus import sentence_ends, split_sentences
-from stillvec.encoding.batch import Batch, TextChunk, TokenizedChunk, batches, lay_out, tokenize
-from stillvec.encoding.caching_tokenizer import CachingTokenizer
+from stillvec.encoding.batch import Batch, TextChunk, TextUnit, make_batches
+from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words, tokenize_paragraphs
 from stillvec.encoding.worker_pool import WorkerPool
 from stillvec.teachers import SubwordTokenizer, Teacher
 from stillvec.vocabulary import WordMatcher
 
 T = TypeVar("T")
+_MAX_WORKERS = 14
+_STATE_MEMORY = 0.15  # of a GPU's memory, for the states of a batch
 
 
 @dataclass(frozen=True)
 class BatchBudget:
-    """How much the teacher gets at once, and who prepares it."""
+    """How much the teacher gets at once, and how many processes prepare it."""
 
-    pieces: int  # in a batch, padding included
-    sentences: int  # sorted by length together
-    workers: int = 0  # processes that prepare; 0: one thread
+    n_tokens: int  # per batch, padding included
+    n_sentences: int  # per chunk: sorted by length together
+    workers: int = 0  # processes that prepare batches; 0: one thread
 
     @classmethod
     def for_teacher(cls, teacher: Teacher, threads: int | None = None) -> BatchBudget:
-        """On a GPU as much as it reads well, and has room for where every layer is listened to.
+        """On a GPU as much as it reads efficiently and has memory for with all layers requested.
 
-        Of the threads, by default our share of the processor's, one drives the GPU and one reads the text.
+        Of the threads (default: this process's share of the cores) one drives the GPU and one reads the text.
         """
         if teacher.device.type != "cuda":
             return cls(4_096, 2_048)
-        forks = "fork" in get_all_start_methods()
         memory = torch.cuda.get_device_properties(teacher.device).total_memory
-        states = (2 + 4) * (teacher.depth + 1) * teacher.dim  # bytes a piece: as they come, and in fp32
-        pieces = int(min(262_144, max(4_096, _ROOM * memory / states)))
-        threads = threads or _our_cores()
-        return cls(pieces, 16_384, max(1, min(_WORKERS, threads - 2)) if forks and threads > 1 else 0)
+        token_bytes = (2 + 4) * (teacher.depth + 1) * teacher.dim  # in half precision, and in fp32
+        n_tokens = int(min(262_144, max(4_096, _STATE_MEMORY * memory / token_bytes)))
+        threads = threads or _available_cores()
+        can_fork = "fork" in get_all_start_methods()
+        return cls(n_tokens, 16_384, max(1, min(_MAX_WORKERS, threads - 2)) if can_fork and threads > 1 else 0)
 
 
 @dataclass(frozen=True)
 class BatchBuilder:
-    """All that is needed to make batches of texts."""
+    """Makes the batches of a chunk of text."""
 
-    cutter: SubwordTokenizer
-    finder: WordMatcher
+    tokenizer: SubwordTokenizer
+    matcher: WordMatcher
     window: int
     pad: int
-    pieces: int
+    n_tokens: int  # per batch
     packed: bool = False
 
     @classmethod
-    def of(cls, teacher: Teacher, finder: WordMatcher, load: BatchBudget) -> BatchBuilder:
-        return cls(teacher.tokenizer, finder, teacher.window, teacher.pad, load.pieces, teacher.packing is not None)
+    def for_teacher(cls, teacher: Teacher, matcher: WordMatcher, budget: BatchBudget) -> BatchBuilder:
+        packed = teacher.packing is not None
+        return cls(teacher.tokenizer, matcher, teacher.window, teacher.pad, budget.n_tokens, packed)
 
-    def __call__(self, marked: TextChunk) -> list[Batch]:
-        texts = marked.texts
-        if marked.paragraphs and not marked.whole:
+    def __call__(self, chunk: TextChunk) -> list[Batch]:
+        texts = self._tokenize(chunk)
+        made = make_batches(
+            texts, self.tokenizer, window=self.window, pad=self.pad, budget=self.n_tokens, packed=self.packed
+        )
+        return [*made]
+
+    def _tokenize(self, chunk: TextChunk) -> TokenizedTexts:
+        texts = chunk.texts
+        if chunk.unit is TextUnit.WHOLE_PARAGRAPHS:
+            ends = [sentence_ends(text) for text in texts]
+            return tokenize_paragraphs(texts, chunk.spans or self.matcher.find(texts), self.tokenizer, ends)
+        if chunk.unit is TextUnit.PARAGRAPHS:
             texts = [sentence for paragraph in texts for sentence in split_sentences(paragraph)]
-        if marked.found is None and not marked.whole:
-            return self._batched(lay_out(self._runs.cut(texts), self.cutter, self.window))
-        found = self.finder.find(texts) if marked.found is None else marked.found
-        ends = [sentence_ends(text) for text in texts] if marked.whole else ()
-        return self._batched(tokenize(texts, found, self.cutter, self.window, ends))
+        if chunk.spans is None:
+            return self._cache.tokenize(texts)
+        return align_words(self.tokenizer.encode(texts), chunk.spans)[0]
 
     @cached_property
-    def _runs(self) -> CachingTokenizer:
-        return CachingTokenizer(self.cutter, self.finder)
-
-    def _batched(self, prepared: TokenizedChunk) -> list[Batch]:
-        return list(batches(prepared, self.cutter, self.pad, self.pieces, packed=self.packed))
+    def _cache(self) -> CachingTokenizer:
+        return CachingTokenizer(self.tokenizer, self.matcher)
 
 
 @dataclass
 class Bookmark:
-    """How far batches were taken: chunks of texts gone by, and batches of the chunk at hand."""
+    """How far batches were taken."""
 
-    chunks: int = 0
-    batches: int = 0
-    passed: int = 0  # as that chunk has it
+    chunks: int = 0  # read completely
+    batches: int = 0  # of the next chunk
+    corpus_position: int = 0  # of that chunk
 
 
 class BatchLoader:
-    """Gives batches in the order of the texts, made ahead of time; use it as a context."""
+    """Gives batches in the order of the texts, prepared ahead of time. A context manager."""
 
-    def __init__(self, preparation: BatchBuilder, load: BatchBudget) -> None:
-        self.preparation = preparation
-        self.load = load
-        self._crew: WorkerPool | None = None
+    def __init__(self, builder: BatchBuilder, workers: int = 0) -> None:
+        self._builder, self._workers = builder, workers
+        self._pool: WorkerPool | None = None
 
     def __enter__(self) -> BatchLoader:
-        if self.load.workers:
-            self._crew = WorkerPool(self.preparation, self.load.workers)
+        if self._workers:
+            self._pool = WorkerPool(self._builder, self._workers)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._crew is not None:
-            self._crew.close()
+        if self._pool is not None:
+            self._pool.close()
 
-    def batches(self, marked: Iterable[TextChunk], mark: Bookmark | None = None) -> Iterator[Batch]:
-        """Batches from the bookmark on, which goes with them: chunks that were read are passed over, not prepared."""
-        mark = mark or Bookmark()
-        begun, read = mark.chunks, mark.batches
-        rest = islice(marked, begun, None)
-        made = self._here(rest) if self._crew is None else self._crew.batches(rest)
-        placed = (
-            (chunk, passed, number, batch)
-            for chunk, (passed, several) in enumerate(made, begun)
-            for number, batch in enumerate(several)
-            if chunk > begun or number >= read
+    def batches(self, chunks: Iterable[TextChunk], bookmark: Bookmark | None = None) -> Iterator[Batch]:
+        """Batches from the bookmark on, which moves along; chunks that were read are skipped, not prepared."""
+        bookmark = bookmark or Bookmark()
+        first, n_read = bookmark.chunks, bookmark.batches
+        rest = islice(chunks, first, None)
+        made = self._pool.batches(rest) if self._pool is not None else self._make_here(rest)
+        numbered = (
+            (chunk, position, number, batch)
+            for chunk, (position, batches) in enumerate(made, first)
+            for number, batch in enumerate(batches)
+            if chunk > first or number >= n_read
         )
-        for mark.chunks, mark.passed, number, batch in prefetch(placed, depth=16) if self._crew is None else placed:
-            mark.batches = number + 1
+        ready = numbered if self._pool is not None else prefetch(numbered, depth=16)
+        for bookmark.chunks, bookmark.corpus_position, number, batch in ready:
+            bookmark.batches = number + 1
             yield batch
 
-    def _here(self, marked: Iterable[TextChunk]) -> Iterator[tuple[int, list[Batch]]]:
-        return ((each.passed, self.preparation(each)) for each in marked)
+    def _make_here(self, chunks: Iterable[TextChunk]) -> Iterator[tuple[int, list[Batch]]]:
+        return ((chunk.corpus_position, self._builder(chunk)) for chunk in chunks)
 
 
-def _our_cores() -> int:
-    """Those we may use; torchrun's processes on one machine share them."""
+def _available_cores() -> int:
+    """Cores this process may use; torchrun's processes on one machine share them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
-_WORKERS = 14  # processes, at most
-_ROOM = 0.15  # of a GPU's memory, for the states of a batch
-
-
 def prefetch(items: Iterable[T], depth: int) -> Iterator[T]:
-    """Make up to `depth` items ahead in a thread; its errors appear here, and it ends when we do."""
+    """Make up to `depth` items ahead in a thread; its errors are raised here, and it ends with this generator."""
     ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(maxsize=depth)
     stop = threading.Event()
 
@@ -155,7 +159,7 @@ def prefetch(items: Iterable[T], depth: int) -> Iterator[T]:
                 put(item, None)
                 if stop.is_set():
                     return
-        except BaseException as error:  # handed over to the reader, who raises it
+        except BaseException as error:  # raised in the consumer
             put(None, error)
             return
         put(None, None)

@@ -1,17 +1,17 @@
-"""Texts → pieces, and which words they belong to: of each run of signs between blanks once, then from memory.
+"""Texts → subword tokens and the words they belong to, tokenizing each distinct whitespace-separated string only once.
 
-A corpus repeats itself: of two million runs ("house,", "the") ninety thousand are different. Where a tokenizer parts
-its text at blanks, as all of the usual kinds do, a text's pieces and words are those of its runs, one after the other.
-Where it parts them at signs too, as BERT's kind does, a new run is what its letters and signs are ("sea-shore,").
-Texts that may hold more than that (a term of several words, letters beyond Latin, odd blanks) are cut as a whole, as
-one run that is not kept.
+A corpus repeats itself: two million strings between whitespace ("house,", "the") are ninety thousand distinct ones.
+Where a tokenizer splits its text on whitespace, as all common kinds do, the tokens and words of a text are those of its
+strings, concatenated. Where it also splits on punctuation, as BERT's does, those of a new string are those of its
+letters and punctuation ("sea-shore,"). Texts for which that may not hold (a multiword term, non-Latin letters, unusual
+whitespace) are tokenized as a whole, as one string that is not cached.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,123 +21,148 @@ from stillvec.vocabulary import WordMatcher, WordSpans
 from stillvec.vocabulary.token_cache import TokenCache, sums
 
 Ints = NDArray[np.int64]
-_JOINED = 256  # new runs that are cut together
-_SIGNS = r"-—–,;:!?\"()\[\]“”…"
-_EDGES = rf"[{_SIGNS}.'‘’]"  # a stop and an apostrophe join the letters around them
-_MADE = re.compile(rf"{_EDGES}*[A-Za-z]+(?:[{_SIGNS}]+[A-Za-z]+)*{_EDGES}*")
+_JOINED = 256  # new strings that are tokenized as one text
+_PUNCTUATION = r"-—–,;:!?\"()\[\]“”…"
+_EDGES = rf"[{_PUNCTUATION}.'‘’]"  # a full stop or an apostrophe joins the letters around it
+_SPLITTABLE = re.compile(rf"{_EDGES}*[A-Za-z]+(?:[{_PUNCTUATION}]+[A-Za-z]+)*{_EDGES}*")
 _PARTS = re.compile("[A-Za-z]+|[^A-Za-z]+")
 
 
 @dataclass(frozen=True)
 class TokenizedTexts:
-    """Texts as flat arrays."""
+    """Texts as flat arrays; a link is a pair of a token and a word that it belongs to."""
 
-    pieces: NDArray[np.int32]  # (P,) ids
-    lengths: Ints  # (T,) pieces of each text
-    link_piece: Ints  # (K,) pairs piece - word, ordered by word
-    links: Ints  # (T,) pairs of each text
-    word_links: Ints  # (W,) pairs of each word, at least one
-    word_id: NDArray[np.int32]  # (W,) row in the vocabulary, -1 unknown
-    words: Ints  # (T,) words of each text
-
-
-def align_words(pieces: SubwordTokens, found: WordSpans) -> tuple[TokenizedTexts, NDArray[np.bool_]]:
-    """Texts in pieces whose words are found; and which words have a piece: tokenizers may drop all letters of one."""
-    piece, word = align(pieces, found)
-    links = np.bincount(word, minlength=len(found.ids))
-    seen = links > 0
-    number = len(pieces.lengths)
-    words = np.bincount(found.text[seen], minlength=number)
-    text_links = np.bincount(found.text[word], minlength=number)
-    return TokenizedTexts(pieces.ids, pieces.lengths, piece, text_links, links[seen], found.ids[seen], words), seen
+    token_ids: NDArray[np.int32]  # (P,)
+    n_tokens: Ints  # (T,) of each text
+    word_token: Ints  # (K,) the token of each link, ordered by word
+    n_links: Ints  # (T,) of each text
+    tokens_per_word: Ints  # (W,) at least one
+    word_id: NDArray[np.int32]  # (W,) row in the vocabulary, -1: out of vocabulary
+    n_words: Ints  # (T,) of each text
+    sentence_in_paragraph: Ints | None = None  # (W,) where the texts are whole paragraphs
 
 
-def split_punctuation(run: str) -> tuple[str, ...]:
-    """Letters and the signs between them, whose pieces and words are the run's; none where signs may join letters."""
-    return () if run.isalpha() or not _MADE.fullmatch(run) else tuple(_PARTS.findall(run))
+def align_words(tokens: SubwordTokens, spans: WordSpans) -> tuple[TokenizedTexts, NDArray[np.bool_]]:
+    """Tokenized texts, and which words have a token: a tokenizer may drop all letters of one."""
+    token, word = align(tokens, spans)
+    tokens_per_word = np.bincount(word, minlength=len(spans.ids))
+    present = tokens_per_word > 0
+    n_texts = len(tokens.lengths)
+    n_words = np.bincount(spans.text[present], minlength=n_texts)
+    n_links = np.bincount(spans.text[word], minlength=n_texts)
+    texts = TokenizedTexts(
+        tokens.ids, tokens.lengths, token, n_links, tokens_per_word[present], spans.ids[present], n_words
+    )
+    return texts, present
+
+
+def tokenize_paragraphs(
+    texts: Sequence[str], spans: WordSpans, tokenizer: SubwordTokenizer, ends: Sequence[Sequence[int]]
+) -> TokenizedTexts:
+    """Whole paragraphs; `ends` are the ends of each paragraph's sentences, in characters."""
+    tokenized, present = align_words(tokenizer.encode(texts), spans)
+    return replace(tokenized, sentence_in_paragraph=_sentence_numbers(spans, ends)[present])
+
+
+def _sentence_numbers(spans: WordSpans, ends: Sequence[Sequence[int]]) -> Ints:
+    """The number, inside its paragraph, of the sentence in which each word begins."""
+    longest = max(1, *(text_ends[-1] + 1 for text_ends in ends if text_ends), int(spans.ends.max(initial=0)))
+    last = np.cumsum([len(text_ends) for text_ends in ends])
+    flat = np.array([text * longest + end for text, text_ends in enumerate(ends) for end in text_ends], np.int64)
+    sentence = np.searchsorted(flat, spans.text.astype(np.int64) * longest + spans.starts, side="right")
+    first = np.concatenate([np.zeros(1, np.int64), last[:-1]])
+    return np.asarray(np.clip(sentence, first[spans.text], last[spans.text] - 1) - first[spans.text])
+
+
+def split_punctuation(string: str) -> tuple[str, ...]:
+    """Letters and the punctuation between them, if the tokens of the string are theirs; else nothing."""
+    return () if string.isalpha() or not _SPLITTABLE.fullmatch(string) else tuple(_PARTS.findall(string))
 
 
 class CachingTokenizer:
-    """Cuts texts, and remembers the runs it met; what it gives does not depend on what it remembers."""
+    """Tokenizes texts with a cache of strings; the result does not depend on what is in the cache."""
 
-    def __init__(self, cutter: SubwordTokenizer, finder: WordMatcher) -> None:
-        self._cutter, self._finder = cutter, finder
-        self._parts = finder.parts_at_blanks and cutter.splits_on_whitespace
-        self._at_signs = self._parts and cutter.splits_on_punctuation
-        self._known = TokenCache(4)  # pieces, links, words, links of words
+    def __init__(self, tokenizer: SubwordTokenizer, matcher: WordMatcher) -> None:
+        self._tokenizer, self._matcher = tokenizer, matcher
+        self._on_whitespace = matcher.parts_at_blanks and tokenizer.splits_on_whitespace
+        self._on_punctuation = self._on_whitespace and tokenizer.splits_on_punctuation
+        self._cache = TokenCache(4)  # token ids, links, word ids, tokens per word
 
-    def cut(self, texts: Sequence[str]) -> TokenizedTexts:
-        if not self._parts:
-            return self._whole(texts)
-        rows, held, odd = self._known.read(texts, self._learn)
-        if not odd.any():
-            return self._laid(rows, held)
-        known, which = len(self._known.rows[0]), np.flatnonzero(odd)
-        begins = np.cumsum(held) - held
-        rows[begins[which]] = self._keep(self._whole([texts[each] for each in which.tolist()]))
+    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+        if not self._on_whitespace:
+            return self._tokenize_whole(texts)
+        rows, n_strings, slow = self._cache.read(texts, self._add_strings)
+        if not slow.any():
+            return self._concatenate(rows, n_strings)
+        n_cached, slow_texts = len(self._cache.rows[0]), np.flatnonzero(slow)
+        starts = np.cumsum(n_strings) - n_strings
+        rows[starts[slow_texts]] = self._store(self._tokenize_whole([texts[text] for text in slow_texts.tolist()]))
         first = np.zeros(len(rows), bool)
-        first[begins[which]] = True
-        cut = self._laid(rows[first | ~np.repeat(odd, held)], np.where(odd, 1, held))
-        for each in self._known.rows:
-            each.shorten(known)
-        return cut
+        first[starts[slow_texts]] = True
+        result = self._concatenate(rows[first | ~np.repeat(slow, n_strings)], np.where(slow, 1, n_strings))
+        for column in self._cache.rows:
+            column.shorten(n_cached)
+        return result
 
-    def _whole(self, texts: Sequence[str]) -> TokenizedTexts:
-        return align_words(self._cutter.encode(texts), self._finder.find(texts))[0]
+    def _tokenize_whole(self, texts: Sequence[str]) -> TokenizedTexts:
+        return align_words(self._tokenizer.encode(texts), self._matcher.find(texts))[0]
 
-    def _learn(self, new: Sequence[str]) -> None:
-        """Cut the runs that are new: as those are that they are made of, if they are, else by the tokenizer."""
-        known = self._known
-        first = len(known.plain)
-        made = [split_punctuation(run) if self._at_signs else () for run in new]
-        held = np.fromiter(map(len, made), np.int64, len(new))
-        parts = np.fromiter((known.numbers[part] for run in made for part in run), np.int64, int(held.sum()))
-        more = known.numbers.taken()
-        known.grow(len(new) + len(more))
-        alone = [run for run, several in zip(new, made, strict=True) if not several] + more
-        if alone:
-            where = first + np.concatenate([np.flatnonzero(held == 0), len(new) + np.arange(len(more))])
-            found, known.plain[where] = self._finder.find_in_runs(alone)
-            known.row[where] = self._keep(align_words(self._pieces(alone, known.plain[where]), found)[0])
+    def _add_strings(self, new: Sequence[str]) -> None:
+        """Tokenize new strings: from their letters and punctuation where that is allowed, else by the tokenizer."""
+        cache = self._cache
+        first = len(cache.plain)
+        split = [split_punctuation(string) if self._on_punctuation else () for string in new]
+        n_parts = np.fromiter(map(len, split), np.int64, len(new))
+        parts = np.fromiter((cache.numbers[part] for string in split for part in string), np.int64, int(n_parts.sum()))
+        more = cache.numbers.taken()
+        cache.grow(len(new) + len(more))
+        unsplit = [string for string, pieces in zip(new, split, strict=True) if not pieces] + more
+        if unsplit:
+            where = first + np.concatenate([np.flatnonzero(n_parts == 0), len(new) + np.arange(len(more))])
+            spans, cache.plain[where] = self._matcher.find_in_runs(unsplit)
+            cache.row[where] = self._store(align_words(self._tokens(unsplit, cache.plain[where]), spans)[0])
         if len(parts):
-            where, several = first + np.flatnonzero(held), held[held > 0]
-            known.row[where] = self._keep(self._laid(known.row[parts], several))
-            known.plain[where] = sums(~known.plain[parts], several) == 0
+            where, n_parts = first + np.flatnonzero(n_parts), n_parts[n_parts > 0]
+            cache.row[where] = self._store(self._concatenate(cache.row[parts], n_parts))
+            cache.plain[where] = sums(~cache.plain[parts], n_parts) == 0
 
-    def _pieces(self, runs: Sequence[str], plain: NDArray[np.bool_]) -> SubwordTokens:
-        """Of plain runs, many of which are cut as one text, which is faster; of others, none."""
+    def _tokens(self, strings: Sequence[str], plain: NDArray[np.bool_]) -> SubwordTokens:
+        """The tokens of plain strings, many of them joined to one text, which is faster; other strings get none."""
         which = np.flatnonzero(plain)
         groups = [
-            [runs[each] for each in which[start : start + _JOINED].tolist()] for start in range(0, len(which), _JOINED)
+            [strings[index] for index in which[start : start + _JOINED].tolist()]
+            for start in range(0, len(which), _JOINED)
         ]
-        cut = self._cutter.encode([" ".join(group) for group in groups])
-        lengths = np.fromiter((len(run) + 1 for group in groups for run in group), np.int64, len(which))
-        text = np.repeat(np.arange(len(groups)), cut.lengths)
-        first = np.cumsum(lengths) - lengths  # (N,) of the plain runs, in all texts laid end to end
-        begin = first[::_JOINED][text]
-        last = begin + np.maximum(cut.ends, 1)  # a blank before a run is the run's
-        run = np.searchsorted(first, last, side="right") - 1  # (P,)
-        inside = (begin - first[run]).astype(np.int32)
-        held = np.zeros(len(runs), np.int64)
-        held[which] = np.bincount(run, minlength=len(which))
-        return SubwordTokens(cut.ids, np.maximum(cut.starts + inside, 0), cut.ends + inside, held)
+        tokens = self._tokenizer.encode([" ".join(group) for group in groups])
+        lengths = np.fromiter((len(string) + 1 for group in groups for string in group), np.int64, len(which))
+        text = np.repeat(np.arange(len(groups)), tokens.lengths)
+        first = np.cumsum(lengths) - lengths  # (N,) of the plain strings, in all texts concatenated
+        text_start = first[::_JOINED][text]
+        last = text_start + np.maximum(tokens.ends, 1)  # the space before a string belongs to it
+        string = np.searchsorted(first, last, side="right") - 1  # (P,)
+        offset = (text_start - first[string]).astype(np.int32)
+        n_tokens = np.zeros(len(strings), np.int64)
+        n_tokens[which] = np.bincount(string, minlength=len(which))
+        return SubwordTokens(tokens.ids, np.maximum(tokens.starts + offset, 0), tokens.ends + offset, n_tokens)
 
-    def _keep(self, cut: TokenizedTexts) -> Ints:
-        """The numbers of the rows that its texts have from now on."""
-        pieces, links, ids, word_links = self._known.rows
-        first = len(pieces)
-        inside = cut.link_piece - np.repeat(np.cumsum(cut.lengths) - cut.lengths, cut.links)
-        pieces.extend(cut.pieces, cut.lengths)
-        links.extend(inside, cut.links)
-        ids.extend(cut.word_id, cut.words)
-        word_links.extend(cut.word_links, cut.words)
-        return first + np.arange(len(cut.lengths))
+    def _store(self, texts: TokenizedTexts) -> Ints:
+        """Append texts to the cache; the numbers of their rows."""
+        token_ids, links, word_ids, tokens_per_word = self._cache.rows
+        first = len(token_ids)
+        inside = texts.word_token - np.repeat(np.cumsum(texts.n_tokens) - texts.n_tokens, texts.n_links)
+        token_ids.extend(texts.token_ids, texts.n_tokens)
+        links.extend(inside, texts.n_links)
+        word_ids.extend(texts.word_id, texts.n_words)
+        tokens_per_word.extend(texts.tokens_per_word, texts.n_words)
+        return first + np.arange(len(texts.n_tokens))
 
-    def _laid(self, rows: Ints, held: Ints) -> TokenizedTexts:
-        """Runs end to end; `held` are the runs of each text."""
-        (pieces, lengths), (inside, links), (ids, words), (word_links, _) = (
-            each.take(rows) for each in self._known.rows
+    def _concatenate(self, rows: Ints, n_strings: Ints) -> TokenizedTexts:
+        """Texts of `n_strings` cached strings each."""
+        (token_ids, n_tokens), (inside, n_links), (word_ids, n_words), (tokens_per_word, _) = (
+            column.take(rows) for column in self._cache.rows
         )
-        link_piece = np.asarray(inside + np.repeat(np.cumsum(lengths) - lengths, links), np.int64)
-        lengths, links, words = (sums(each, held) for each in (lengths, links, words))
-        return TokenizedTexts(pieces, lengths, link_piece, links, word_links.astype(np.int64), ids, words)
+        word_token = np.asarray(inside + np.repeat(np.cumsum(n_tokens) - n_tokens, n_links), np.int64)
+        n_tokens, n_links, n_words = (sums(counts, n_strings) for counts in (n_tokens, n_links, n_words))
+        return TokenizedTexts(
+            token_ids, n_tokens, word_token, n_links, tokens_per_word.astype(np.int64), word_ids, n_words
+        )

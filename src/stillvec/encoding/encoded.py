@@ -1,95 +1,122 @@
-"""What listeners hear: the states of a batch, as words and as sentences."""
+"""A batch after the teacher: states of words and sentences, for accumulators."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.encoding.batch import Batch
+from stillvec.encoding.device_copy import DeviceCopier
 from stillvec.errors import UsageError
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A batch after the teacher. Poolings are computed once, whoever asks; all come in fp32 on the teacher's device."""
+    """A batch with its states. All tensors are on the teacher's device; pooled states are fp32 and computed once.
+
+    B rows of T tokens hold S sentences with P tokens and W words, N of which the vocabulary has.
+
+    ========================  =======  ===============================================================
+    `words(layer, pooling)`   (W, D)   states of words: their tokens pooled by mean, first, last, max or min
+    `sentences(layer)`        (S, D)   mean state of each sentence's tokens, without special tokens
+    `add_to(table, layer)`    (V, D)   adds the mean-pooled states of known words to the rows of a table
+    `known`                   (N,)     which of the W words are in the vocabulary
+    `known_id`                (N,)     their rows in it
+    `known_sentence`          (N,)     their sentences, 0 to S - 1
+    `states[layer]`           (B*T, D) states in the teacher's precision
+    `to_device(array)`                 an integer array as a tensor on the device
+    `batch`                            the `Batch`, on the CPU: all words, known or not
+    ========================  =======  ===============================================================
+    """
 
     batch: Batch
     states: Mapping[int, Tensor]  # layer → (B * T, D)
-    piece_place: Tensor  # (P,)
-    sentence_pieces: Tensor  # (S,)
-    link_place: Tensor  # (K,)
-    word_links: Tensor  # (W,)
-    known: Tensor  # (N,) which of the W words the vocabulary has
-    known_id: Tensor  # (N,) their rows in it
+    token_index: Tensor  # (P,)
+    tokens_per_sentence: Tensor  # (S,)
+    word_token_index: Tensor  # (K,)
+    tokens_per_word: Tensor  # (W,)
+    known: Tensor  # (N,)
+    known_id: Tensor  # (N,)
     known_sentence: Tensor  # (N,)
-    sum_place: Tensor  # (L,)
-    sum_share: Tensor  # (L,)
-    sum_start: Tensor  # (G,)
-    sum_id: Tensor  # (G,) rows in the vocabulary, some of them several times
-    _known: dict[object, Tensor] = field(default_factory=dict, init=False, repr=False)
+    segment_token_index: Tensor  # (L,)
+    segment_tokens_per_word: Tensor  # (L,)
+    segment_start: Tensor  # (G,)
+    segment_word_id: Tensor  # (G,) rows in the vocabulary, with repetitions
+    copier: DeviceCopier
+    _cache: dict[object, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def words(self, layer: int, pooling: str = "mean") -> Tensor:
-        """The state of each word, its pieces pooled (W, D)."""
+        """The state of each word, its tokens pooled (W, D)."""
         key = (layer, pooling)
-        if key not in self._known:
-            self._known[key] = self._pool(layer, pooling)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = self._pool(layer, pooling)
+        return self._cache[key]
 
     def add_to(self, table: Tensor, layer: int) -> None:
-        """Give each row of the vocabulary's table (V, D) the states of its word, each the mean of its pieces."""
-        links = self.sum_place, self.sum_share, self.sum_start
-        at_once = _adder(table.device)
-        if at_once is not None:
-            at_once(table, self.states[layer], *links, self.sum_id)
+        """Add the mean-pooled state of each known word to its row of the table (V, D)."""
+        segments = self.segment_token_index, self.segment_tokens_per_word, self.segment_start
+        triton_sum = _triton_segment_sum(table.device)
+        if triton_sum is not None:
+            triton_sum(table, self.states[layer], *segments, self.segment_word_id)
             return
-        place, share, start = links
-        shares = share.reciprocal()
-        sums = F.embedding_bag(place, self._float(layer), start, mode="sum", per_sample_weights=shares)
-        table.index_add_(0, self.sum_id, sums)
+        index, n_tokens, start = segments
+        weights = n_tokens.reciprocal()
+        sums = F.embedding_bag(index, self._float(layer), start, mode="sum", per_sample_weights=weights)
+        table.index_add_(0, self.segment_word_id, sums)
 
     def sentences(self, layer: int) -> Tensor:
-        """The mean of each sentence's piece states, special tokens left out (S, D)."""
+        """The mean state of each sentence's tokens, without special tokens (S, D)."""
         key = (layer, "sentence")
-        if key not in self._known:
-            offsets = _offsets(self.sentence_pieces)
-            self._known[key] = F.embedding_bag(self.piece_place, self._float(layer), offsets, mode="mean")
-        return self._known[key]
+        if key not in self._cache:
+            offsets = _offsets(self.tokens_per_sentence)
+            self._cache[key] = F.embedding_bag(self.token_index, self._float(layer), offsets, mode="mean")
+        return self._cache[key]
+
+    def to_device(self, array: NDArray[Any]) -> Tensor:
+        """An integer array as an int64 tensor on the device, without waiting for a GPU."""
+        return self.copier.copy({"array": array})["array"]
 
     def _float(self, layer: int) -> Tensor:
-        if layer not in self._known:
-            self._known[layer] = self.states[layer].float()
-        return self._known[layer]
+        if layer not in self._cache:
+            self._cache[layer] = self.states[layer].float()
+        return self._cache[layer]
 
     def _pool(self, layer: int, pooling: str) -> Tensor:
-        states, offsets = self._float(layer), _offsets(self.word_links)
+        states, offsets = self._float(layer), _offsets(self.tokens_per_word)
         if pooling in ("mean", "max"):
-            return F.embedding_bag(self.link_place, states, offsets, mode=pooling)
+            return F.embedding_bag(self.word_token_index, states, offsets, mode=pooling)
         if pooling == "min":
-            return -F.embedding_bag(self.link_place, -states, offsets, mode="max")
+            return -F.embedding_bag(self.word_token_index, -states, offsets, mode="max")
         if pooling == "first":
-            return states[self.link_place[offsets]]
+            return states[self.word_token_index[offsets]]
         if pooling == "last":
-            return states[self.link_place[offsets + self.word_links - 1]]
-        raise UsageError(f"There is no piece pooling {pooling!r}; known are mean, first, last, max, min.")
+            return states[self.word_token_index[offsets + self.tokens_per_word - 1]]
+        raise UsageError.unknown("token pooling", pooling, ("mean", "first", "last", "max", "min"))
 
 
 @cache
-def _adder(device: torch.device) -> Callable[..., None] | None:
-    """One step for it, where there is a GPU, Triton, and the compiler that this wants; tried once."""
+def _triton_segment_sum(device: torch.device) -> Callable[..., None] | None:
+    """The Triton kernel, where it compiles and adds correctly; tried once per device."""
     if device.type != "cuda":
         return None
     try:
-        from stillvec.encoding.triton_segment_sum import add_groups, tried
+        from stillvec.encoding.triton_segment_sum import add_segments, self_test
 
-        tried(device)
-    except Exception:  # whatever is missing, torch does it in three steps
+        self_test(device)
+    except Exception as error:  # whatever is missing, torch can do it in three steps
+        _log.warning("Triton is not used to sum states on %s, which is slower: %r", device, error)
         return None
-    return add_groups
+    return add_segments
 
 
 def _offsets(lengths: Tensor) -> Tensor:

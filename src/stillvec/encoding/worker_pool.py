@@ -1,10 +1,10 @@
-"""Batches made by processes: one reads the text, many prepare it, and whoever drives the GPU only takes them.
+"""Batches made by processes: one reads the text, many prepare batches, and the process that drives the GPU takes them.
 
-There is no thread beside the one that drives it: every step of torch lets go of Python's lock, and a thread that reads
-text would have it next, hundreds of times a batch. Chunks go round: the one after the last worker's is the first one's
-again, so that what is taken in turn is in order. Texts and batches lie in memory that all share, as large messages
-through pipes are slow; it has no name, so that nothing is left behind. Processes are forked, as those of torch's own
-DataLoader are, and never touch the GPU.
+The driving process has no second thread: every torch call releases the interpreter's lock, and a thread that reads text
+would take it hundreds of times per batch. Chunks go to the workers in turn, so that batches taken in turn are in order.
+Texts and batches are passed in anonymous shared memory, since large messages are slow through pipes; nothing of it is
+left behind. Processes are forked, as those of torch's DataLoader are, and never touch the GPU. POSIX only: elsewhere
+`BatchBudget.for_teacher` asks for no workers.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ from typing import Any
 import numpy as np
 import torch
 
-from stillvec.encoding.batch import Batch, TextChunk
+from stillvec.encoding.batch import Batch, TextChunk, TextUnit
 from stillvec.errors import StillvecError
 
-BUFFER_BYTES = 64 << 20  # bytes of shared memory for the texts of a chunk, then for its batches
-BUFFERS_PER_WORKER = 2  # a worker: on one it works while the other waits
-_WATCH = 0.5  # seconds between looks at whether the others live
+BUFFER_BYTES = 64 << 20  # shared memory for the texts of a chunk, then for its batches
+BUFFERS_PER_WORKER = 2  # it works on one while the other waits to be taken
+_POLL_SECONDS = 0.5  # between checks that the other processes are alive
 _Shapes = list[list[tuple[int, ...]]]
-_END: Any = None  # of a reading, in place of its texts
-_Laid = tuple[int, bool, bool]  # bytes on the shelf, and what kind of texts they are
-_Answer = Any  # shapes of batches on the shelf, or the batches themselves where they do not fit
+_END: Any = None  # sent in place of texts when there are no more
+_StoredTexts = tuple[int, TextUnit]  # bytes in the buffer, and what the texts are
+_Answer = Any  # shapes of batches in the buffer, or the batches themselves where they do not fit
 
 
 class WorkerPool:
-    """Worker processes, which live from the first reading to `close`, and a reader for each reading."""
+    """Worker processes, which live until `close`, and one reader process per stream of chunks."""
 
-    def __init__(self, prepare: Callable[[TextChunk], list[Batch]], workers: int) -> None:
-        self._forking: Any = get_context("fork")
-        self._prepare = prepare
-        self._shelves = [[mmap.mmap(-1, BUFFER_BYTES) for _ in range(BUFFERS_PER_WORKER)] for _ in range(workers)]
-        self._tasks = [self._forking.Pipe(duplex=False) for _ in range(workers)]  # reader → worker
-        self._answers = [self._forking.Pipe(duplex=False) for _ in range(workers)]  # worker → here
-        self._room = self._forking.Semaphore(BUFFERS_PER_WORKER * workers)  # free shelves
-        self._processes = [self._started(self._work, number) for number in range(workers)]
+    def __init__(self, build: Callable[[TextChunk], list[Batch]], workers: int) -> None:
+        self._fork: Any = get_context("fork")
+        self._build = build
+        self._buffers = [[mmap.mmap(-1, BUFFER_BYTES) for _ in range(BUFFERS_PER_WORKER)] for _ in range(workers)]
+        self._tasks = [self._fork.Pipe(duplex=False) for _ in range(workers)]  # reader → worker
+        self._answers = [self._fork.Pipe(duplex=False) for _ in range(workers)]  # worker → this process
+        self._free_buffers = self._fork.Semaphore(BUFFERS_PER_WORKER * workers)
+        self._processes = [self._start(self._run_worker, number) for number in range(workers)]
 
-    def batches(self, marked: Iterable[TextChunk]) -> Iterator[tuple[int, list[Batch]]]:
-        """Of each chunk, in order, with what it has `passed`. A reading that is not read to its end is the last."""
-        reader = self._started(self._read, marked)
+    def batches(self, chunks: Iterable[TextChunk]) -> Iterator[tuple[int, list[Batch]]]:
+        """The corpus position and the batches of each chunk, in order. A stream not read to its end is the last one."""
+        reader = self._start(self._run_reader, chunks)
         self._processes.append(reader)
-        for number, ((answers, _), shelves) in enumerate(cycle(zip(self._answers, self._shelves, strict=True))):
-            while not answers.poll(_WATCH):
-                self._look()
-            passed, answer = answers.recv()
+        for number, ((answers, _), buffers) in enumerate(cycle(zip(self._answers, self._buffers, strict=True))):
+            while not answers.poll(_POLL_SECONDS):
+                self._check_alive()
+            position, answer = answers.recv()
             if answer is _END:
                 break
             if isinstance(answer, Exception):
                 raise answer
-            shelf = shelves[number // len(self._shelves) % BUFFERS_PER_WORKER]
-            made = answer if answer and isinstance(answer[0], Batch) else _get_batches(shelf, answer)
-            self._room.release()
-            yield passed, made
+            buffer = buffers[number // len(self._buffers) % BUFFERS_PER_WORKER]
+            batches = answer if answer and isinstance(answer[0], Batch) else _get_batches(buffer, answer)
+            self._free_buffers.release()
+            yield position, batches
         self._processes.remove(reader)
-        self._room.release()
+        self._free_buffers.release()
         reader.join()
 
     def close(self) -> None:
@@ -77,114 +77,115 @@ class WorkerPool:
         for connection in (end for pipe in (*self._tasks, *self._answers) for end in pipe):
             connection.close()
 
-    def _started(self, target: Callable[..., None], *given: Any) -> Any:
-        process = self._forking.Process(target=self._apart, args=(target, os.getpid(), *given), daemon=True)
+    def _start(self, target: Callable[..., None], *arguments: Any) -> Any:
+        process = self._fork.Process(target=self._child_main, args=(target, os.getpid(), *arguments), daemon=True)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which are torch's
+            warnings.simplefilter("ignore", DeprecationWarning)  # about forking beside threads, which are torch's
             process.start()
         return process
 
-    def _look(self) -> None:
-        """Whether all live; a reader that has read all may be gone."""
+    def _check_alive(self) -> None:
+        """Raise an error if a process failed; a reader that has read everything may have exited."""
         for process in self._processes:
             if process.exitcode:
                 raise StillvecError(
-                    f"A process that prepares the text ended with {process.exitcode} (-9: it was killed, as a system "
-                    "does that is out of memory); nothing was written, try again, with --resume if it had a checkpoint."
+                    f"A process that prepares text ended with exit code {process.exitcode} (-9: killed, as a system "
+                    "out of memory does). Nothing was written; run again, with --resume if there is a checkpoint.",
+                    code="worker-died",
                 )
 
-    # in the other processes
+    # in the child processes
 
-    def _apart(self, work: Callable[..., None], parent: int, *given: Any) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us ends us
+    def _child_main(self, work: Callable[..., None], parent: int, *arguments: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        gc.disable()  # what is made here goes by itself, and looking through all of it takes time
+        gc.disable()  # reference counting frees everything made here, and a collection takes time
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         torch.set_num_threads(1)
-        work(lambda: os.getppid() == parent, *given)
+        work(lambda: os.getppid() == parent, *arguments)
 
-    def _read(self, lives: Callable[[], bool], marked: Iterable[TextChunk]) -> None:
-        """The reader: texts onto shelves, as these get free, then the end or an error."""
-        chunks = iter(marked)
+    def _run_reader(self, parent_alive: Callable[[], bool], stream: Iterable[TextChunk]) -> None:
+        """Write texts to buffers as these become free, then the end or an error."""
+        chunks = iter(stream)
         for number in count():
-            while not self._room.acquire(timeout=_WATCH):
-                if not lives():
+            while not self._free_buffers.acquire(timeout=_POLL_SECONDS):
+                if not parent_alive():
                     return
-            place, worker = divmod(number, len(self._tasks))
-            place %= BUFFERS_PER_WORKER
-            passed, task = 0, _END
+            turn, worker = divmod(number, len(self._tasks))
+            turn %= BUFFERS_PER_WORKER
+            position, task = 0, _END
             try:
                 if (chunk := next(chunks, None)) is not None:
-                    passed, task = chunk.passed, _put_texts(self._shelves[worker][place], chunk)
-            except Exception as error:  # is raised where batches are taken
-                task = _sendable(error)
-            self._tasks[worker][1].send((place, passed, task))
+                    position, task = chunk.corpus_position, _put_texts(self._buffers[worker][turn], chunk)
+            except Exception as error:  # raised where batches are taken
+                task = _make_picklable(error)
+            self._tasks[worker][1].send((turn, position, task))
             if task is _END or isinstance(task, Exception):
                 return
 
-    def _work(self, lives: Callable[[], bool], number: int) -> None:
-        """A worker: texts from its shelves, batches onto them."""
-        os.nice(5)  # who drives the GPU, and who reads for all, come first
+    def _run_worker(self, parent_alive: Callable[[], bool], number: int) -> None:
+        """Read texts from buffers and write batches to them."""
+        os.nice(5)  # the GPU's driver and the reader come first
         tasks, answers = self._tasks[number][0], self._answers[number][1]
         while True:
-            while not tasks.poll(_WATCH):
-                if not lives():
+            while not tasks.poll(_POLL_SECONDS):
+                if not parent_alive():
                     return
-            place, passed, task = tasks.recv()
-            shelf, answer = self._shelves[number][place], task
+            turn, position, task = tasks.recv()
+            buffer, answer = self._buffers[number][turn], task
             if not (task is _END or isinstance(task, Exception)):
                 try:
-                    texts = task if isinstance(task, TextChunk) else _get_texts(shelf, *task)
-                    answer = _put_batches(shelf, self._prepare(texts))
-                except Exception as error:  # is raised where batches are taken
-                    answer = _sendable(error)
-            answers.send((passed, answer))
+                    chunk = task if isinstance(task, TextChunk) else _get_texts(buffer, *task)
+                    answer = _put_batches(buffer, self._build(chunk))
+                except Exception as error:  # raised where batches are taken
+                    answer = _make_picklable(error)
+            answers.send((position, answer))
 
 
-def _sendable(error: Exception) -> Exception:
-    """The error, or what can be said of it."""
+def _make_picklable(error: Exception) -> Exception:
+    """The error, or its text where it cannot be pickled."""
     try:
-        type(error)(*error.args)  # which is how it is made again
+        type(error)(*error.args)  # how pickle restores it
         ForkingPickler.dumps(error)
     except Exception:  # whatever it holds
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
 
 
-def _put_texts(shelf: mmap.mmap, marked: TextChunk) -> TextChunk | _Laid:
-    """Lay plain texts on the shelf and give their length and kind; what is marked already goes by itself."""
-    data = "\0".join(marked.texts).encode("utf-8", "surrogatepass") if marked.found is None else b""
-    if not data or len(data) > BUFFER_BYTES or data.count(b"\0") != len(marked.texts) - 1:
-        return marked
-    shelf[: len(data)] = data
-    return len(data), marked.paragraphs, marked.whole
+def _put_texts(buffer: mmap.mmap, chunk: TextChunk) -> TextChunk | _StoredTexts:
+    """Write texts to the buffer; a chunk with spans, or one that does not fit, is sent itself."""
+    data = "\0".join(chunk.texts).encode("utf-8", "surrogatepass") if chunk.spans is None else b""
+    if not data or len(data) > BUFFER_BYTES or data.count(b"\0") != len(chunk.texts) - 1:
+        return chunk
+    buffer[: len(data)] = data
+    return len(data), chunk.unit
 
 
-def _get_texts(shelf: mmap.mmap, length: int, paragraphs: bool, whole: bool) -> TextChunk:
-    return TextChunk(shelf[:length].decode("utf-8", "surrogatepass").split("\0"), paragraphs=paragraphs, whole=whole)
+def _get_texts(buffer: mmap.mmap, length: int, unit: TextUnit) -> TextChunk:
+    return TextChunk(buffer[:length].decode("utf-8", "surrogatepass").split("\0"), unit=unit)
 
 
-def _put_batches(shelf: mmap.mmap, made: list[Batch]) -> _Answer:
-    arrays = [[getattr(batch, field.name) for field in fields(Batch)] for batch in made]
+def _put_batches(buffer: mmap.mmap, batches: list[Batch]) -> _Answer:
+    arrays = [[getattr(batch, field.name) for field in fields(Batch)] for batch in batches]
     if 4 * sum(array.size for batch in arrays for array in batch) > BUFFER_BYTES:
-        return made
-    place = 0
-    room = np.frombuffer(shelf, np.int32)
+        return batches
+    start = 0
+    numbers = np.frombuffer(buffer, np.int32)
     for array in (array for batch in arrays for array in batch):
-        room[place : place + array.size] = array.ravel()
-        place += array.size
+        numbers[start : start + array.size] = array.ravel()
+        start += array.size
     return [[array.shape for array in batch] for batch in arrays]
 
 
-def _get_batches(shelf: mmap.mmap, shapes: _Shapes) -> list[Batch]:
-    place = 0
-    room = np.frombuffer(shelf, np.int32)
-    made = []
+def _get_batches(buffer: mmap.mmap, shapes: _Shapes) -> list[Batch]:
+    start = 0
+    numbers = np.frombuffer(buffer, np.int32)
+    batches = []
     for batch in shapes:
         arrays = []
         for shape in batch:
             size = math.prod(shape)
-            arrays.append(room[place : place + size].reshape(shape).copy())
-            place += size
-        made.append(Batch(*arrays))
-    return made
+            arrays.append(numbers[start : start + size].reshape(shape).copy())
+            start += size
+        batches.append(Batch(*arrays))
+    return batches

@@ -64,7 +64,7 @@ class _Bags:
         known = np.flatnonzero(batch.word_id >= 0)
         words, sentence = batch.word_id[known], batch.word_sentence[known]
         shares = self.weights[words]
-        sums = np.bincount(sentence, shares, minlength=len(batch.sentence_pieces))
+        sums = np.bincount(sentence, shares, minlength=len(batch.tokens_per_sentence))
         shares = (shares / sums[sentence]).astype(np.float32)
         lengths = np.bincount(sentence, minlength=len(sums)).astype(np.int32)
         self.words.append(words.astype(np.int32))

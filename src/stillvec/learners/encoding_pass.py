@@ -23,7 +23,7 @@ from stillvec.encoding import (
     StoreLocation,
     TextChunk,
     check_room,
-    encode,
+    run_pass,
 )
 from stillvec.learners.accumulator_state import can_remember, recall, remembered
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Learner, OwnTextsSpec, TextSource, chunk_texts
@@ -213,7 +213,7 @@ class EncodingPass:
 
     def met(self) -> Met:
         """How often words were met: in sentences, and by each of those who hear paragraphs and may leave some out."""
-        read = self._ways.get("paragraphs", _ReadingState()).progress.sentences
+        read = self._ways.get("paragraphs", _ReadingState()).progress.n_sentences
         found: Met = {"contexts": self.contexts, "paragraphs": np.array([read])}
         every = [*self._listeners.values()]
         for each in self._hearing(TextSource.PARAGRAPHS):
@@ -257,12 +257,12 @@ class EncodingPass:
     ) -> Iterator[tuple[str, PassProgress]]:
         """One reading, from where it was left: first it tells how far that was."""
         way = self._ways.setdefault(key, _ReadingState())
-        if way.progress.sentences:
+        if way.progress.n_sentences:
             yield label, way.progress
         if way.over:
             return
-        for progress in encode(self.teacher, ready.batches(texts, way.mark), listeners, way.progress):
-            way.progress = replace(progress, passed=way.mark.passed or progress.words)
+        for progress in run_pass(self.teacher, ready.batches(texts, way.mark), listeners, way.progress):
+            way.progress = replace(progress, corpus_position=way.mark.corpus_position or progress.n_words)
             yield label, way.progress
         way.over = True
 
@@ -282,7 +282,7 @@ class EncodingPass:
 
 def batch_loader(teacher: Teacher, vocabulary: Vocabulary, load: BatchBudget) -> BatchLoader:
     """Who makes batches for the lessons of a teacher and a vocabulary."""
-    return BatchLoader(BatchBuilder.of(teacher, WordMatcher(vocabulary), load), load)
+    return BatchLoader(BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), load), load.workers)
 
 
 @dataclass
@@ -296,13 +296,13 @@ class _ReadingState:
     def written(self) -> NDArray[np.float64]:
         mark, far = self.mark, self.progress
         return np.array(
-            [mark.chunks, mark.batches, far.sentences, far.words, far.pieces, far.seconds, self.over], float
+            [mark.chunks, mark.batches, far.n_sentences, far.n_words, far.n_tokens, far.seconds, self.over], float
         )
 
     @classmethod
     def read(cls, row: NDArray[np.float64]) -> _ReadingState:
         chunks, batches, sentences, words, pieces = map(int, row[:5])
-        far = PassProgress(sentences, words, pieces, float(row[5]), passed=words)  # until the next batch tells more
+        far = PassProgress(sentences, words, pieces, float(row[5]), corpus_position=words)  # until the next batch
         return cls(Bookmark(chunks, batches), far, bool(row[6]))
 
 
@@ -331,7 +331,7 @@ class _ContextCounter:
 def _only(chunks: Iterable[TextChunk], wanted: NDArray[np.bool_]) -> Iterator[TextChunk]:
     """The texts, each standing for one word, whose word is wanted."""
     for marked in chunks:
-        found = marked.found
+        found = marked.spans
         if found is None or wanted[found.ids].all():
             yield marked
             continue

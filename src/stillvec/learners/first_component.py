@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Batch, Encoded, to_device
+from stillvec.encoding import Batch, Encoded
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, layers_of, to_numpy
 from stillvec.result import Result
@@ -79,8 +79,7 @@ class _Sample:
             return
         rows = self._rows(len(fresh))
         self.words[rows], self.keys[rows] = words[fresh], keys[fresh]
-        device = self.states.device
-        which, where = to_device(known[fresh], device), to_device(rows, device)
+        which, where = encoded.to_device(known[fresh]), encoded.to_device(rows)
         states = torch.stack([encoded.words(layer, self.part.pieces)[which] for layer in self.layers]).mean(0)
         lengths = states.norm(dim=1)
         self.states[where] = (states / lengths.clamp_min(1e-30)[:, None]).half()
@@ -108,7 +107,7 @@ class _Sample:
 
     def arrays(self) -> dict[str, Array]:
         kept = self._settle()
-        where = to_device(kept, self.states.device)
+        where = torch.from_numpy(kept).to(self.states.device)
         return {
             WORDS: self.words[kept],
             KEYS: self.keys[kept],
@@ -128,14 +127,14 @@ def _grown(table: Tensor, rows: int) -> Tensor:
 
 def occurrence_keys(batch: Batch, seed: int) -> NDArray[np.int64]:
     """A hash of each word's sentence, as pieces, and of its place there: the same in whatever batch it is read (W,)."""
-    counts = batch.sentence_pieces.astype(np.int64)
+    counts = batch.tokens_per_sentence.astype(np.int64)
     first = np.cumsum(counts) - counts
-    inside = np.arange(len(batch.piece_place)) - np.repeat(first, counts)  # place of each piece in its sentence
-    pieces = batch.ids.reshape(-1)[batch.piece_place].astype(np.uint64)
+    inside = np.arange(len(batch.token_index)) - np.repeat(first, counts)  # place of each piece in its sentence
+    pieces = batch.ids.reshape(-1)[batch.token_index].astype(np.uint64)
     sentences = np.add.reduceat(_mixed(pieces + (inside.astype(np.uint64) << np.uint64(32))), first)
     place_of = np.zeros(batch.ids.size, np.uint64)
-    place_of[batch.piece_place] = inside
-    begins = batch.link_place[np.cumsum(batch.word_links) - batch.word_links]
+    place_of[batch.token_index] = inside
+    begins = batch.word_token_index[np.cumsum(batch.tokens_per_word) - batch.tokens_per_word]
     salt = np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
     return np.asarray(
         _mixed(sentences[batch.word_sentence] + _mixed(place_of[begins] ^ salt)) >> np.uint64(1), np.int64

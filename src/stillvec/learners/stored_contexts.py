@@ -179,14 +179,14 @@ def block_of_contexts(encoded: Encoded, layers: tuple[int, ...], part: StoredCon
     if part.states or part.unit == "paragraph":
         states = torch.stack([encoded.words(layer) for layer in layers]).mean(0)  # (W, D)
     if part.unit == "sentence":
-        lengths = np.bincount(batch.word_sentence, minlength=len(batch.sentence_pieces))
+        lengths = np.bincount(batch.word_sentence, minlength=len(batch.tokens_per_sentence))
         filled = torch.from_numpy(np.flatnonzero(lengths))
         vectors = torch.stack([encoded.sentences(layer) for layer in layers]).mean(0)
         contexts, lengths = vectors[filled.to(vectors.device)], lengths[lengths > 0]
     else:
         assert states is not None
         begins = np.flatnonzero(
-            np.diff(batch.word_sentence, prepend=-1) | np.diff(batch.word_part, prepend=-1)
+            np.diff(batch.word_sentence, prepend=-1) | np.diff(batch.sentence_in_paragraph, prepend=-1)
         )  # words come in order, so a sentence is a run
         lengths = np.diff(np.append(begins, len(batch.word_id)))
         group = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
@@ -194,7 +194,7 @@ def block_of_contexts(encoded: Encoded, layers: tuple[int, ...], part: StoredCon
         contexts = torch.zeros(len(lengths), states.shape[1], device=states.device).index_add_(0, group, states) / size
         if part.min_sentences > 1 and len(begins):
             paragraph = batch.word_sentence[begins]
-            stay = (np.bincount(paragraph)[paragraph] >= part.min_sentences) | (batch.word_part[begins] < 0)
+            stay = (np.bincount(paragraph)[paragraph] >= part.min_sentences) | (batch.sentence_in_paragraph[begins] < 0)
             here = np.repeat(stay, lengths)
             kept = torch.from_numpy(stay).to(states.device), torch.from_numpy(here).to(states.device)
             return BatchContexts(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from stillvec.encoding import Encoded, TextChunk, to_device
+from stillvec.encoding import Encoded, TextChunk
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, chunk_texts, to_numpy
 from stillvec.learners.table_memory import word_table
 from stillvec.result import Result
@@ -44,8 +44,8 @@ class _Table:
         self.table = word_table(words, width, teacher.device, -torch.inf)  # of a word that was not read
 
     def update(self, encoded: Encoded) -> None:
-        ids = to_device(encoded.batch.ids, self.table.device).flatten()[encoded.link_place]
-        offsets = torch.cumsum(encoded.word_links, 0) - encoded.word_links
+        ids = encoded.to_device(encoded.batch.ids).flatten()[encoded.word_token_index]
+        offsets = torch.cumsum(encoded.tokens_per_word, 0) - encoded.tokens_per_word
         means = F.embedding_bag(ids, self.embeddings.float(), offsets, mode="mean")
         self.table[encoded.known_id] = means[encoded.known]
 

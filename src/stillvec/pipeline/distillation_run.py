@@ -174,14 +174,14 @@ class Run:
             of_corpus = stage in (CORPUS, PARAGRAPHS) and self.corpus is not None
             total = self.facts["corpus"]["words"] if of_corpus else None
             remark = ", ".join(f"loss {loss:.4f}" for loss in lesson.losses)
-            yield Progress(f"reading {stage}", progress.passed, total, "words", progress.seconds, remark)
+            yield Progress(f"reading {stage}", progress.corpus_position, total, "words", progress.seconds, remark)
         in_corpus = CORPUS if reading is not None else PARAGRAPHS
         first = stages.get(in_corpus) if reading is not None or whole is not None else None
-        pieces, seconds = sum(each.pieces for each in stages.values()), time.perf_counter() - begun
+        pieces, seconds = sum(each.n_tokens for each in stages.values()), time.perf_counter() - begun
         self.facts["read"] = {
             "contexts": self.settings.contexts if self.settings.contexts is not None else "all",
-            "sentences": first.sentences if first else 0,
-            "words": first.words if first else 0,
+            "sentences": first.n_sentences if first else 0,
+            "words": first.n_words if first else 0,
             "pieces": pieces,
             "seconds": round(seconds, 3),
             "pieces_a_second": round(pieces / max(seconds, 1e-9)),
@@ -201,7 +201,7 @@ class Run:
             self.corpus,
             vocabulary,
             chosen.contexts,
-            load.sentences,
+            load.n_sentences,
             chosen.seed,
             self.share,
             facts["characters"],

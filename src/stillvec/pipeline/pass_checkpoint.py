@@ -146,7 +146,7 @@ def facts_of_reading(
         "weights": teacher.digest,
         "device": teacher.device.type,
         "precision": teacher.precision,
-        "batch": f"of {load.pieces:,} pieces out of {load.sentences:,} sentences of a share",
+        "batch": f"of {load.n_tokens:,} pieces out of {load.n_sentences:,} sentences of a share",
         "corpus": text,
         "vocabulary": f"of {len(vocabulary):,} words ({vocabulary.digest[:12]})",
         "stillvec": describe_program()["stillvec"],

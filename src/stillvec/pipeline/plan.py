@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, read_batch, synchronize
+from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
 from stillvec.learners import EncodingPass
 from stillvec.learners.accumulators import OwnTextsSpec
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT
@@ -91,7 +91,7 @@ class Planning:
         found: dict[str, Iterable[TextChunk]] = {}
         if self.run.corpus is not None:
             chosen, load = self.run.settings, BatchBudget.for_teacher(teacher)
-            reading = SentenceStream(self.run.corpus, vocabulary, chosen.contexts, load.sentences, chosen.seed)
+            reading = SentenceStream(self.run.corpus, vocabulary, chosen.contexts, load.n_sentences, chosen.seed)
             found |= {CORPUS: reading.chunks()} if lesson.needs_corpus else {}
             found |= {PARAGRAPHS: reading.paragraphs()} if lesson.needs_paragraphs else {}
         elif lesson.needs_corpus:
@@ -133,7 +133,7 @@ def _tried(
     teacher: Teacher, vocabulary: Vocabulary, lesson: EncodingPass, chunks: Iterable[TextChunk], trial: _Trial
 ) -> Iterator[None]:
     """Chunks 1, 2, 4, 8, … are cut into pieces, and some of their batches read, the longest among them."""
-    preparation = BatchBuilder.of(teacher, WordMatcher(vocabulary), BatchBudget.for_teacher(teacher))
+    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget.for_teacher(teacher))
     layers = sorted({layer for listener in lesson.listeners for layer in listener.layers})
     following = 1
     for number, chunk in enumerate(chunks, 1):
@@ -143,18 +143,18 @@ def _tried(
             following *= 2
             trial.tried += characters
             batches = preparation(chunk)
-            trial.sentences += sum(len(batch.sentence_pieces) for batch in batches)
-            trial.pieces += sum(len(batch.piece_place) for batch in batches)
+            trial.sentences += sum(len(batch.tokens_per_sentence) for batch in batches)
+            trial.pieces += sum(len(batch.token_index) for batch in batches)
             trial.words += sum(len(batch.word_id) for batch in batches)
             for batch in batches[:: max(1, len(batches) // _BATCHES)]:
                 if layers and trial.seconds < _SECONDS:
                     begun = time.perf_counter()
-                    encoded = read_batch(teacher, batch, layers)
+                    encoded = encode_batch(teacher, batch, layers)
                     for layer in layers:
                         encoded.words(layer), encoded.sentences(layer)
                     synchronize(teacher.device)
                     trial.seconds += time.perf_counter() - begun
-                    trial.read += len(batch.piece_place)
+                    trial.read += len(batch.token_index)
         yield
 
 

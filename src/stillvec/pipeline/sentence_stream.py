@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
-from stillvec.encoding import TextChunk
+from stillvec.encoding import TextChunk, TextUnit
 from stillvec.learners.partition import Partition
 from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
 
@@ -111,7 +111,7 @@ class SentenceStream:
                 chosen = held
             if chosen:
                 if self.share.takes(number, gone / max(self.characters, 1)):
-                    yield TextChunk(chosen, paragraphs=True, whole=True)
+                    yield TextChunk(chosen, unit=TextUnit.WHOLE_PARAGRAPHS)
                 number += 1
             gone += sum(map(len, held))
 
@@ -134,7 +134,7 @@ class SentenceStream:
         gone = 0
         for number, held in enumerate(held for part in self.parts() for held in part._stretches()):
             if self.share.takes(number, gone / max(self.characters, 1)):
-                yield TextChunk(held, paragraphs=True)
+                yield TextChunk(held, unit=TextUnit.PARAGRAPHS)
             gone += sum(map(len, held))
 
     def _stretches(self) -> Iterator[list[str]]:
@@ -173,7 +173,7 @@ class SentenceStream:
             parts = [*batched(chosen, self.sentences_at_once)]
             for place, part in enumerate(parts, 1):
                 if self.share.takes(number, gone):
-                    yield TextChunk(part, passed=passed + len(rows) * place // len(parts))
+                    yield TextChunk(part, corpus_position=passed + len(rows) * place // len(parts))
                 number += 1
             passed += len(rows)
 

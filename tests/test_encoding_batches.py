@@ -77,7 +77,7 @@ def test_every_piece_and_word_is_read_once_within_the_budget(lengths: list[int],
     texts = [_text(length) for length in lengths]
     made, prepared, found = _batches(texts, budget, family)
     cutter = _teacher(family).tokenizer
-    sizes = np.diff(prepared.first_piece)
+    sizes = prepared.n_tokens
     words: list[int] = []
     pieces: list[list[int]] = []
     for batch in made:
@@ -98,7 +98,7 @@ def test_every_piece_and_word_is_read_once_within_the_budget(lengths: list[int],
             own = found.text[batch.word_id[batch.word_sentence == sentence]]
             assert len({*own.tolist()}) <= 1
     assert sorted(words) == list(range(len(found.ids)))
-    cut = [part.tolist() for part in np.split(prepared.pieces, prepared.first_piece[1:-1])] if texts else []
+    cut = [part.tolist() for part in np.split(prepared.token_ids, np.cumsum(prepared.n_tokens)[:-1])] if texts else []
     assert sorted(pieces) == sorted(part for part in cut if part)
     assert len(pieces) == (sizes > 0).sum()
 
@@ -130,7 +130,7 @@ def test_windows_cover_the_text_and_overlap_by_a_quarter(length: int, room: int)
 def test_long_batches_are_mostly_text() -> None:
     lengths = np.random.default_rng(0).integers(1, 20, 2000)
     made, prepared, _ = _batches([_text(length) for length in lengths.tolist()], 512)
-    assert len(prepared.pieces) / sum(batch.ids.size for batch in made) > 0.7
+    assert len(prepared.token_ids) / sum(batch.ids.size for batch in made) > 0.7
 
 
 def test_no_text_at_all_makes_no_batch() -> None:

@@ -174,22 +174,21 @@ def _wrap(text: str, separator: str = ",", width: int = 84) -> str:
 
 
 def _doc(public: Any) -> str:
-    """The docstring, with examples as code and `Parameters` as a list."""
+    """The docstring, with examples as code and its sections as lists."""
     text = inspect.getdoc(public) if not isinstance(public, str | int | tuple) else None
     text = re.sub(r"((?:^(?:>>>|\.\.\.) .*\n?(?:(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text or "", flags=re.M)
     return _list_parameters(text)
 
 
 def _list_parameters(text: str) -> str:
-    """Turn a block `Parameters:` of indented `name: meaning` lines into a Markdown list."""
+    """Turn the sections of a docstring, `Parameters` underlined with dashes, into Markdown lists."""
 
-    def convert(block: re.Match[str]) -> str:
-        body = textwrap.dedent(block[2])
-        items = re.sub(r"\n(?=\s)\s+", " ", body).strip().splitlines()
-        return f"{block[1]}:\n\n" + "\n".join(re.sub(r"^([\w*, ]+):", r"- `\1`:", item) for item in items) + "\n\n"
+    def convert(section: re.Match[str]) -> str:
+        items = re.sub(r"\n[ \t]+", " ", section[2]).strip().splitlines()
+        listed = [re.sub(r"^([*\w]+(?:, [*\w]+)*) ?:", r"- `\1`:", item) for item in items]
+        return f"**{section[1]}**\n\n" + "\n".join(listed) + "\n\n"
 
-    heading = r"^(Parameters|Args|Arguments|Returns|Raises):\n((?:[ \t]+.*\n?|\n(?=[ \t]))+)"
-    return re.sub(heading, convert, text, flags=re.M)
+    return re.sub(r"^(\w+)\n-{3,}\n((?:.+\n?)+)", convert, text, flags=re.M)
 
 
 def _escape(text: str) -> str:

@@ -1,10 +1,10 @@
-"""Every benchmark at a size for two cores and ten minutes, one after the other; writes bench/results.md.
+"""Run every benchmark at a size for two cores and ten minutes, one after the other; writes bench/results.md.
 
     python benchmarks/all.py [--only NAME...] [--out bench/results.md]
 
-Each is a child that prints its own figures and tells its ratios, which make the table at the head of the page: more
-than one is better than what stands beside. Full sizes are the defaults of the scripts themselves. What needs data
-(STILLVEC_DATA, or shared/data beside the repository) is left out where there is none, and said so.
+Each benchmark is a child process that prints its own figures and records its ratios, which form the table at the top of
+the page; more than 1 is better than the compared library. The defaults of the scripts are the full sizes. Benchmarks
+that need data (STILLVEC_DATA, or shared/data next to the repository) are skipped without it.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=[*RUNS], default=[*RUNS])
     parser.add_argument("--out", type=Path, default=Path("bench/results.md"))
     options = parser.parse_args()
-    told = [f"# Benchmarks\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} cores, small sizes.\n"]
+    page = [f"# Benchmarks\n\n{platform.processor() or platform.machine()}, {os.cpu_count()} cores, small sizes.\n"]
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "ratios"
         os.environ[ratios.PLACE] = str(place)
         for name in options.only:
-            good, text = run(name)
-            failed += [] if good else [name]
-            told.append(text)
-        told.insert(1, ratios.table(place) + "\n")
-    print(told[1])
+            succeeded, text = run(name)
+            failed += [] if succeeded else [name]
+            page.append(text)
+        page.insert(1, ratios.table(place) + "\n")
+    print(page[1])
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text("\n".join(told), encoding="utf-8")
+    options.out.write_text("\n".join(page), encoding="utf-8")
     print(f"{options.out}: {len(options.only)} benchmarks" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 
 
 def run(name: str) -> tuple[bool, str]:
-    """Whether it did not fail, and its part of the page."""
-    given = [part for flag in RUNS[name] for part in ([*TEXT] if flag == "{text}" else [flag.format(data=DATA)])]
-    missing = [flag for flag in given if flag.startswith(str(DATA)) and not Path(flag).exists()]
+    """Run one benchmark; return whether it succeeded, and its section of the page."""
+    arguments = [part for flag in RUNS[name] for part in ([*TEXT] if flag == "{text}" else [flag.format(data=DATA)])]
+    missing = [flag for flag in arguments if flag.startswith(str(DATA)) and not Path(flag).exists()]
     script = f"{name.partition(',')[0]}.py"
     call = f"benchmarks/{script} {' '.join(RUNS[name])}"
     if missing:
-        print(f"{name}: left out, there is no {missing[0]}", flush=True)
-        return True, f"## {name}\n\nLeft out: there is no `{Path(missing[0]).name}`.\n"
+        print(f"{name}: skipped, {missing[0]} does not exist", flush=True)
+        return True, f"## {name}\n\nSkipped: `{Path(missing[0]).name}` does not exist.\n"
     print(call, flush=True)
     begun = time.perf_counter()
-    done = subprocess.run([sys.executable, HERE / script, *given], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, HERE / script, *arguments], capture_output=True, text=True)
     seconds = time.perf_counter() - begun
     text = (done.stdout if done.returncode == 0 else done.stdout + done.stderr).strip()
     print("\n".join(f"  {line}" for line in text.splitlines()), flush=True)

@@ -1,14 +1,13 @@
-"""Words a second of `stillvec train` beside gensim called by hand, on the same sentences, words and threads.
+"""Words per second of `stillvec train` compared with gensim called directly, on the same sentences, words and threads.
 
     python benchmarks/baselines.py CORPUS... [--methods a,b] [--threads N] [--dim N] [--epochs N] [--times N]
 
-A word is one of the sentences, known, once an epoch: words x epochs / seconds, whatever a method makes of it (gensim
-leaves frequent words out at random, Sent2vec frequent targets, GloVe goes over pairs and not over words). Seconds are
-those of the training, counted pairs of GloVe and the reading of our rows included; the two readings of the corpus that
-all methods share, and the lines that gensim trains on, are told apart. gensim by hand trains on the same file of lines
-with the same settings. Seconds of the processor stand beside those of the clock: on a machine that others use too, only
-they can be compared. Each is run `--times`, in turn; the best one counts, beside the first by both. One epoch goes
-before, untimed, so that what is compiled once is not counted each time.
+Speed is known words x epochs / seconds, whatever a method does with them (gensim drops frequent words at random,
+Sent2vec frequent targets, GloVe iterates over pairs). The time includes training, GloVe's pair counts and reading our
+rows; the two passes over the corpus that all methods share, and the lines that gensim trains on, are reported
+separately. gensim trains on the same file with the same settings. CPU time is reported as well as wall time: on a
+shared machine only CPU time can be compared. The runs alternate, `--times` each, and the best one counts. One epoch is
+run first, so that compilation is not measured.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.training_run import Training
 
 
-class Timed(NamedTuple):
-    """What a run took."""
+class Timing(NamedTuple):
+    """The cost of a run."""
 
-    clock: float
-    processor: float
+    wall: float
+    cpu: float
 
 
 def main() -> None:
@@ -56,7 +55,7 @@ def main() -> None:
         text.lines.exists()
         lines = time.perf_counter() - begun - read
         print(
-            f"{facts['words']:,} words, {text.words:,} of them known and in sentences, {len(vocabulary):,} different; "
+            f"{facts['words']:,} words, {text.words:,} of them known and in sentences, {len(vocabulary):,} distinct; "
             f"read twice in {read:.1f} s, lines written for gensim in {lines:.1f} s; "
             f"{options.threads} threads, {options.dim} dimensions, {options.epochs} epochs"
         )
@@ -64,47 +63,49 @@ def main() -> None:
 
 
 def _compare(options: argparse.Namespace, text: EncodedCorpus) -> None:
-    runs: dict[str, Callable[[], Timed]] = {}
+    runs: dict[str, Callable[[], Timing]] = {}
     for name in options.methods.split(","):
         method = BASELINES[name](dim=options.dim, epochs=options.epochs)
         if isinstance(method, GensimBaseline):
-            runs[f"gensim's {name}, by hand"] = lambda method=method: _by_hand(method, text, options.threads)
-        runs[name] = lambda method=method: _timed(lambda: _end(method.steps(text, Resources(options.threads))))
+            runs[f"gensim's {name}, called directly"] = lambda method=method: _call_gensim(
+                method, text, options.threads
+            )
+        runs[name] = lambda method=method: _measure(lambda: _end(method.steps(text, Resources(options.threads))))
         if not isinstance(method, GensimBaseline):
             _end(replace(method, epochs=1).steps(text, Resources(options.threads)))
-    found: dict[str, list[Timed]] = {name: [] for name in runs}
+    timings: dict[str, list[Timing]] = {name: [] for name in runs}
     for _ in range(options.times):
         for name, run in runs.items():
-            found[name].append(run())
+            timings[name].append(run())
     words = text.words * options.epochs
-    best = {name: Timed(*map(min, zip(*times, strict=True))) for name, times in found.items()}
-    beside = next(iter(best))
-    for name, (clock, processor) in best.items():
-        told = f"{words / clock:12,.0f} words a second {words / processor:12,.0f} of processor"
-        times = f"{best[beside].clock / clock:5.2f} and {best[beside].processor / processor:5.2f}"
-        print(f"  {name:24s} {told}, {times} times {beside}")
+    best = {name: Timing(*map(min, zip(*times, strict=True))) for name, times in timings.items()}
+    reference = next(iter(best))
+    for name, (wall, cpu) in best.items():
+        speeds = f"{words / wall:12,.0f} words/s {words / cpu:12,.0f} words per CPU second"
+        times = f"{best[reference].wall / wall:5.2f} and {best[reference].cpu / cpu:5.2f}"
+        print(f"  {name:30s} {speeds}, {times} times {reference}")
         if name in BASELINES:
-            peer = f"gensim's {name}, by hand" if f"gensim's {name}, by hand" in best else beside
-            paces = f"{words / clock:,.0f} words/s", f"{peer} {words / best[peer].clock:,.0f}"
-            ratios.tell(f"training {name}", best[peer].clock / clock, *paces)
+            peer = f"gensim's {name}, called directly" if f"gensim's {name}, called directly" in best else reference
+            speeds = f"{words / wall:,.0f} words/s", f"{peer} {words / best[peer].wall:,.0f}"
+            ratios.record(f"training {name}", best[peer].wall / wall, *speeds)
 
 
-def _by_hand(method: GensimBaseline, text: EncodedCorpus, threads: int) -> Timed:
-    """gensim's own training, and nothing of ours around it."""
+def _call_gensim(method: GensimBaseline, text: EncodedCorpus, threads: int) -> Timing:
+    """Train with gensim itself, without any of our code."""
 
     def train() -> None:
         model = method.model(text.vocabulary, threads)
         model.build_vocab_from_freq(dict(zip(text.known, text.known.counts.tolist(), strict=True)))
-        given = {"total_examples": text.sentences, "total_words": text.words, "epochs": method.epochs}
-        model.train(corpus_file=str(text.lines), **given)
+        settings = {"total_examples": text.sentences, "total_words": text.words, "epochs": method.epochs}
+        model.train(corpus_file=str(text.lines), **settings)
 
-    return _timed(train)
+    return _measure(train)
 
 
-def _timed(work: Callable[[], object]) -> Timed:
-    clock, processor = time.perf_counter(), time.process_time()
+def _measure(work: Callable[[], object]) -> Timing:
+    wall, cpu = time.perf_counter(), time.process_time()
     work()
-    return Timed(time.perf_counter() - clock, time.process_time() - processor)
+    return Timing(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def _end(steps: Generator[Any, None, Any]) -> Any:

@@ -1,11 +1,11 @@
-"""A vocabulary of a million words in 1024 dimensions: the peak that `--dry-run` tells, and the one that is taken.
+"""A vocabulary of a million words in 1024 dimensions: the peak memory that `--dry-run` estimates, and the actual peak.
 
     python benchmarks/bounded.py [--words 1000000] [--dim 1024] [--methods aggregate] [--folder DIR] [--leave GB]
 
-The teacher is a BERT of one layer with random weights, whose pieces are syllables, so that any number of words can be
-made of them; the text holds each word once, ten to a sentence. Both runs are `stillvec distill` in a process of its
-own. With --leave the run is made once more while another process holds all memory but so much: a table that memory
-has no room for then lies in a file, and the vectors are compared to the byte.
+The teacher is a one-layer BERT with random weights whose tokens are syllables, so that any number of words can be
+generated; the text contains each word once, ten per sentence. Both runs are `stillvec distill` in a child process. With
+--leave, the run is repeated while another process holds all memory but this much: tables are then memory-mapped files,
+and the vectors must be identical.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=1024)
     parser.add_argument("--methods", nargs="+", default=["aggregate"])
-    parser.add_argument("--folder", type=Path, help="where all is written (default: a temporary one)")
-    parser.add_argument("--leave", type=float, metavar="GB", help="of memory, for a second run")
+    parser.add_argument("--folder", type=Path, help="folder for all files (default: a temporary one)")
+    parser.add_argument("--leave", type=float, metavar="GB", help="repeat the run with this much free memory")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
@@ -49,7 +49,16 @@ def main() -> None:
 
 def write_teacher(folder: Path, syllables: list[str], dim: int) -> None:
     folder.mkdir()
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *syllables, *(f"##{each}" for each in syllables)]
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        ".",
+        *syllables,
+        *(f"##{syllable}" for syllable in syllables),
+    ]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     size = {"hidden_size": dim, "num_hidden_layers": 1, "num_attention_heads": 8, "intermediate_size": 64}
@@ -58,10 +67,10 @@ def write_teacher(folder: Path, syllables: list[str], dim: int) -> None:
 
 
 def write_text(path: Path, syllables: list[str], number: int) -> None:
-    """Each word once, by chance."""
+    """Write each word once, in random order."""
     words = ["".join(pair) for pair in itertools.islice(itertools.product(syllables, syllables), number)]
     if len(words) < number:
-        sys.exit(f"there are {len(words):,} words of these syllables; give fewer --words")
+        sys.exit(f"only {len(words):,} words can be made of these syllables; pass fewer --words")
     order = np.random.default_rng(0).permutation(number).tolist()
     with path.open("w", encoding="utf-8") as stream:
         for first in range(0, number, 10):
@@ -72,51 +81,51 @@ def compare(folder: Path, method: str, options: argparse.Namespace) -> None:
     call = ["distill", str(folder / "text.txt"), "--teacher", str(folder / "teacher"), "--method", method]
     call += ["--min-count", "1", "--paragraphs", "lines", "--device", "cpu", "--quiet"]
     call += ["--no-statistics", "--out", str(folder / "out")]
-    told = child([*call, "--dry-run"])
-    planned = re.search(r"memory\D*([\d.,]+) (KB|MB|GB)", told["output"])
+    plan = run_child([*call, "--dry-run"])
+    planned = re.search(r"memory\D*([\d.,]+) (KB|MB|GB)", plan["output"])
     if planned is None:
-        sys.exit(f"no memory in what --dry-run told:\n{told['output']}")
+        sys.exit(f"no memory estimate in the output of --dry-run:\n{plan['output']}")
     expected = float(planned[1].replace(",", "")) * UNITS[planned[2]] / 1e9
-    taken = child(call)
+    used = run_child(call)
     manifest = json.loads((folder / "out" / "manifest.json").read_text(encoding="utf-8"))
     size = (folder / "out" / "vectors.safetensors").stat().st_size / 1e9
     print(
-        f"{method}, {options.words:,} x {options.dim}: told {expected:.2f} GB in {told['seconds']:.0f} s, "
-        f"taken {taken['gigabytes']:.2f} GB ({taken['gigabytes'] / expected:.2f} of it) in {taken['seconds']:.0f} s; "
+        f"{method}, {options.words:,} x {options.dim}: estimated {expected:.2f} GB in {plan['seconds']:.0f} s, "
+        f"used {used['gigabytes']:.2f} GB ({used['gigabytes'] / expected:.2f} of it) in {used['seconds']:.0f} s; "
         f"{manifest['read']['words']:,} words read, {size:.2f} GB of vectors",
         flush=True,
     )
-    figures = f"taken {taken['gigabytes']:.2f} GB", f"told {expected:.2f} GB"
-    ratios.tell(f"memory of {method}, {options.words:,} x {options.dim}", expected / taken["gigabytes"], *figures)
+    figures = f"used {used['gigabytes']:.2f} GB", f"estimated {expected:.2f} GB"
+    ratios.record(f"memory of {method}, {options.words:,} x {options.dim}", expected / used["gigabytes"], *figures)
     if options.leave is not None:
-        crowded(folder, call, taken, options.leave)
+        compare_with_little_memory(folder, call, used, options.leave)
 
 
-def crowded(folder: Path, call: list[str], alone: dict, left: float) -> None:
-    """The same with little memory."""
+def compare_with_little_memory(folder: Path, call: list[str], alone: dict, left: float) -> None:
+    """Repeat the run with little free memory."""
     size = int((free_memory() - left * 1e9) / 8)
     if size < 0:
-        sys.exit(f"there are no {left} GB of memory left; give less to --leave")
+        sys.exit(f"less than {left} GB of memory are free; pass a smaller --leave")
     holding = f"import numpy; held = numpy.ones({size}); print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
         try:
-            taken = child([*call[:-1], str(folder / "crowded")])
+            used = run_child([*call[:-1], str(folder / "crowded")])
         finally:
             holder.kill()
     one, other = ((folder / out / "vectors.safetensors").read_bytes() for out in ("out", "crowded"))
     print(
-        f"with {left} GB free: {taken['in files']:.2f} GB in files, {taken['anonymous']:.2f} GB of memory beside them "
-        f"(else {alone['in files']:.2f} and {alone['anonymous']:.2f}), {taken['seconds']:.0f} s for "
-        f"{alone['seconds']:.0f}; the vectors are {'the same' if one == other else 'NOT the same'}"
+        f"with {left} GB free: {used['in files']:.2f} GB in files, {used['anonymous']:.2f} GB of other memory "
+        f"(before: {alone['in files']:.2f} and {alone['anonymous']:.2f}), {used['seconds']:.0f} s for "
+        f"{alone['seconds']:.0f}; the vectors are {'identical' if one == other else 'NOT identical'}"
     )
     if one != other:
         sys.exit(1)
 
 
-def child(call: list[str]) -> dict:
-    """Seconds; in gigabytes the peak, the peak without files and the most of tables in files; and what it printed."""
+def run_child(call: list[str]) -> dict:
+    """Run stillvec; return seconds, peak memory (total, anonymous, tables in files; in GB) and the output."""
     begun = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen([sys.executable, "-m", "stillvec", *call], stdout=output)
@@ -125,18 +134,18 @@ def child(call: list[str]) -> dict:
             anonymous, in_files = max(anonymous, _anonymous(process.pid)), max(in_files, _in_files(process.pid))
             time.sleep(0.1)
         output.seek(0)
-        told = output.read()
+        printed = output.read()
     if ended[1]:
-        sys.exit(f"stillvec {' '.join(call)} failed:\n{told}")
+        sys.exit(f"stillvec {' '.join(call)} failed:\n{printed}")
     peak = ended[2].ru_maxrss * 1024 / 1e9
     seconds = time.perf_counter() - begun
-    return {"seconds": seconds, "gigabytes": peak, "anonymous": anonymous, "in files": in_files, "output": told}
+    return {"seconds": seconds, "gigabytes": peak, "anonymous": anonymous, "in files": in_files, "output": printed}
 
 
 def _anonymous(process: int) -> float:
     status = Path(f"/proc/{process}/status").read_text()
-    found = re.search(r"RssAnon:\s+(\d+)", status)
-    return int(found[1]) * 1024 / 1e9 if found else 0.0
+    match = re.search(r"RssAnon:\s+(\d+)", status)
+    return int(match[1]) * 1024 / 1e9 if match else 0.0
 
 
 def _in_files(process: int) -> float:

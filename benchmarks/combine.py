@@ -1,10 +1,10 @@
-"""Seconds and memory of combining two random spaces, 400,000 x 300 and 400,000 x 100, beside plain numpy.
+"""Time and memory of combining two random spaces, 400,000 x 300 and 400,000 x 100, compared with plain NumPy.
 
     python benchmarks/combine.py [--words 400000] [--dims 300 100] [--methods svd gcca geometric align]
 
-Three quarters of the words are in both, and these are combined. Plain numpy does the least that the method must, on
-whole tables in single precision and with the words laid side by side beforehand: no union, no missing words, no ridge
-chosen from the data. Each runs in a process of its own; memory is what the process held at most above the two spaces.
+Three quarters of the words are in both spaces, and these are combined. Plain NumPy does the minimum, on whole matrices
+in single precision whose rows are already aligned: no union, no missing words, no ridge chosen from the data. Each runs
+in its own process; memory is the peak of the process minus the two spaces.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def main() -> None:
     print(f"{'method':<10} {'s':>7} {'numpy s':>8} {'ratio':>6} {'GiB':>6} {'numpy GiB':>10} {'ratio':>6}")
     context = multiprocessing.get_context("spawn")
     for name in options.methods:
-        found = []
+        results = []
         for plain in (False, True):
             here, there = context.Pipe()
             child = context.Process(target=_measure, args=(name, plain, options.words, options.dims, there))
             child.start()
-            found.append(here.recv())
+            results.append(here.recv())
             child.join()
-        (seconds, memory), (numpy_seconds, numpy_memory) = found
+        (seconds, memory), (numpy_seconds, numpy_memory) = results
         times = seconds / numpy_seconds, memory / max(numpy_memory, 1e-9)
         print(
             f"{name:<10} {seconds:7.1f} {numpy_seconds:8.1f} {times[0]:6.2f} {memory:6.2f} {numpy_memory:10.2f} "
@@ -50,11 +50,11 @@ def main() -> None:
             flush=True,
         )
         numpy = f"plain numpy {numpy_seconds:.2f} s"
-        ratios.tell(f"combining by {name}", numpy_seconds / seconds, f"{seconds:.2f} s", numpy)
+        ratios.record(f"combining by {name}", numpy_seconds / seconds, f"{seconds:.2f} s", numpy)
 
 
 def _measure(name: str, plain: bool, words: int, dims: tuple[int, int], answer: Any) -> None:
-    """Seconds, and GiB above what was held before."""
+    """Send the seconds, and the additional peak memory in GiB."""
     random = np.random.default_rng(0)
     shift = words // 4
     spaces = []
@@ -63,15 +63,15 @@ def _measure(name: str, plain: bool, words: int, dims: tuple[int, int], answer: 
         spaces.append(WordVectors(names, random.standard_normal((words, dim), np.float32)))
         _ = spaces[-1].vocabulary.index
     method = COMBINERS[name](words="intersection")  # type: ignore[call-arg]
-    before, start = _held(), time.perf_counter()
+    before, start = _peak(), time.perf_counter()
     if plain:
         _PLAIN[name](spaces[0].matrix[shift:], spaces[1].matrix[:-shift])
     else:
         method(*spaces)
-    answer.send((time.perf_counter() - start, _held() - before))
+    answer.send((time.perf_counter() - start, _peak() - before))
 
 
-def _held() -> float:
+def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
@@ -111,11 +111,11 @@ def _geometric(x: Table, z: Table) -> Table:
 def _align(x: Table, z: Table) -> Table:
     x, z = _unit(_unit(x) - _unit(x).mean(0)), _unit(_unit(z) - _unit(z).mean(0))
     z = np.pad(z, ((0, 0), (0, x.shape[1] - z.shape[1])))
-    some = x[:10_000], z[:10_000]
-    for _ in range(3):  # two rounds of looking for each other's nearest, both ways
+    sample = x[:10_000], z[:10_000]
+    for _ in range(3):  # two rounds of mutual nearest neighbours
         u, _, vt = np.linalg.svd(z.T @ x)
-        cosines = some[0] @ (some[1] @ u @ vt).T
-        near = [np.partition(each, -10, axis=1)[:, -10:].mean(1) for each in (cosines, cosines.T)]
+        cosines = sample[0] @ (sample[1] @ u @ vt).T
+        near = [np.partition(rows, -10, axis=1)[:, -10:].mean(1) for rows in (cosines, cosines.T)]
         scores = 2 * cosines - near[0][:, None] - near[1]
         scores.argmax(0), scores.argmax(1)
     return (x + z @ (u @ vt)) / 2

@@ -1,13 +1,13 @@
-"""The whole pipeline's pieces a second over the bare teacher's, on the same batches, in one run; and peak memory.
+"""Tokens per second of the whole pipeline, relative to the bare forward pass on the same batches; and peak memory.
 
     python benchmarks/encode.py [--teacher minilm] [--corpus FILE...] [--sentences N] [--device auto] [--memory]
                                 [--methods A,B:key=value] [--lines] [--times N] [--int8]
 
-Pipeline: text is read from file, cut into sentences, words are found, pieces cut and aligned, the teacher reads, the
-learner adds up its layers. Bare: the same batches, lying on the device beforehand, through the same model; nothing
-else. Where sentences are packed into rows, the pass over padded ones stands beside it; 150,000 sentences at most,
-evenly chosen. Each is run twice, in turn; both are told, and the better one counts. With --int8 the first method's
-pipeline runs in eight bits too, and is held against itself.
+Pipeline: read text from a file, split it into sentences, find words, tokenize and align, run the teacher, sum the
+layers by word. Bare: the same batches, already on the device, through the same model. If sentences are packed into
+rows, the pass over padded rows is measured as well; at most 150,000 sentences, evenly sampled. The runs alternate,
+twice each; both are printed, and the better one counts. With --int8, the pipeline of the first method also runs in
+int8, and is compared with itself.
 """
 
 from __future__ import annotations
@@ -45,14 +45,12 @@ def main() -> None:
     parser.add_argument("--teacher", default="minilm")
     parser.add_argument("--corpus", nargs="+", default=[])
     parser.add_argument("--sentences", type=int, default=6000)
-    parser.add_argument("--lines", action="store_true", help="a line of the corpus is a sentence: it is not cut first")
-    parser.add_argument(
-        "--times", type=int, default=1, help="so often the pipeline reads the text, one after the other"
-    )
+    parser.add_argument("--lines", action="store_true", help="each line of the corpus is a sentence")
+    parser.add_argument("--times", type=int, default=1, help="repeat the text this many times")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--methods", default="aggregate,aggregate:layer=all,auto")
-    parser.add_argument("--int8", action="store_true", help="the first method in eight bits too, on a CPU")
+    parser.add_argument("--int8", action="store_true", help="also run the first method in int8, on a CPU")
     parser.add_argument("--memory", action="store_true", help="peak memory for 1x and 10x the corpus instead")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -69,20 +67,20 @@ def _speed(options: argparse.Namespace) -> None:
     sentences = _sentences(options.corpus or _packaged(), options.sentences, options.lines)
     vocabulary = _vocabulary(sentences)
     load = BatchBudget.for_teacher(teacher)
-    some = sentences[:: -(-len(sentences) // _BARE)]
+    sample = sentences[:: -(-len(sentences) // _BARE)]
     learners = {label: create(LEARNERS, spec) for label, spec in parse_methods(options.methods)}
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "corpus.txt"
         text.write_text("\n".join(sentences * options.times), encoding="utf-8")
         padded = dataclasses.replace(teacher, packing=None)
-        bare = {"bare pass, padded rows": (padded, _ready(padded, some, vocabulary, load))}
+        bare = {"bare pass, padded rows": (padded, _ready(padded, sample, vocabulary, load))}
         if teacher.packing is not None:
-            bare["bare pass, packed rows"] = teacher, _ready(teacher, some, vocabulary, load)
+            bare["bare pass, packed rows"] = teacher, _ready(teacher, sample, vocabulary, load)
         print(f"teacher {teacher.name} on {teacher.device.type} in {teacher.precision}")
         for name, (_, ready) in bare.items():
             pieces, read = sum(len(batch.token_index) for batch in ready), sum(batch.ids.size for batch in ready)
-            share = f"{pieces / read:.2f} of what is read is not padding or special"
-            print(f"  {name}: {len(some):,} sentences, {pieces:,} pieces, {len(ready)} batches; {share}")
+            share = f"{pieces / read:.2f} of the input is neither padding nor special tokens"
+            print(f"  {name}: {len(sample):,} sentences, {pieces:,} tokens, {len(ready)} batches; {share}")
         for model, ready in bare.values():
             _bare(model, ready[: max(2, len(ready) // 20)])  # warm
         rates: dict[str, list[float]] = {}
@@ -99,14 +97,14 @@ def _speed(options: argparse.Namespace) -> None:
     best = max(rate for name in bare for rate in rates[name])
     for name, values in rates.items():
         both = ", ".join(f"{value:,.0f}" for value in values)
-        print(f"  {name:38s} {both} pieces a second   {max(values) / best:5.2f} of the bare pass")
-        other, beside = (max(rates[first]), "fp32") if name.endswith(", int8") else (best, "bare pass")
+        print(f"  {name:38s} {both} tokens/s   {max(values) / best:5.2f} of the bare pass")
+        other, reference = (max(rates[first]), "fp32") if name.endswith(", int8") else (best, "bare pass")
         if name not in bare:
-            ratios.tell(name, max(values) / other, f"{max(values):,.0f} pieces/s", f"{beside} {other:,.0f}")
+            ratios.record(name, max(values) / other, f"{max(values):,.0f} tokens/s", f"{reference} {other:,.0f}")
 
 
 def _bare(teacher: Teacher, ready: list[Batch]) -> float:
-    """Seconds for the model alone, on what lies on its device."""
+    """Seconds of the model alone, on batches that are on its device."""
     inputs, copier = [], DeviceCopier(teacher.device)
     for batch in ready:
         moved = copier.copy({"ids": batch.ids, "lengths": batch.lengths, "position_ids": batch.position_ids})
@@ -124,20 +122,20 @@ def _bare(teacher: Teacher, ready: list[Batch]) -> float:
 def _whole(
     teacher: Teacher, text: Path, vocabulary: Vocabulary, learner: Learner, load: BatchBudget
 ) -> tuple[int, float]:
-    """Pieces, and seconds from file to sums; `auto`'s own texts are not part of the corpus and are left out."""
+    """Tokens, and seconds from file to sums, without the own texts of `auto`."""
     corpus_parts = {name: part for name, part in learner.specs().items() if part.source is not TextSource.OWN_TEXTS}
-    lesson = EncodingPass({"bench": _Only(corpus_parts)}, teacher, vocabulary)
-    reading = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.n_sentences)
+    encoding_pass = EncodingPass({"bench": _Only(corpus_parts)}, teacher, vocabulary)
+    stream = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.n_sentences)
     begun = time.perf_counter()
     pieces = 0
-    for _, progress in lesson.read(reading.chunks(), load):
+    for _, progress in encoding_pass.read(stream.chunks(), load):
         pieces = progress.pieces
     _settle(teacher)
     return pieces, time.perf_counter() - begun
 
 
 class _Only:
-    """A learner of which only the parts matter."""
+    """A learner with the given specs."""
 
     def __init__(self, parts: dict) -> None:
         self._parts = parts
@@ -158,16 +156,16 @@ def _ready(teacher: Teacher, sentences: list[str], vocabulary: Vocabulary, load:
 
 
 def _sentences(files: list[str], limit: int, lines: bool = False) -> list[str]:
-    found: list[str] = []
+    selected: list[str] = []
     for sentence in Corpus(*files, paragraphs="lines").paragraphs() if lines else _clean(Corpus(*files).sentences()):
-        found.append(sentence)
-        if len(found) == limit:
+        selected.append(sentence)
+        if len(selected) == limit:
             break
-    return found
+    return selected
 
 
 def _clean(sentences: Iterator[str]) -> Iterator[str]:
-    """Sentences that the splitter leaves whole when they stand on a line of their own."""
+    """Sentences that the splitter does not split again."""
     from stillvec.corpus import split_sentences
 
     return (sentence for sentence in sentences if split_sentences(sentence) == [sentence] and "\n" not in sentence)
@@ -183,12 +181,12 @@ def _vocabulary(sentences: list[str]) -> Vocabulary:
 def _packaged() -> list[str]:
     spec = importlib.util.find_spec("gensim")
     if spec is None or not spec.submodule_search_locations:
-        sys.exit("give --corpus, or install the extra 'packaged', whose text is used by default")
+        sys.exit("pass --corpus, or install the extra 'packaged', whose text is the default")
     return [str(path) for path in Path(spec.submodule_search_locations[0], "test", "test_data").glob("enwiki-*.bz2")]
 
 
 def _memory(options: argparse.Namespace) -> None:
-    """The same text once and ten times, each in a process of its own, with a small teacher: our own memory."""
+    """The same text once and ten times, each in its own process, with a tiny teacher."""
     sentences = _sentences(options.corpus or _packaged(), options.sentences)
     with tempfile.TemporaryDirectory() as folder:
         peaks = []
@@ -198,12 +196,12 @@ def _memory(options: argparse.Namespace) -> None:
                 for _ in range(times):
                     stream.writelines(sentence + "\n" for sentence in sentences)
             done = subprocess.run([sys.executable, __file__, "--child", str(text)], check=True, capture_output=True)
-            told = json.loads(done.stdout)
-            peaks.append(told["megabytes"])
-            print(f"  {times:2d}x: {told['words']:11,} words, peak memory {told['megabytes']:,.0f} MB")
+            result = json.loads(done.stdout)
+            peaks.append(result["megabytes"])
+            print(f"  {times:2d}x: {result['words']:11,} words, peak memory {result['megabytes']:,.0f} MB")
         print(f"  10x over 1x: {peaks[1] / peaks[0]:.3f}")
-        told = [f"{peak:,.0f} MB" for peak in peaks]
-        ratios.tell("peak memory of ten times the text", peaks[0] / peaks[1], told[1], f"once {told[0]}")
+        sizes = [f"{peak:,.0f} MB" for peak in peaks]
+        ratios.record("peak memory of ten times the text", peaks[0] / peaks[1], sizes[1], f"once {sizes[0]}")
 
 
 def _child(text: str) -> dict:
@@ -216,8 +214,8 @@ def _child(text: str) -> dict:
         pass
     vocabulary = Vocabulary.build(counter.counts(), max_words=5000)
     teacher = tiny_teacher(vocabulary.words)
-    lesson = EncodingPass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
-    for _ in lesson.read(SentenceStream(corpus, vocabulary, None, 2048).chunks()):
+    encoding_pass = EncodingPass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+    for _ in encoding_pass.read(SentenceStream(corpus, vocabulary, None, 2048).chunks()):
         pass
     return {"words": count.words, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

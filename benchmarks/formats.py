@@ -1,12 +1,12 @@
-"""Reading, writing, opening and asking vectors beside gensim, in one process, on the same words and numbers.
+"""Reading, writing, opening and querying vectors, compared with gensim in one process, on the same words and values.
 
     python benchmarks/formats.py [--words 400000] [--dim 300] [--times 2] [--queries 1000] [--asking]
 
-Text and binary of word2vec, written and read by both; our folder opened by memory map (the first word asked for stands
-apart: only then the words are read); the ten nearest of one word against `most_similar`; the ten nearest of many words
-at once against the bare matrix product of the same shapes, block by block and thrown away. Each is run `--times`, in
-turn; the best one of each counts. Seconds of the processor stand beside those of the clock: gensim and our reading of
-binary use one core, our text all of them.
+word2vec text and binary, written and read by both; our folder opened by memory map (the first lookup is reported
+separately, since the words are read then); the ten nearest neighbours of one word, compared with `most_similar`; those
+of many words in one batch, compared with the bare matrix product of the same shapes, in blocks, with the result
+discarded. The runs alternate, `--times` each, and the best one counts. CPU time is reported as well as wall time:
+gensim and our binary reader use one core, our text reader all of them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from stillvec.vectors import WordVectors
 BLOCK = 8192  # columns of one block of the product
 
 
-class Timed(NamedTuple):
-    clock: float
-    processor: float
+class Timing(NamedTuple):
+    wall: float
+    cpu: float
 
 
 def main() -> None:
@@ -39,26 +39,26 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--asking", action="store_true", help="no files, only the nearest")
+    parser.add_argument("--asking", action="store_true", help="no files, only neighbour queries")
     options = parser.parse_args()
-    words = made_up(options.words)
+    words = generate_words(options.words)
     table = np.random.default_rng(0).standard_normal((len(words), options.dim), np.float32)
     ours, theirs = WordVectors(words, table), KeyedVectors(options.dim)
     theirs.add_vectors(words, table)
     print(f"{ours!r}")
     with tempfile.TemporaryDirectory() as name:
         if not options.asking:
-            files(ours, theirs, Path(name), options.times)
-    nearest(ours, theirs, options.queries, options.times)
+            measure_files(ours, theirs, Path(name), options.times)
+    measure_queries(ours, theirs, options.queries, options.times)
 
 
-def made_up(number: int) -> list[str]:
-    """Words of two to twelve letters, all different."""
+def generate_words(number: int) -> list[str]:
+    """Distinct words of two to twelve letters."""
     rng = np.random.default_rng(1)
     letters = rng.choice([*"etaoinshrdlucmfwygpbvkxqzj"], (2 * number, 12), p=_shares(26))
     lengths = np.clip(rng.normal(7.5, 2.2, 2 * number), 2, 12).astype(int)
-    found = dict.fromkeys("".join(row[:length]) for row, length in zip(letters.tolist(), lengths, strict=True))
-    return [*found][:number]
+    words = dict.fromkeys("".join(row[:length]) for row, length in zip(letters.tolist(), lengths, strict=True))
+    return [*words][:number]
 
 
 def _shares(number: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def _shares(number: int) -> np.ndarray:
     return shares / shares.sum()
 
 
-def files(ours: WordVectors, theirs: KeyedVectors, folder: Path, times: int) -> None:
+def measure_files(ours: WordVectors, theirs: KeyedVectors, folder: Path, times: int) -> None:
     text, binary = folder / "v.txt", folder / "v.bin"
     save(ours, folder / "folder")
     opened: dict[str, Any] = {}
@@ -88,56 +88,56 @@ def files(ours: WordVectors, theirs: KeyedVectors, folder: Path, times: int) -> 
             "read binary": lambda: load(binary),
             "read binary, gensim": lambda: KeyedVectors.load_word2vec_format(str(binary), binary=True),
             "open folder": open_folder,
-            "its first word": first_word,
+            "first lookup": first_word,
         },
         times,
     )
     for what in ("write text", "read text", "write binary", "read binary"):
-        tell(what, best[what], "gensim", best[f"{what}, gensim"])
-    print(f"  open folder      {1000 * best['open folder'].clock:8.1f} ms")
-    print(f"  its first word   {1000 * best['its first word'].clock:8.1f} ms")
+        report(what, best[what], "gensim", best[f"{what}, gensim"])
+    print(f"  open folder      {1000 * best['open folder'].wall:8.1f} ms")
+    print(f"  first lookup     {1000 * best['first lookup'].wall:8.1f} ms")
     same = np.array_equal(load(text).matrix, ours.matrix)
-    print(f"  the numbers of the text are {'the same bits' if same else 'NOT THE SAME'}")
+    print(f"  the values read from text are {'identical' if same else 'NOT IDENTICAL'}")
 
 
-def nearest(ours: WordVectors, theirs: KeyedVectors, queries: int, times: int) -> None:
-    asked = [ours.words[row] for row in np.random.default_rng(2).integers(0, len(ours), queries).tolist()]
-    ours.nearest(asked[0]), theirs.most_similar(asked[0])  # norms
+def measure_queries(ours: WordVectors, theirs: KeyedVectors, queries: int, times: int) -> None:
+    queried = [ours.words[row] for row in np.random.default_rng(2).integers(0, len(ours), queries).tolist()]
+    ours.nearest(queried[0]), theirs.most_similar(queried[0])  # computes the norms
 
     def product() -> None:
-        wanted = ours[asked]
+        targets = ours[queried]
         for first in range(0, len(ours), BLOCK):
-            wanted @ ours.matrix[first : first + BLOCK].T
+            targets @ ours.matrix[first : first + BLOCK].T
 
     best = compare(
         {
-            "one query": lambda: [ours.nearest(word) for word in asked[:10]],
-            "one query, gensim": lambda: [theirs.most_similar(word) for word in asked[:10]],
-            "queries": lambda: ours.nearest_batch(asked),
+            "one query": lambda: [ours.nearest(word) for word in queried[:10]],
+            "one query, gensim": lambda: [theirs.most_similar(word) for word in queried[:10]],
+            "queries": lambda: ours.nearest_batch(queried),
             "queries, product": product,
         },
         max(times, 3),
     )
-    tell("10 queries apart", best["one query"], "gensim", best["one query, gensim"])
-    tell(f"{queries:,} at once", best["queries"], "the product", best["queries, product"])
+    report("10 single queries", best["one query"], "gensim", best["one query, gensim"])
+    report(f"{queries:,} in one batch", best["queries"], "bare product", best["queries, product"])
 
 
-def compare(runs: dict[str, Callable[[], Any]], times: int) -> dict[str, Timed]:
-    found: dict[str, list[Timed]] = {name: [] for name in runs}
+def compare(runs: dict[str, Callable[[], Any]], times: int) -> dict[str, Timing]:
+    timings: dict[str, list[Timing]] = {name: [] for name in runs}
     for _ in range(times):
         for name, run in runs.items():
-            clock, processor = time.perf_counter(), time.process_time()
+            wall, cpu = time.perf_counter(), time.process_time()
             run()
-            found[name].append(Timed(time.perf_counter() - clock, time.process_time() - processor))
-    return {name: Timed(min(t.clock for t in all_), min(t.processor for t in all_)) for name, all_ in found.items()}
+            timings[name].append(Timing(time.perf_counter() - wall, time.process_time() - cpu))
+    return {name: Timing(min(t.wall for t in runs_), min(t.cpu for t in runs_)) for name, runs_ in timings.items()}
 
 
-def tell(what: str, own: Timed, name: str, other: Timed) -> None:
-    ratios.tell(what, other.clock / own.clock, f"{own.clock:.2f} s", f"{name} {other.clock:.2f} s")
+def report(what: str, own: Timing, name: str, other: Timing) -> None:
+    ratios.record(what, other.wall / own.wall, f"{own.wall:.2f} s", f"{name} {other.wall:.2f} s")
     print(
-        f"  {what:16s} {own.clock:8.2f} s (processor {own.processor:7.2f})   "
-        f"{name} {other.clock:8.2f} s ({other.processor:7.2f})   "
-        f"ratio {other.clock / own.clock:5.2f} ({other.processor / own.processor:5.2f})"
+        f"  {what:16s} {own.wall:8.2f} s (CPU {own.cpu:7.2f})   "
+        f"{name} {other.wall:8.2f} s ({other.cpu:7.2f})   "
+        f"ratio {other.wall / own.wall:5.2f} ({other.cpu / own.cpu:5.2f})"
     )
 
 

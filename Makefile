@@ -3,24 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# Twice quiet: only errors. Torch goes first, so that its pin is settled before anything asks for it.
-INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
-# Which tests the built wheel is examined with: all that goes through its commands, pages and files.
-WHEEL_TESTS ?= cli explore serve report formats public
+# Twice quiet: only errors. Torch goes first, so that its pin is settled before other packages ask for it.
+PIP := -m pip install --quiet --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python $(PIP) -c constraints.txt
+# One worker per core. Files are not split first: tests of one file share fixtures; idle workers steal the rest.
+WORKERS ?= auto
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
-.PHONY: setup demo docs test test-wheel test-slow fuzz test-gpu lint build bench clean
+.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest fuzz test-gpu lint build bench clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing into $(VENV); about a minute."
+	@echo "Installing into $(VENV); a few minutes."
 	@$(INSTALL) pip torch
 	@$(INSTALL) -e ".[dev]"
 	@touch $(STAMP)
 
-# Tiny models are slower on two threads than on one, far slower where cores are shared.
-test test-wheel test-slow: export OMP_NUM_THREADS := 1
+# Tiny models are slower on two threads than on one, and far slower on shared cores.
+test test-wheel test-slow test-lowest test-newest: export OMP_NUM_THREADS := 1
 
 demo: setup
 	$(BIN)/stillvec demo --out demo
@@ -31,24 +33,31 @@ docs: setup
 	@echo "Open site/index.html"
 
 test: setup
-	$(BIN)/python -m pytest -m "not slow and not gpu"
+	$(BIN)/python $(PYTEST)
 
-# Some of the suite once more, on what a user would install: the tests stop if stillvec comes from anywhere else.
+# What a user would install: imports, entry point, packaged files, one run of each command. The tests stop if stillvec is
+# imported from anywhere else.
 test-wheel: build
-	@set -eu; room=$$(mktemp -d); trap 'rm -rf "$$room"' EXIT; \
-	$(INSTALL) --no-deps --target "$$room/site" dist/*.whl; \
-	cp -R tests pyproject.toml "$$room"; \
-	export STILLVEC_DATA="$${STILLVEC_DATA:-$(CURDIR)/../shared/data}"; \
-	export PYTHONPATH="$$room/site" STILLVEC_EXPECT_PACKAGE="$$room/site"; \
-	cd "$$room" && "$(CURDIR)/$(BIN)/python" -m pytest -p no:cacheprovider -m "not slow and not gpu" \
-		$(foreach room,$(WHEEL_TESTS),tests/test_$(room)*.py)
+	@set -eu; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	$(INSTALL) --no-deps --target "$$folder/site" dist/*.whl; \
+	cp -R tests pyproject.toml "$$folder"; \
+	export PYTHONPATH="$$folder/site" STILLVEC_EXPECT_PACKAGE="$$folder/site"; \
+	cd "$$folder" && "$(CURDIR)/$(BIN)/python" -m pytest -p no:cacheprovider tests/test_package.py tests/test_public_names.py
 
 test-slow: setup
 	$(BIN)/python -m pytest -m "slow and not gpu"
 
+# The suite on the lowest versions that pyproject.toml allows, and on the newest; each in a virtual environment of its own.
+test-lowest test-newest: test-%:
+	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python $(PIP) uv
+	.venv-$*/bin/uv pip install --quiet --python .venv-$*/bin/python --upgrade -e ".[dev]" \
+		$(if $(filter lowest,$*),--resolution lowest-direct)
+	.venv-$*/bin/python $(PYTEST)
+
 # A million damaged files for all readers together; STILLVEC_FUZZ=N gives each N, GROUP=corpus only some readers.
 fuzz: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s $(if $(GROUP),-k $(GROUP))
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s --timeout=0 $(if $(GROUP),-k $(GROUP))
 
 test-gpu: setup
 	$(BIN)/python -m pytest -m gpu
@@ -68,4 +77,4 @@ bench: setup
 	$(BIN)/python benchmarks/all.py
 
 clean:
-	rm -rf $(VENV) dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -65,7 +65,7 @@ def test_what_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
         demo_command.check_place(tmp_path)
     (tmp_path / "auto").mkdir()
     (tmp_path / "auto" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="holds other things"):
+    with pytest.raises(UsageError, match="contains other files"):
         demo_command.check_place(tmp_path)
     with pytest.raises(UsageError, match="is a file"):
         demo_command.check_place(tmp_path / "scores.png")

@@ -150,7 +150,7 @@ def test_all_layers_are_refused_where_other_things_are(
 ) -> None:
     (out / "aggregate-layer-2").mkdir(parents=True)
     (out / "aggregate-layer-2" / "thesis.txt").write_text("mine", "utf-8")
-    assert "holds other things" in refused(capsys, distil(corpus, "--layer", "all"))
+    assert "contains other files" in refused(capsys, distil(corpus, "--layer", "all"))
     assert [path.name for path in out.iterdir()] == ["aggregate-layer-2"]
 
 
@@ -494,10 +494,10 @@ def test_a_folder_with_other_things_is_refused_before_the_work(
 ) -> None:
     out.mkdir()
     (out / "thesis.txt").write_text("mine", "utf-8")
-    assert "holds other things" in refused(capsys, distil(corpus))
+    assert "contains other files" in refused(capsys, distil(corpus))
     (out / "auto").mkdir()
     (out / "auto" / "thesis.txt").write_text("mine", "utf-8")
-    assert "holds other things" in refused(capsys, distil(corpus, "--method", "aggregate,auto"))
+    assert "contains other files" in refused(capsys, distil(corpus, "--method", "aggregate,auto"))
     assert (out / "auto" / "thesis.txt").read_text("utf-8") == "mine"
 
 

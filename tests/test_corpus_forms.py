@@ -56,7 +56,7 @@ def test_an_unknown_field_names_the_nearest(tmp_path: Path) -> None:
 
 
 def test_an_unknown_field_names_all_if_none_is_near(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="known are author, body"):
+    with pytest.raises(CorpusError, match="author, body"):
         _read(tmp_path / "a.jsonl", _lines(*[{"body": "x", "author": "y"}] * 1000))
 
 

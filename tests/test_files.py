@@ -8,9 +8,21 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from error_checks import raises
 
-from stillvec.errors import UsageError
-from stillvec.files import atomic_file, atomic_folder, check_replaceable, digest, file_digest
+from stillvec.errors import CorpusError, DatasetError, FormatError, InputError, LexiconError, UsageError
+from stillvec.files import (
+    atomic_file,
+    atomic_folder,
+    check_replaceable,
+    create_bytes,
+    digest,
+    file_digest,
+    is_compressed,
+    open_bytes,
+    read_head,
+    read_lines,
+)
 
 MARKER = "manifest.json"
 
@@ -92,7 +104,7 @@ def test_a_file_has_the_rights_that_any_new_file_has(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_file_is_refused_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is a folder, and a file is to be written"):  # noqa: SIM117
+    with raises(UsageError, code="is-folder", path=tmp_path):  # noqa: SIM117
         with atomic_file(tmp_path):
             pytest.fail("the work was begun")
 
@@ -170,7 +182,7 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(
 def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "summer.jpg").write_text("sea")
-    with pytest.raises(UsageError, match=r"photos holds other things \(no manifest.json\)"):  # noqa: SIM117
+    with raises(UsageError, code="conflict", path=tmp_path / "photos", match=MARKER):  # noqa: SIM117
         with atomic_folder(tmp_path / "photos", MARKER):
             pytest.fail("the work was begun")
     assert _left(tmp_path) == ["photos"]
@@ -179,7 +191,7 @@ def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_
 
 def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(UsageError, match="is a file, and a folder is to be written"):
+    with raises(UsageError, code="is-file", path=tmp_path / "out"):
         check_replaceable(tmp_path / "out", MARKER)
 
 
@@ -203,3 +215,82 @@ def test_a_digest_does_not_depend_on_how_the_bytes_come_but_on_every_one_of_them
 
 def test_a_digest_is_the_same_next_year() -> None:
     assert digest(iter([])) == "cae66941d9efbd404e4d88758ea67670"
+
+
+# Compression and lines
+
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_compressed_by_its_suffix_is_read_by_its_first_bytes(tmp_path: Path, suffix: str) -> None:
+    content = b"".join(b"%d is a number\n" % n**3 for n in range(40_000))
+    with create_bytes(tmp_path / f"a.txt{suffix}") as stream:
+        stream.write(content)
+    renamed = (tmp_path / f"a.txt{suffix}").rename(tmp_path / "a.txt")
+    assert renamed.stat().st_size < len(content)
+    assert is_compressed(renamed, FormatError)
+    with open_bytes(renamed, FormatError) as stream:
+        assert stream.readline() == b"0 is a number\n"
+        assert stream.read() == content[14:]
+    assert read_head(renamed, FormatError) == content[: 1 << 17]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("error", [CorpusError, FormatError, LexiconError, DatasetError])
+def test_a_truncated_archive_is_an_error_of_who_reads_it(tmp_path: Path, suffix: str, error: type[InputError]) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    with create_bytes(path) as stream:
+        stream.write(b"".join(b"%d is a number\n" % n**3 for n in range(4_000)))
+    path.write_bytes(path.read_bytes()[:-9])
+    with raises(error, code="damaged-archive", path=path), open_bytes(path, error) as stream:
+        while stream.read(1 << 16):
+            pass
+
+
+def test_letters_that_begin_like_an_archive_are_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"BZh9 is how bzip2 begins\n")
+    assert [*read_lines(tmp_path / "a.txt", DatasetError)] == [(1, "BZh9 is how bzip2 begins")]
+
+
+def test_what_a_caller_raises_is_not_taken_for_damage(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine\n")
+    with pytest.raises(EOFError, match="mine"), open_bytes(tmp_path / "a.txt", FormatError):
+        raise EOFError("mine")
+
+
+@pytest.mark.parametrize("suffix", ["", *SUFFIXES])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_lines_have_numbers_and_no_breaks(tmp_path: Path, suffix: str, encoding: str) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    with create_bytes(path) as stream:
+        stream.write("eins\r\n\nzwei drei\rvier\nfünf\u2028sechs".encode(encoding))
+    assert [*read_lines(path, DatasetError)] == [
+        (1, "eins"),
+        (2, ""),
+        (3, "zwei drei"),
+        (4, "vier"),
+        (5, "fünf\u2028sechs"),
+    ]
+
+
+def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"ice\ncaf\xe9\n")
+    with raises(DatasetError, code="encoding", path=tmp_path / "a.txt", line=2, match="0xe9"):
+        list(read_lines(tmp_path / "a.txt", DatasetError))
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.files.text_lines._MAX_LINE", 1000)
+    (tmp_path / "a.txt").write_bytes(b"ice\n" + b"x" * 5000)
+    with raises(LexiconError, path=tmp_path / "a.txt", line=2, match="1,000"):
+        list(read_lines(tmp_path / "a.txt", LexiconError))
+
+
+def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read it, `os.umask` sets it: the files of other threads would be world-writable for a moment."""
+    monkeypatch.delattr("os.umask")
+    with atomic_file(tmp_path / "a") as part:
+        part.write_text("a")
+    with atomic_folder(tmp_path / "b", MARKER):
+        pass

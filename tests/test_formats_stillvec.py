@@ -251,7 +251,7 @@ def test_a_file_is_not_a_folder_of_vectors(tmp_path: Path) -> None:
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "v").mkdir()
     (tmp_path / "v" / "thesis.tex").touch()
-    with pytest.raises(UsageError, match="holds other things"):
+    with pytest.raises(UsageError, match="contains other files"):
         save(WordVectors(["a"], [[1.0]]), tmp_path / "v")
     assert (tmp_path / "v" / "thesis.tex").exists()
 

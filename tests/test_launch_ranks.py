@@ -116,7 +116,7 @@ def test_what_fails_in_one_process_is_told_once_and_ends_all(room: Path, tmp_pat
     assert done.returncode == 1
     told = [line for line in done.stderr.splitlines() if line.startswith("stillvec: ")]
     assert len(told) == 1
-    assert "holds other things" in told[0]
+    assert "contains other files" in told[0]
     assert not done.stdout
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stillvec.errors import LexiconError, UsageError
+from stillvec.files import create_bytes
 from stillvec.lexicons import LEXICONS, Edge, read_evaluated, read_lexicon
 
 NOUN = """  1 This software and database is being provided to you, the LICENSEE
@@ -189,3 +190,10 @@ def test_the_shared_lexicons_and_pairs_are_read_whole(data_folder: Path) -> None
     assert sum(1 for _ in read_lexicon(data_folder / "lexicons" / "ppdb-xl.txt")) == neighbours
     assert sum(1 for _ in read_lexicon(f"pairs:{data_folder / 'lexicons' / 'wordnet-antonyms.txt'}")) == 12_574
     assert len([*read_evaluated(data_folder / "similarity" / "simlex999.tsv")]) == 999
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_lexicons_are_read(tmp_path: Path, suffix: str) -> None:
+    with create_bytes(tmp_path / f"a.tsv{suffix}") as stream:
+        stream.write(b"ice\tsnow\t2\n")
+    assert [*read_lexicon(tmp_path / f"a.tsv{suffix}")] == [Edge("ice", "snow", 2.0)]

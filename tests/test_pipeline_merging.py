@@ -233,7 +233,7 @@ def test_merging_into_a_folder_of_other_things_is_refused(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x", "utf-8")
     assert main(["merge", str(one), str(two), "--out", str(tmp_path / "mine")]) == 1
-    assert "holds other things" in capsys.readouterr().err
+    assert "contains other files" in capsys.readouterr().err
 
 
 def test_a_manifest_that_lacks_what_merging_needs_is_refused_in_one_line(

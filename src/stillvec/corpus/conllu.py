@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stillvec.corpus.archives import Opened
 from stillvec.corpus.decoding import LONGEST, cut, whole_lines
+from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
 
 _COLUMNS = 10
 
 
-def read_conllu(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_conllu(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """Paragraphs; in a file that marks none, every sentence is one."""
     paragraph: list[str] = []
     marked = False
@@ -26,7 +26,7 @@ def read_conllu(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> I
         yield " ".join(paragraph)
 
 
-def _sentences(opened: Opened, tally: ReadStats) -> Iterator[tuple[str, bool]]:
+def _sentences(opened: OpenedFile, tally: ReadStats) -> Iterator[tuple[str, bool]]:
     """(sentence, whether it opens a paragraph)."""
     text, opens = "", False
     rows: list[list[str]] = []

@@ -6,26 +6,21 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 
-from stillvec.corpus.archives import Opened
+from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError
+from stillvec.files import detect_encoding
 
 LONGEST = 100_000  # characters in a paragraph; what is longer is cut
 _ENDLESS = 1 << 26  # characters of a line that must stay whole; more would fill the memory
 
-_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s|[。！？।॥۔؟።։]")
 
 
-def decode(opened: Opened, tally: ReadStats) -> Iterator[str]:
+def decode(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
     """The text in pieces, with \\n as the only line break, no byte order marks, and spaces for NULs."""
-    encoding = encoding_of(opened)
+    encoding = detect_encoding(opened.head)
     pieces = _decode_marked(opened, encoding, tally) if encoding else _decode_utf8(opened, tally)
     held = ""
     for piece in pieces:
@@ -34,11 +29,6 @@ def decode(opened: Opened, tally: ReadStats) -> Iterator[str]:
         yield normal(text[:-1] if held else text)
     if held:
         yield "\n"
-
-
-def encoding_of(opened: Opened) -> str | None:
-    """What its mark says it is; None for UTF-8."""
-    return next((name for mark, name in _MARKS if opened.head.startswith(mark)), None)
 
 
 def normal(text: str) -> str:
@@ -50,7 +40,7 @@ def normal(text: str) -> str:
     return text.replace("\ufeff", "") if "\ufeff" in text else text
 
 
-def _decode_utf8(opened: Opened, tally: ReadStats) -> Iterator[str]:
+def _decode_utf8(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
     rest, offset, line = b"", 0, 1
     for chunk in opened.chunks:
         data = rest + chunk
@@ -74,7 +64,7 @@ def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: Read
     return text, used
 
 
-def _decode_marked(opened: Opened, encoding: str, tally: ReadStats) -> Iterator[str]:
+def _decode_marked(opened: OpenedFile, encoding: str, tally: ReadStats) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     unit = len("a".encode(f"{encoding}-le"))
     line, fed = 1, 0
@@ -90,7 +80,7 @@ def _decode_marked(opened: Opened, encoding: str, tally: ReadStats) -> Iterator[
     yield decoder.decode(b"", final=True)
 
 
-def whole_lines(opened: Opened, tally: ReadStats) -> Iterator[str]:
+def whole_lines(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
     """The lines of a file whose lines are records; one without an end is refused."""
     return lines(_ending(decode(opened, tally), opened.name))
 

@@ -7,11 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from stillvec.corpus.archives import open_file
-from stillvec.corpus.binary_check import refuse_binary
-from stillvec.corpus.decoding import whole_lines
-from stillvec.corpus.read_settings import ReadStats
-from stillvec.errors import CorpusError, LexiconError
+from stillvec.errors import LexiconError
+from stillvec.files import read_lines
 
 PARTS = ("data.noun", "data.verb", "data.adj", "data.adv")
 _VARIABLES = ("WNSEARCHDIR", "WORDNET_DIR", "WNHOME")
@@ -117,11 +114,6 @@ def _read_table(path: Path) -> Iterator[tuple[str, str]]:
 
 def numbered_lines(path: Path, comments: str | tuple[str, ...] = "#") -> Iterator[tuple[int, str]]:
     """(number, line) of the lines that say something."""
-    try:
-        opened = open_file(path, str(path))
-        refuse_binary(opened.head, opened.name)
-        for number, line in enumerate(whole_lines(opened, ReadStats(strict=True)), 1):
-            if line.strip() and not line.startswith(comments):
-                yield number, line.strip()
-    except CorpusError as error:
-        raise LexiconError(str(error)) from None
+    for number, line in read_lines(path, LexiconError):
+        if line.strip() and not line.startswith(comments):
+            yield number, line.strip()

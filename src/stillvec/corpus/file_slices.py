@@ -12,12 +12,13 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from stillvec.corpus.archives import open_file
-from stillvec.corpus.decoding import encoding_of
 from stillvec.corpus.file_types import reader_of
+from stillvec.corpus.opened_file import open_file
 from stillvec.corpus.plain_text import is_wrapped, read_plain
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.corpus.sources import Source
+from stillvec.errors import CorpusError
+from stillvec.files import detect_encoding, is_compressed
 
 SHARE = 64 << 20  # bytes
 _BETWEEN = {False: re.compile(rb"\n"), True: re.compile(rb"\n[ \t\r]*\n")}  # paragraphs; True: of wrapped lines
@@ -58,7 +59,7 @@ def _stretches(source: Source, settings: CorpusSettings) -> list[Source]:
     if source.size < 2 * SHARE or isinstance(source, FileSlice):
         return [source]
     opened = open_file(source.path, source.name)
-    if opened.packed or reader_of(opened) is not read_plain or encoding_of(opened) is not None:
+    if is_compressed(source.path, CorpusError) or reader_of(opened) is not read_plain or detect_encoding(opened.head):
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:

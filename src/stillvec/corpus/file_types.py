@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stillvec.corpus.archives import Opened, inner_suffix
-from stillvec.corpus.binary_check import refuse_binary
 from stillvec.corpus.conllu import read_conllu
 from stillvec.corpus.json_lines import is_json_lines, read_json_lines
+from stillvec.corpus.opened_file import OpenedFile, text_suffix
 from stillvec.corpus.parquet import is_parquet, read_parquet
 from stillvec.corpus.plain_text import read_plain
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
+from stillvec.errors import CorpusError
+from stillvec.files import check_is_text
 
-Reader = Callable[[Opened, CorpusSettings, ReadStats], Iterator[str]]
+Reader = Callable[[OpenedFile, CorpusSettings, ReadStats], Iterator[str]]
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,20 @@ _BY_SUFFIX = {suffix: form for form in FORMS for suffix in form.suffixes}
 
 def is_known(path: Path) -> bool:
     """Whether a file found in a folder is one to read."""
-    suffix = inner_suffix(path)
+    suffix = text_suffix(path)
     return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
 
 
-def read(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The paragraphs of a file of any form."""
     return reader_of(opened)(opened, settings, tally)
 
 
-def reader_of(opened: Opened) -> Reader:
+def reader_of(opened: OpenedFile) -> Reader:
     """Who reads it; what is no text is refused."""
-    form = _BY_SUFFIX.get(inner_suffix(opened.path))
+    form = _BY_SUFFIX.get(text_suffix(opened.path))
     form = form or next((form for form in FORMS if form.begins(opened.head)), None)
     reader = read_plain if form is None else form.read
     if reader is not read_parquet:
-        refuse_binary(opened.head, opened.name)
+        check_is_text(opened.head, opened.name, CorpusError)
     return reader

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from stillvec.corpus.archives import Opened
 from stillvec.corpus.decoding import whole_lines
+from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.plain_text import paragraphs_of
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError, suggest
@@ -28,7 +28,7 @@ def is_json_lines(head: bytes) -> bool:
         return False
 
 
-def read_json_lines(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_json_lines(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The paragraphs of one field of every record; records that lack it or have null are passed over."""
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     found, lacking = False, 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stillvec.corpus.archives import Opened
 from stillvec.corpus.json_lines import DEFAULT_FIELD, texts_of, unknown_field
+from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.plain_text import paragraphs_of
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
@@ -20,7 +20,7 @@ def is_parquet(head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def read_parquet(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_parquet(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The paragraphs of one column (or, with a dotted path, of a struct's member)."""
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     arrow = require("pyarrow", "parquet", "Reading Parquet")
@@ -39,7 +39,7 @@ def read_parquet(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> 
         raise CorpusError(f"The Parquet file {opened.name} is damaged ({problem}); copy it again.") from None
 
 
-def _open(opened: Opened) -> Any:
+def _open(opened: OpenedFile) -> Any:
     arrow = require("pyarrow", "parquet", "Reading Parquet")
     parquet = require("pyarrow.parquet", "parquet", "Reading Parquet")
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stillvec.corpus.archives import Opened
 from stillvec.corpus.conllu import columns_of, is_number
 from stillvec.corpus.decoding import whole_lines
+from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError
 
@@ -21,7 +21,7 @@ class Parse:
     relations: tuple[str, ...]  # (N,) to the head
 
 
-def read_parses(opened: Opened, tally: ReadStats) -> Iterator[Parse]:
+def read_parses(opened: OpenedFile, tally: ReadStats) -> Iterator[Parse]:
     """Tokens of several words (3-4) and empty nodes (5.1) are passed over: only words have heads."""
     rows: list[tuple[str, str, str, str]] = []  # number, form, head, relation
     begun = 0

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Iterator
 from itertools import chain
 
-from stillvec.corpus.archives import HEAD, Opened
 from stillvec.corpus.decoding import LONGEST, cut, decode, lines, normal
+from stillvec.corpus.opened_file import HEAD_BYTES, OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -17,14 +17,14 @@ _NARROWEST = 30  # shorter ones are lists and verses rather than wrapped prose
 _STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
 
 
-def read_plain(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_plain(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The paragraphs of a text file."""
     texts = decode(opened, tally)
     sample = _sample(texts, settings.paragraphs)
     yield from _paragraphs(lines(chain([sample], texts), LONGEST), settings.paragraphs, sample)
 
 
-def is_wrapped(opened: Opened, settings: CorpusSettings) -> bool:
+def is_wrapped(opened: OpenedFile, settings: CorpusSettings) -> bool:
     """Whether the paragraphs of a file are blocks of lines."""
     return _are_blocks(settings.paragraphs, _sample(decode(opened, ReadStats()), settings.paragraphs))
 
@@ -53,13 +53,13 @@ def is_hard_wrapped(sample: str) -> bool:
 
 
 def _stripped(sample: str) -> str:
-    return "\n".join(line.strip() for line in sample[:HEAD].split("\n"))
+    return "\n".join(line.strip() for line in sample[:HEAD_BYTES].split("\n"))
 
 
 def _sample(texts: Iterator[str], mode: ParagraphMode) -> str:
     """What is looked at to tell, taken from the beginning."""
     sample = ""
-    while mode == "auto" and len(sample) < HEAD and (text := next(texts, "")):
+    while mode == "auto" and len(sample) < HEAD_BYTES and (text := next(texts, "")):
         sample += text
     return sample
 

@@ -13,10 +13,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from stillvec.corpus.archives import open_file, unreadable
 from stillvec.corpus.file_types import is_known, read
+from stillvec.corpus.opened_file import open_file
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError, UsageError
+from stillvec.files import unreadable
 
 STANDARD_INPUT = "-"
 
@@ -34,7 +35,7 @@ class Source:
         try:
             return self.open_path().stat().st_size
         except OSError as error:
-            raise unreadable(self.name, error) from None
+            raise unreadable(error, self.name, CorpusError) from None
 
     def read(self, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
         """Its paragraphs."""
@@ -115,7 +116,7 @@ def _in_folder(folder: Path) -> Iterator[Source]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        raise unreadable(str(error.filename), error) from None
+        raise unreadable(error, str(error.filename), CorpusError) from None
 
     for place, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]

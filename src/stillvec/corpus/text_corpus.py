@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
-from stillvec.corpus.archives import inner_suffix, open_file
 from stillvec.corpus.file_slices import split_sources
+from stillvec.corpus.opened_file import open_file, text_suffix
 from stillvec.corpus.parses import Parse, read_parses
 from stillvec.corpus.plain_text import paragraphs_of
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
@@ -138,7 +138,7 @@ class Corpus:
 
     def parses(self) -> Iterator[Parse]:
         """The dependency parse of every sentence; every file has to be CoNLL-U, which is seen at once."""
-        others = [source.name for source in self._sources if inner_suffix(source.path) != ".conllu"]
+        others = [source.name for source in self._sources if text_suffix(source.path) != ".conllu"]
         if others or not self._sources:
             what = f"{others[0]} is none" if others else "texts in memory are none"
             raise CorpusError(

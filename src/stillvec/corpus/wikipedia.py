@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from stillvec.corpus.archives import Opened
 from stillvec.corpus.decoding import cut
+from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CorpusError
@@ -22,7 +22,7 @@ def is_wikipedia(head: bytes) -> bool:
     return b"<mediawiki" in head[:2048] and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-def read_wikipedia(opened: Opened, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
     """The prose of every article, mark-up taken away."""
     if not is_wikipedia(opened.head):
         raise CorpusError(
@@ -39,7 +39,7 @@ def read_wikipedia(opened: Opened, settings: CorpusSettings, tally: ReadStats) -
                 yield from cut(paragraph)
 
 
-def _elements(opened: Opened) -> Iterator[Element]:
+def _elements(opened: OpenedFile) -> Iterator[Element]:
     """Elements as they end; what hangs on the root is cut off after every page, to keep memory small."""
     open_elements: list[Element] = []
     for event, element in _events(opened):
@@ -52,7 +52,7 @@ def _elements(opened: Opened) -> Iterator[Element]:
             open_elements[0].clear()
 
 
-def _events(opened: Opened) -> Iterator[Any]:
+def _events(opened: OpenedFile) -> Iterator[Any]:
     """(event, element) where elements start and end; what is no XML is named with its line."""
     parser: XMLPullParser[Any] = XMLPullParser(events=("start", "end"))
     try:  # what feed() finds wrong comes out of read_events()

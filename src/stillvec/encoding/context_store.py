@@ -14,7 +14,6 @@ import math
 import os
 import platform
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.errors import FormatError, StillvecError, TeacherError
-from stillvec.files import open_to_all
+from stillvec.files import create_part_folder
 
 VERSION = 1
 _FILES = {
@@ -102,8 +101,7 @@ class ContextWriter:
         if place is not None:
             place.parent.mkdir(parents=True, exist_ok=True)
             _sweep(place.parent)
-            prefix = f".{place.name}.{_here()}.{os.getpid()}."
-            self._part = Path(tempfile.mkdtemp(dir=place.parent, prefix=prefix, suffix=".part"))
+            self._part = create_part_folder(place.with_name(f"{place.name}.{_here()}.{os.getpid()}"))
             self._streams = {name: open(self._part / _FILES[name][0], "wb") for name in self._names}  # noqa: SIM115
         self._rows = dict.fromkeys(self._names, 0)
 
@@ -179,7 +177,6 @@ class ContextWriter:
         shapes = {name: [self._rows[name], *self._none(name).shape[1:]] for name in self._names}
         facts = {"version": VERSION, "shapes": shapes, "scale": self.scale or 1.0}
         (self._part / "store.json").write_text(json.dumps(facts, indent=2) + "\n")
-        open_to_all(self._part)
         try:
             self._part.rename(self.place)
         except OSError:

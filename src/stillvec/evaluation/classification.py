@@ -31,6 +31,7 @@ from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
 from stillvec.evaluation.splits import Rows, pooled, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
+from stillvec.files import open_bytes
 
 _QUICK = 2000  # training texts
 
@@ -135,10 +136,8 @@ def macro_f1(weights: Floats, gold: NDArray[np.float64], labels: NDArray[np.floa
 
 def _labelled(path: Path) -> Iterator[tuple[str, str]]:
     """(label, text) of each line."""
-    try:
-        content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        raise DatasetError(f"{path}: the file cannot be read: {error.strerror}.") from None
+    with open_bytes(path, DatasetError) as stream:
+        content: bytes = stream.read().removeprefix(b"\xef\xbb\xbf")
     empty = True
     for number, raw in enumerate(content.split(b"\n"), 1):
         try:

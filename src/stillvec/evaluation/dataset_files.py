@@ -11,6 +11,7 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
+from stillvec.files import read_lines, uncompressed_suffix
 
 _NOT_DATA = ("readme", "license", "licence")
 
@@ -19,21 +20,13 @@ def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     """The files of a folder with one of these endings, in order of name."""
     if not folder.is_dir():
         return []
-    wanted = (path for path in folder.iterdir() if path.suffix.lower() in suffixes and path.is_file())
+    wanted = (path for path in folder.iterdir() if uncompressed_suffix(path) in suffixes and path.is_file())
     return sorted(path for path in wanted if not path.name.lower().startswith((".", *_NOT_DATA)))
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, from one."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DatasetError(f"{path}: the file cannot be read: {error.strerror}.") from None
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            yield number, line.decode().removesuffix("\r")
-        except UnicodeDecodeError:
-            raise DatasetError(f"{path}:{number}: UTF-8 is wanted, and the line is not; convert the file.") from None
+    """The lines of a file, which may be compressed, with their numbers from 1."""
+    return read_lines(path, DatasetError)
 
 
 def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -46,7 +39,7 @@ def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
             continue
         if "\t" in text:
             fields = text.split("\t")
-        elif "," in text and path.suffix.lower() == ".csv":
+        elif "," in text and uncompressed_suffix(path) == ".csv":
             fields = _fields(text, f"{path}:{number}")
             # pandas writes a column of numbers, and no name over it
             indexed = indexed or (first and not fields[0])

@@ -12,6 +12,7 @@ from pathlib import Path
 from stillvec.errors import DatasetError, MissingExtra, UsageError, suggest
 from stillvec.evaluation.task_selection import chosen_tasks
 from stillvec.evaluation.tasks import Task
+from stillvec.files import uncompressed_name
 
 PACKAGED = {  # task: files in gensim/test/test_data
     "similarity": ("simlex999.txt", "wordsim353.tsv"),
@@ -52,8 +53,12 @@ class Place:
         """The datasets of one task, each with a name of its own."""
         packaged = [self.folder / file for file in PACKAGED.get(name, ())]
         paths = packaged if self.packaged else task.find(self.folder)
-        stems = Counter(path.stem for path in paths)
-        return [Dataset(name, path.stem if stems[path.stem] == 1 else path.name, path) for path in paths]
+        stems = [Path(uncompressed_name(path)).stem for path in paths]
+        n_paths = Counter(stems)
+        return [
+            Dataset(name, stem if n_paths[stem] == 1 else path.name, path)
+            for stem, path in zip(stems, paths, strict=True)
+        ]
 
 
 def datasets(data: str | os.PathLike[str] | None, tasks: Sequence[str] | None) -> list[Dataset]:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from stillvec.errors import FormatError, UsageError
+from stillvec.files import read_head, uncompressed_name
 from stillvec.formats.format import Format
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
-from stillvec.formats.streams import first_bytes, uncompressed_name
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 
@@ -89,7 +89,7 @@ def format_by_ending(path: Path) -> str:
 
 
 def _recognised(path: Path) -> str:
-    head = b"" if path.is_dir() else first_bytes(path)
+    head = b"" if path.is_dir() else read_head(path, FormatError)
     for name in FORMATS:
         if FORMATS[name].recognises(path, head):
             return name

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+from stillvec.files import create_bytes, open_local
 from stillvec.formats.format import Format
 from stillvec.formats.grams import ngrams
-from stillvec.formats.streams import reading_file, writing
 from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
@@ -43,7 +43,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    with reading_file(path) as place, open(place, "rb") as stream:
+    with open_local(path, FormatError) as place, open(place, "rb") as stream:
         if not place.stat().st_size:
             raise FormatError(f"{path} is empty, and vectors were to be read from it.")
         raw = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -66,7 +66,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a word there.")
     counts = np.maximum(vectors.vocabulary.counts, 1).tolist()  # gensim leaves out words never seen, not their vectors
     size, dim = len(words), vectors.dim
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         settings = (dim, 5, 0, 1, 5, 1, _SOFTMAX, _SKIPGRAM, 0, 0, 0, 100, 1e-4)
         stream.write(_SETTINGS.pack(_MAGIC, _VERSION, *settings) + _SIZES.pack(size, size, 0, sum(counts), -1))
         for word, count in zip(words, counts, strict=True):

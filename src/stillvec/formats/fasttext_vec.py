@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stillvec.files import uncompressed_name
 from stillvec.formats import word2vec
 from stillvec.formats.format import Format
-from stillvec.formats.streams import uncompressed_name
 from stillvec.vectors import WordVectors
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.errors import FormatError, UsageError
+from stillvec.files import create_bytes, open_bytes
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading, writing
 from stillvec.formats.text_rows import WIDEST, blocks, read_rows, write_rows
 from stillvec.formats.vector_table import check_numbers
 from stillvec.subwords import Ngrams, SubwordTable
@@ -25,7 +25,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    with reading(path) as stream:
+    with open_bytes(path, FormatError) as stream:
         line = stream.readline(_LINE)
         found = _header(line)
         if found is None:
@@ -52,7 +52,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     rows = WordVectors([str(row) for row in range(ngrams.buckets)], table.matrix)
     check_numbers(rows, path, np.float32)
     sizes = (ngrams.buckets, table.dim, ngrams.minn, ngrams.maxn, ngrams.hash_count, ngrams.hash_seed)
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         stream.write(" ".join([*map(str, sizes), ngrams.bow, ngrams.eow]).encode() + b"\n")
         write_rows(rows, path, stream)
 

@@ -8,8 +8,8 @@ from typing import NoReturn
 import numpy as np
 
 from stillvec.errors import FormatError
+from stillvec.files import create_bytes, uncompressed_name
 from stillvec.formats.format import Format
-from stillvec.formats.streams import uncompressed_name, writing
 from stillvec.formats.vector_table import check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
@@ -36,7 +36,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     keyed.add_vectors([*vectors.words], np.asarray(vectors.matrix, np.float32))
     for word, count in zip(vectors.words, vectors.vocabulary.counts.tolist(), strict=True):
         keyed.set_vecattr(word, "count", count)
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         keyed.save(stream)  # in one piece, to a stream
 
 

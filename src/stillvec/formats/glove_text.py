@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 
 from stillvec.errors import FormatError
+from stillvec.files import create_bytes, open_bytes
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading, writing
 from stillvec.formats.text_rows import blocks, check_text, header, read_rows, trailing_numbers, write_rows
 from stillvec.vectors import WordVectors
 
@@ -22,7 +22,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    with reading(path) as stream:
+    with open_bytes(path, FormatError) as stream:
         lines = blocks(path, stream)
         first = next(lines, None)
         if first is None:
@@ -34,7 +34,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     if not len(vectors):
         raise FormatError(f"{path} was not written: there are no words, and without a header the file would be empty.")
     check_text(vectors, path, whole_numbers=True)
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         write_rows(vectors, path, stream)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from stillvec.errors import FormatError
+from stillvec.files import create_local, open_local
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading_file, writing_file
 from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
@@ -29,7 +29,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> WordVectors:
     h5py = require("h5py", "hdf5", "Reading HDF5")
-    with reading_file(path) as place:
+    with open_local(path, FormatError) as place:
         _check_heaps(path, place)
         try:
             with h5py.File(place, "r") as file:
@@ -53,7 +53,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     bad = next((word for word in words if b"\0" in word), None)
     if bad is not None:
         raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a text in HDF5.")
-    with writing_file(path) as place, _plainly(), h5py.File(place, "w") as file:
+    with create_local(path) as place, _plainly(), h5py.File(place, "w") as file:
         file.attrs["lowercase"] = vectors.vocabulary.lowercase
         file.create_dataset("words", data=words, shape=(len(words),), dtype=h5py.string_dtype("utf-8"))
         file.create_dataset("counts", data=vectors.vocabulary.counts)

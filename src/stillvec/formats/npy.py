@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
-from stillvec.files import atomic_file
+from stillvec.files import atomic_file, create_local, open_local, uncompressed_name
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading_file, uncompressed_name, writing_file
 from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
 
@@ -27,7 +26,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> WordVectors:
     beside = words_file(path)
-    with reading_file(path) as place:
+    with open_local(path, FormatError) as place:
         matrix = map_table(place, path)
     if not beside.is_file():
         raise FormatError(f"{path} has no words: {beside.name} should lie beside it, one word a line.")
@@ -45,7 +44,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
     check_numbers(vectors, path, kept.type)
     words = encoded_words(vectors, path)
-    with atomic_file(words_file(path)) as beside, writing_file(path) as place:
+    with atomic_file(words_file(path)) as beside, create_local(path) as place:
         beside.write_bytes(b"".join([b"%b\n" % word for word in words]))
         with open(place, "wb") as stream:
             shape = {"shape": vectors.matrix.shape, "fortran_order": False}

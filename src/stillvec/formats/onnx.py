@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from stillvec.errors import FormatError
+from stillvec.files import create_bytes, open_bytes
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading, writing
 from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
@@ -42,7 +42,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     onnx = require("onnx", "onnx", "Reading ONNX")
     decoding = require("google.protobuf.message", "onnx", "Reading ONNX")
-    with reading(path) as stream:
+    with open_bytes(path, FormatError) as stream:
         raw = stream.read()
     if not raw:
         raise FormatError(f"{path} is empty, and vectors were to be read from it.")
@@ -80,7 +80,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         ir_version=_IR,
     )
     onnx.helper.set_model_props(model, metadata)
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         stream.write(model.SerializeToString(deterministic=True))
 
 

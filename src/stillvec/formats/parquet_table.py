@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+from stillvec.files import create_local, open_local
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading_file, writing_file
 from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
@@ -27,7 +27,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     arrow = require("pyarrow", "parquet", "Reading Parquet")
     parquet = require("pyarrow.parquet", "parquet", "Reading Parquet")
-    with reading_file(path) as place:
+    with open_local(path, FormatError) as place:
         try:
             with parquet.ParquetFile(place) as file:
                 return _read(path, arrow, file)
@@ -44,7 +44,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     item = arrow.field("item", arrow.float32())
     kinds = [("word", arrow.string()), ("count", arrow.int64()), ("vector", arrow.list_(item, vectors.dim))]
     schema = arrow.schema(kinds, {_LOWERCASE: json.dumps(vectors.vocabulary.lowercase)})
-    with writing_file(path) as place, parquet.ParquetWriter(place, schema) as writer:
+    with create_local(path) as place, parquet.ParquetWriter(place, schema) as writer:
         for first in range(0, len(vectors), _ROWS):
             some = slice(first, first + _ROWS)
             numbers = arrow.array(np.asarray(vectors.matrix[some], np.float32).ravel())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stillvec.errors import FormatError
+from stillvec.files import create_bytes, open_bytes
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading, writing
 from stillvec.formats.text_rows import (
     blocks,
     check_text,
@@ -30,14 +31,14 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    with reading(path) as stream:
+    with open_bytes(path, FormatError) as stream:
         words, dim = read_header(path, stream)
         return read_rows(path, blocks(path, stream), dim, first_line=2, announced=words)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
     check_text(vectors, path, whole_numbers=False)
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         stream.write(b"%d %d\n" % (len(vectors), vectors.dim))
         write_rows(vectors, path, stream)
 

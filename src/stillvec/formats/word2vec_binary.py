@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+from stillvec.files import create_bytes, open_bytes
 from stillvec.formats import word2vec
 from stillvec.formats.format import Format
-from stillvec.formats.streams import reading, writing
 from stillvec.formats.text_rows import header, read_header
 from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
 from stillvec.vectors import WordVectors
@@ -25,7 +25,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    with reading(path) as stream:
+    with open_bytes(path, FormatError) as stream:
         announced, dim = read_header(path, stream)
         rows = VectorTableBuilder(path, dim, lambda row: f"{path}, word {row + 1:,}")
         left = b""
@@ -57,7 +57,7 @@ def write(vectors: WordVectors, path: Path) -> None:
             f"{path} was not written: the word {spaced.decode()!r} holds a space, which ends a word "
             "in this format; replace it (convert --replace-space _) or use a text format."
         )
-    with writing(path) as stream:
+    with create_bytes(path) as stream:
         stream.write(b"%d %d\n" % (len(vectors), vectors.dim))
         step = max(1, _BLOCK // (_FLOAT.itemsize * vectors.dim))
         for first in range(0, len(words), step):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stillvec.corpus.definitions import numbered_lines
 from stillvec.errors import LexiconError
+from stillvec.files import uncompressed_suffix
 from stillvec.lexicons.edge import Edge
 from stillvec.vocabulary.folding import fold
 
@@ -58,7 +59,7 @@ def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
     folder = place / "similarity" if (place / "similarity").is_dir() else place
-    inside = sorted(path for path in folder.iterdir() if path.suffix.lower() in _ENDINGS and path.is_file())
+    inside = sorted(path for path in folder.iterdir() if uncompressed_suffix(path) in _ENDINGS and path.is_file())
     files = [path for path in inside if not path.name.lower().startswith(_NOT_DATA)]
     if not files:
         raise LexiconError(
@@ -73,7 +74,7 @@ def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     for number, line in numbered_lines(path):
         if "\t" in line:
             fields = line.split("\t")
-        elif "," in line and path.suffix.lower() == ".csv":
+        elif "," in line and uncompressed_suffix(path) == ".csv":
             fields = _fields(line, f"{path}:{number}")
             indexed = not fields[0] if indexed is None else indexed  # pandas writes numbers, and no name over them
             fields = fields[1:] if indexed else fields

@@ -1,0 +1,40 @@
+"""Reading and writing files: atomic writes, compression, lines of text, digests and the cache folder."""
+
+from stillvec.files.atomic import atomic_file, atomic_folder, check_replaceable, create_part_folder
+from stillvec.files.binary_check import check_is_text
+from stillvec.files.compression import (
+    create_bytes,
+    create_local,
+    is_compressed,
+    open_bytes,
+    open_local,
+    read_head,
+    uncompressed_name,
+    uncompressed_suffix,
+    unreadable,
+)
+from stillvec.files.digests import digest, file_digest
+from stillvec.files.text_lines import detect_encoding, read_lines
+from stillvec.files.user_cache import cache_folder
+
+__all__ = [
+    "atomic_file",
+    "atomic_folder",
+    "cache_folder",
+    "check_is_text",
+    "check_replaceable",
+    "create_bytes",
+    "create_local",
+    "create_part_folder",
+    "detect_encoding",
+    "digest",
+    "file_digest",
+    "is_compressed",
+    "open_bytes",
+    "open_local",
+    "read_head",
+    "read_lines",
+    "uncompressed_name",
+    "uncompressed_suffix",
+    "unreadable",
+]

@@ -1,10 +1,10 @@
-"""Geometric meta-embeddings (Jawanpuria et al. 2020) against their ridge C: a figure and its numbers.
+"""Geometric meta-embeddings (Jawanpuria et al. 2020) for different ridges C: a figure and its values.
 
     STILLVEC_DATA=... python recipes/geometric.py A B [--out out/geometric.svg]
 
-The mean of Spearman's rho over the similarity sets, of the words that both have: of either space alone, their plain
-average and concatenation, rotations only, and the latent spaces for C from 1e-2 to 1e4 times its natural scale, the
-median of the products of the eigenvalues of both sides.
+The mean of Spearman's rho over the similarity datasets, on the common words: of each space alone, their average and
+concatenation, rotations only, and the latent spaces for C from 1e-2 to 1e4 times its natural scale, the median of the
+products of the eigenvalues of both sides.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def main() -> None:
     for name, value in lines.items():
         print(f"{name:<16} {100 * value:.1f}")
     for output, values in curves.items():
-        told = " ".join(f"{100 * value:.1f}" for value in values)
+        shown = " ".join(f"{100 * value:.1f}" for value in values)
         best = float(ridges[int(np.argmax(values))])
-        print(f"geometric, {output}: {told}; best at C = {best:.3g}, auto takes {chosen:.3g}")
+        print(f"geometric, {output}: {shown}; best at C = {best:.3g}, auto chooses {chosen:.3g}")
     _draw(options.out, ridges, curves, lines, chosen)
 
 
@@ -75,12 +75,12 @@ def _draw(
     axes.annotate("auto", (chosen, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points")
     axes.set_xscale("log")
     axes.set_xlabel("C")
-    axes.set_title("Mean Spearman's rho x 100 over the similarity sets", loc="left", fontsize=11)
+    axes.set_title("Mean Spearman's rho x 100 over the similarity datasets", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="lower center", fontsize=9)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, facecolor="white")
-    print(f"{file}: drawn")
+    print(f"wrote {file}")
 
 
 if __name__ == "__main__":

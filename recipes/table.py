@@ -1,15 +1,14 @@
-"""The big table of docs/results.md: every static baseline and every distilled method on one corpus, side by side.
+"""The large table of docs/results.md: every baseline and every distilled method on one corpus, side by side.
 
     STILLVEC_DATA=... python recipes/table.py [--corpus FILE...] [--parse PIPELINE] [--teacher DIR] [--out DIR]
         [--only A B] [--contexts N] [--precision P] [--together]
     STILLVEC_DATA=... python recipes/table.py --show DIR
 
-Each row is a process of its own, so that its seconds and its largest memory are its own too: `stillvec train` or
-`distill`, then `stillvec evaluate` with all intrinsic sets. With --together the distilled methods that are lacking
-listen to one reading, where no GPU is there to read for each: they tell what all of them took, in brackets. What is
-there already is not made again. Both corpora by default; for a million words, `--corpus out/sizes/every-16.txt`
-(recipes/sizes.py --texts writes it). Methods that need parses are left out without a spaCy pipeline that makes them
-(recipes/parses.py trains one).
+Each row runs in its own process, to measure its time and peak memory: `stillvec train` or `distill`, then `stillvec
+evaluate` with all intrinsic datasets. With --together, the missing distilled methods share one forward pass, for
+machines without a GPU; their time and memory are those of all of them, shown in brackets. Existing results are kept.
+The default corpus is both corpora; for a million words, `--corpus out/sizes/every-16.txt` (written by recipes/sizes.py
+--texts). Methods that need parses are skipped without a spaCy pipeline (recipes/parses.py trains one).
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ COLUMNS = {  # heading: task, dataset, metric
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", nargs="+")
-    parser.add_argument("--parse", metavar="PIPELINE", help="of spaCy's, for methods that need parses")
+    parser.add_argument("--parse", metavar="PIPELINE", help="spaCy pipeline, for methods that need parses")
     parser.add_argument("--teacher", default=os.environ.get("STILLVEC_MINILM", "minilm"))
     parser.add_argument("--out", type=Path, default=Path("out/table"))
     parser.add_argument("--only", nargs="+", default=BASELINES + LEARNERS, help="with settings: cbow:epochs=15")
     parser.add_argument("--contexts", default="all")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--threads", default=str(os.cpu_count()))
-    parser.add_argument("--together", action="store_true", help="distilled methods share one reading")
+    parser.add_argument("--together", action="store_true", help="distilled methods share one forward pass")
     parser.add_argument("--show", type=Path)
     options = parser.parse_args()
     if options.show is None:
@@ -66,7 +65,7 @@ def main() -> None:
             if method.partition(":")[0] not in PARSED or options.parse:
                 _make(method, options)
             else:
-                print(f"{method}: left out, it needs --parse", flush=True)
+                print(f"{method}: skipped, it needs --parse", flush=True)
     show(options.show or options.out)
 
 
@@ -77,22 +76,22 @@ def _make(method: str, options: argparse.Namespace) -> None:
     call = ["train", *options.corpus, "--threads", options.threads]
     call += ["--parse", options.parse] if kind in PARSED else []
     if not cost.exists():
-        found = _run([*(_distill(options) if kind in LEARNERS else call), *_rest(method, place)])
-        cost.write_text(json.dumps(found))
+        result = _run([*(_distill(options) if kind in LEARNERS else call), *_rest(method, place)])
+        cost.write_text(json.dumps(result))
     if not scores.exists():
         _run(["evaluate", str(place), "--tasks", TASKS, "--quiet", "--json", str(scores)])
 
 
 def _make_together(options: argparse.Namespace) -> None:
-    lacking = [method for method in options.only if method.partition(":")[0] in LEARNERS]
-    lacking = [method for method in lacking if not (options.out / f"{_name(method)}.cost.json").exists()]
-    if len(lacking) < 2:
+    missing = [method for method in options.only if method.partition(":")[0] in LEARNERS]
+    missing = [method for method in missing if not (options.out / f"{_name(method)}.cost.json").exists()]
+    if len(missing) < 2:
         return
     place = options.out / "together"
-    found = _run([*_distill(options), *_rest(",".join(lacking), place)]) | {"together": len(lacking)}
-    for method in lacking:
+    result = _run([*_distill(options), *_rest(",".join(missing), place)]) | {"together": len(missing)}
+    for method in missing:
         (place / _name(method)).rename(options.out / _name(method))
-        (options.out / f"{_name(method)}.cost.json").write_text(json.dumps(found))
+        (options.out / f"{_name(method)}.cost.json").write_text(json.dumps(result))
 
 
 def _distill(options: argparse.Namespace) -> list[str]:
@@ -109,7 +108,7 @@ def _name(method: str) -> str:
 
 
 def _run(call: list[str]) -> dict[str, float]:
-    """Seconds, those of the processors, and gigabytes of the largest of its processes."""
+    """Run stillvec; return wall time, CPU time, and the memory of its largest process."""
     begun = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "stillvec", *call], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -121,9 +120,9 @@ def _run(call: list[str]) -> dict[str, float]:
 
 
 def show(folder: Path) -> None:
-    """Markdown, the best first; a mean of eight has its 95% interval."""
+    """Print a Markdown table, best first, with the 95% interval of the mean of eight."""
     rows = [_row(path) for path in folder.glob("*.json") if not path.name.endswith(".cost.json")]
-    heads = ("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "processor", "GB")
+    heads = ("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "CPU seconds", "GB")
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
     for _, cells in sorted(rows, key=lambda row: -row[0]):
         print("| " + " | ".join(cells) + " |")
@@ -150,8 +149,8 @@ def _row(path: Path) -> tuple[float, list[str]]:
 
 
 def _cost(cost: Mapping[str, float], key: str, digits: int) -> str:
-    told = f"{cost[key]:.{digits}f}" if key in cost else "–"
-    return f"({told})" if "together" in cost else told
+    shown = f"{cost[key]:.{digits}f}" if key in cost else "–"
+    return f"({shown})" if "together" in cost else shown
 
 
 def _is(score: Mapping[str, Any], wanted: tuple[str, str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Tables and figures of docs/results.md from what the recipes wrote: prints markdown, draws SVG.
+"""Tables and figures of docs/results.md from the output of the recipes: prints Markdown, draws SVG.
 
 python recipes/tables.py table out/methods-small-minilm.json out/methods-small-minilm
 python recipes/tables.py sizes out/sizes.json docs/figures/sizes.svg
@@ -20,7 +20,7 @@ from stillvec.registry import settings_from
 
 DEVELOPMENT = ("rg65", "ws353", "simlex999")
 SHOWN = ("rg65", "ws353", "simlex999", "simverb3500", "rareword", "men3000")
-_INTO = {"x2static-4": "x2static, gupta-jaggi-2021"}  # of sizes.json, which has no folders
+_INTO = {"x2static-4": "x2static, gupta-jaggi-2021"}  # names in sizes.json, which has no folders
 
 
 def main() -> None:
@@ -29,8 +29,8 @@ def main() -> None:
 
 
 def table(scores: Path, folder: Path) -> None:
-    """A row a set of vectors, best first."""
-    rows = [(_named(folder / name), _values(report)) for name, report in _reports(scores)]
+    """Print one row per set of vectors, best first."""
+    rows = [(_label(folder / name), _values(report)) for name, report in _reports(scores)]
     print("| vectors | 8 | dev | held out | " + " | ".join(SHOWN) + " |\n|" + "---|" * (4 + len(SHOWN)))
     for name, values in sorted(rows, key=lambda row: -_mean(row[1])):
         held = {key: value for key, value in values.items() if key not in DEVELOPMENT}
@@ -43,7 +43,7 @@ def table(scores: Path, folder: Path) -> None:
 
 
 def sizes(scores: Path, figure: Path) -> None:
-    """The mean of eight sets against the words of the corpus."""
+    """The mean of eight datasets by corpus size."""
     found = json.loads(scores.read_text())
     lines: dict[str, list[tuple[int, float]]] = {}
     for each in found.values():
@@ -55,18 +55,18 @@ def sizes(scores: Path, figure: Path) -> None:
     for name, points in lines.items():
         at = dict(points)
         print(f"| {name} | " + " | ".join(f"{at[count]:.1f}" if count in at else "–" for count in words) + " |")
-    _draw(lines, figure, "words of the corpus", log=True)
+    _draw(lines, figure, "words in the corpus", log=True)
 
 
 def windows(scores: Path, folder: Path, figure: Path) -> None:
-    """The mean of eight sets against the window, with and without the word itself in it."""
+    """The mean of eight datasets by window size, with and without the word itself."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for name, report in _reports(scores):
         settings = read_manifest(folder / name)["settings"]
         if settings["settings"] == "stillvec" and settings["pool"] == "attention":
-            label = "the word itself in its window" if settings["own"] else "its neighbours only, as in the paper"
+            label = "with the word itself" if settings["own"] else "neighbours only, as in the paper"
             lines.setdefault(label, []).append((settings["window"], 100 * _mean(_values(report))))
-    _draw(lines, figure, "words to each side")
+    _draw(lines, figure, "words on each side")
     table(scores, folder)
 
 
@@ -84,8 +84,8 @@ def _mean(values: Mapping[str, float]) -> float:
     return sum(values.values()) / len(values)
 
 
-def _named(folder: Path) -> str:
-    """The method, and what of its settings is not as usual."""
+def _label(folder: Path) -> str:
+    """The method, and its settings that are not the defaults."""
     manifest = read_manifest(folder)
     given: dict[str, Any] = manifest["settings"]
     preset = given.get("settings", "stillvec")
@@ -110,7 +110,7 @@ def _draw(lines: Mapping[str, list[tuple[int, float]]], path: Path, across: str,
         ticks = sorted({count for points in lines.values() for count, _ in points})
         axes.set_xticks(ticks, [f"{count / 1e6:.1f}M" for count in ticks])
         axes.minorticks_off()
-    axes.set(xlabel=across, ylabel="Spearman x 100, mean of 8 sets")
+    axes.set(xlabel=across, ylabel="Spearman x 100, mean of 8 datasets")
     axes.grid(alpha=0.3, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     drawn.legend(loc="outside right center", frameon=False, fontsize=8)

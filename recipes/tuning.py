@@ -1,8 +1,8 @@
-"""The settings of the static baselines, tried on one text and judged by the development sets only: out/tuning.json
+"""Settings of the static baselines, tried on one text and scored on the development sets only: out/tuning.json
 
     STILLVEC_DATA=... python recipes/tuning.py --corpus FILE [--jobs N] [--methods skipgram ...] [--parse out/parser]
 
-RG-65, WordSim-353 and SimLex-999 choose; no other set is looked at. Each trial is one process on one thread.
+Only RG-65, WordSim-353 and SimLex-999 are used. Each trial is one process with one thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import stillvec
 
-CHOOSING = ("rg65", "ws353", "simlex999")
+DEVELOPMENT = ("rg65", "ws353", "simlex999")
 TRIALS = {
     "skipgram": [
         "epochs=15",
@@ -58,7 +58,7 @@ TRIALS = {
     "deps": ["shared=64,rate=0.2", "rate=0.2", ""],
     "syngcn": ["epochs=1", "epochs=1,rate=0.02"],
 }
-PARSED = ("deps", "syngcn")  # with --parse (recipes/parses.py makes a parser)
+PARSED = ("deps", "syngcn")  # with --parse (recipes/parses.py trains a parser)
 
 
 def main() -> None:
@@ -72,20 +72,20 @@ def main() -> None:
     options.json.parent.mkdir(parents=True, exist_ok=True)
     columns = [[f"{name}:{each}".rstrip(":") for each in TRIALS[name]] for name in options.methods]
     trials = [column[at] for at in range(max(map(len, columns))) for column in columns if at < len(column)]
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
 
-    def tell(trial: str) -> None:
-        found[trial] = tried(trial, options.corpus, options.parse)
-        print(f"{trial:44s} " + "  ".join(f"{key} {value:.1f}" for key, value in found[trial].items()), flush=True)
-        options.json.write_text(json.dumps(found))
+    def run_trial(trial: str) -> None:
+        results[trial] = score_trial(trial, options.corpus, options.parse)
+        print(f"{trial:44s} " + "  ".join(f"{key} {value:.1f}" for key, value in results[trial].items()), flush=True)
+        options.json.write_text(json.dumps(results))
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        for _ in pool.map(tell, trials):
+        for _ in pool.map(run_trial, trials):
             pass
 
 
-def tried(trial: str, corpus: Path, parser: str | None = None) -> dict[str, float]:
-    """Trained in a process of its own, on one thread, so that trials beside each other do not share them."""
+def score_trial(trial: str, corpus: Path, parser: str | None = None) -> dict[str, float]:
+    """Train in a separate process with one thread, so that parallel trials do not share threads."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "stillvec", "train", str(corpus), "--method", trial, "--min-count", "2"]
         command += ["--parse", parser] if parser and trial.partition(":")[0] in PARSED else []
@@ -97,9 +97,9 @@ def tried(trial: str, corpus: Path, parser: str | None = None) -> dict[str, floa
             env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
         seconds = time.perf_counter() - began
-        report = stillvec.evaluate(
-            stillvec.load(f"{folder}/vectors"), os.environ["STILLVEC_DATA"], ["similarity"], resamples=0, only=CHOOSING
-        )
+        vectors = stillvec.load(f"{folder}/vectors")
+        data = os.environ["STILLVEC_DATA"]
+        report = stillvec.evaluate(vectors, data, ["similarity"], resamples=0, only=DEVELOPMENT)
     values = {score.dataset: 100 * score.value for score in report.scores}
     return {"mean": sum(values.values()) / len(values), **values, "seconds": seconds}
 

@@ -1,10 +1,11 @@
-"""RareWord with its words held out of the vectors: n-grams beside the mean vector, the true vectors and the teacher.
+"""RareWord with its words held out of the vectors: n-grams, the mean vector, the words' own vectors and the teacher.
 
     python recipes/unseen_words.py VECTORS --data DIR [--teacher minilm]      # the figures of docs/unseen-words.md
     python recipes/unseen_words.py VECTORS --data DIR --develop               # how the settings were chosen
 
-Development never looks at RareWord: of the words seen at most as often as the median one, a tenth is left out, with all
-of RareWord's, and the cosine of what n-grams make of them with their true vectors is averaged (64 random directions).
+Development never uses RareWord: a tenth of the words with at most the median count is held out, together with all
+words of RareWord, and the mean cosine between their n-gram vectors and their own vectors is computed (in 64 random
+directions).
 """
 
 from __future__ import annotations
@@ -57,29 +58,29 @@ def main() -> None:
 
 
 def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: str | None) -> None:
-    told("the true vectors", vectors, data, "skip")
+    print_scores("own vectors", vectors, data, "skip")
     for name, words in (("both words", {w for pair in pairs for w in pair}), ("first words", {a for a, _ in pairs})):
         left = vectors.subset(word for word in vectors.words if word not in words)
         begun = time.perf_counter()
         made = stillvec.refine(left, "subword")
         print(f"{name} held out: {len(left):,} words x {left.dim} fitted in {time.perf_counter() - begun:.0f} s")
-        told(f"{name} held out, the mean vector", left, data, "mean")
-        told(f"{name} held out, n-grams", made, data, "subword")
+        print_scores(f"{name} held out, mean vector", left, data, "mean")
+        print_scores(f"{name} held out, n-grams", made, data, "subword")
     made = stillvec.refine(vectors, "subword")
-    told("nothing held out, the mean vector", vectors, data, "mean")
-    told("nothing held out, n-grams", made, data, "subword")
+    print_scores("nothing held out, mean vector", vectors, data, "mean")
+    print_scores("nothing held out, n-grams", made, data, "subword")
     if teacher:
         words = sorted({word for pair in pairs for word in pair})
-        told("the teacher asked for each word alone", stillvec.distill(teacher=teacher, keep=words), data, "skip")
+        isolated = stillvec.distill(teacher=teacher, keep=words)
+        print_scores("the teacher, on each word in isolation", isolated, data, "skip")
 
 
-def told(name: str, vectors: WordVectors, data: Path, unknown: str) -> None:
-    for each in stillvec.evaluate(vectors, data, unknown=unknown).scores:
-        if each.words == "own" and not each.dataset.startswith("mean"):
-            span = f"{100 * each.value:.1f} [{100 * each.low:.1f}, {100 * each.high:.1f}]"
-            print(
-                f"  {each.dataset:15} {span:20} {each.n_covered:,} of {each.n_items:,} pairs known   {name}", flush=True
-            )
+def print_scores(name: str, vectors: WordVectors, data: Path, unknown: str) -> None:
+    for score in stillvec.evaluate(vectors, data, unknown=unknown).scores:
+        if score.words == "own" and not score.dataset.startswith("mean"):
+            span = f"{100 * score.value:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+            covered = f"{score.n_covered:,} of {score.n_items:,} pairs covered"
+            print(f"  {score.dataset:15} {span:20} {covered}   {name}", flush=True)
 
 
 def develop(vectors: WordVectors, tested: set[str]) -> None:
@@ -88,24 +89,24 @@ def develop(vectors: WordVectors, tested: set[str]) -> None:
     rare = counts <= np.median(counts)
     able = [row for row, word in enumerate(vectors.words) if rare[row] and word.isascii() and word.isalpha()]
     able = [row for row in able if vectors.words[row] not in tested]
-    left_out = random.choice(able, len(able) // 10, replace=False)
+    held_out = random.choice(able, len(able) // 10, replace=False)
     stay = np.array([word not in tested for word in vectors.words])
-    stay[left_out] = False
+    stay[held_out] = False
     matrix = np.asarray(vectors.matrix, np.float32) @ random.normal(size=(vectors.dim, 64)).astype(np.float32)
     words = [word for word, here in zip(vectors.words, stay, strict=True) if here]
     left = WordVectors(Vocabulary(words, counts[stay].tolist()), matrix[stay])
-    asked, wanted = [vectors.words[row] for row in left_out], matrix[left_out]
-    plain = cosine(left.matrix.mean(axis=0), wanted)
-    print(f"{plain:.4f}  the mean vector; {len(left_out):,} of {len(able):,} rare words are left out")
+    words_out, target = [vectors.words[row] for row in held_out], matrix[held_out]
+    plain = cosine(left.matrix.mean(axis=0), target)
+    print(f"{plain:.4f}  mean vector; {len(held_out):,} of {len(able):,} rare words are held out")
     for step in GRID:
         begun = time.perf_counter()
-        found = cosine(step(left).from_subwords(asked), wanted)
-        print(f"{found:.4f}  {time.perf_counter() - begun:3.0f} s  {step}", flush=True)
+        score = cosine(step(left).from_subwords(words_out), target)
+        print(f"{score:.4f}  {time.perf_counter() - begun:3.0f} s  {step}", flush=True)
 
 
-def cosine(made: np.ndarray, wanted: np.ndarray) -> float:
-    lengths = np.linalg.norm(made, axis=-1) * np.linalg.norm(wanted, axis=1)
-    return float(((made * wanted).sum(axis=1) / lengths).mean())
+def cosine(predicted: np.ndarray, target: np.ndarray) -> float:
+    lengths = np.linalg.norm(predicted, axis=-1) * np.linalg.norm(target, axis=1)
+    return float(((predicted * target).sum(axis=1) / lengths).mean())
 
 
 if __name__ == "__main__":

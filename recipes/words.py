@@ -1,8 +1,8 @@
-"""Writes out/words.txt: words of the similarity and sentence sets that the corpora hold five times, and 3,000 others.
+"""Write out/words.txt: words of the similarity and sentence datasets that occur five times, and 3,000 others.
 
     STILLVEC_DATA=... python recipes/words.py
 
-A vocabulary small enough to judge a teacher on a CPU: `recipes/minilm-small.toml` keeps just these words.
+A vocabulary that is small enough to evaluate a teacher on a CPU: `recipes/minilm-small.toml` uses just these words.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import ratios
 
-from stillvec.baselines import BASELINES, EncodedCorpus, Resources, write_text
+from stillvec.baselines import BASELINES, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.gensim_trainer import GensimBaseline
 from stillvec.corpus import Corpus
 from stillvec.pipeline.corpus_counts import count_corpus
@@ -50,12 +50,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         vocabulary, facts = _end(count_corpus(corpus, Training(min_count=options.min_count)))
-        text = _end(write_text(corpus, vocabulary, Path(folder)))
+        text = _end(encode_corpus(corpus, vocabulary, Path(folder)))
         read = time.perf_counter() - begun
         text.lines.exists()
         lines = time.perf_counter() - begun - read
         print(
-            f"{facts['words']:,} words, {text.words:,} of them known and in sentences, {len(vocabulary):,} distinct; "
+            f"{facts['words']:,} words, {text.n_words:,} of them known and in sentences, {len(vocabulary):,} distinct; "
             f"read twice in {read:.1f} s, lines written for gensim in {lines:.1f} s; "
             f"{options.threads} threads, {options.dim} dimensions, {options.epochs} epochs"
         )
@@ -77,7 +77,7 @@ def _compare(options: argparse.Namespace, text: EncodedCorpus) -> None:
     for _ in range(options.times):
         for name, run in runs.items():
             timings[name].append(run())
-    words = text.words * options.epochs
+    words = text.n_words * options.epochs
     best = {name: Timing(*map(min, zip(*times, strict=True))) for name, times in timings.items()}
     reference = next(iter(best))
     for name, (wall, cpu) in best.items():
@@ -96,7 +96,7 @@ def _call_gensim(method: GensimBaseline, text: EncodedCorpus, threads: int) -> T
     def train() -> None:
         model = method.model(text.vocabulary, threads)
         model.build_vocab_from_freq(dict(zip(text.known, text.known.counts.tolist(), strict=True)))
-        settings = {"total_examples": text.sentences, "total_words": text.words, "epochs": method.epochs}
+        settings = {"total_examples": text.n_sentences, "total_words": text.n_words, "epochs": method.epochs}
         model.train(corpus_file=str(text.lines), **settings)
 
     return _measure(train)

@@ -33,14 +33,14 @@ from torch import Tensor, nn
 
 from stillvec.encoding import Contexts, ContextWriter
 from stillvec.learners import LEARNERS
-from stillvec.learners.context_blocks import ContextBlock, iterate_blocks, kept_counts
-from stillvec.learners.row_optimizers import NegativeSampler, keep_probability
+from stillvec.learners.context_blocks import ContextBlock, ContextBlocks
 from stillvec.learners.stored_contexts import kept_arrays
 from stillvec.learners.trained_learner import TrainedLearner
-from stillvec.learners.training_loop import train
+from stillvec.learners.training_loop import BatchResult, train
 from stillvec.learners.x2static import X2Static
 from stillvec.registry import settings_from
 from stillvec.statistics import Statistics
+from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.vocabulary import Vocabulary
 
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
@@ -128,11 +128,12 @@ def _epoch(learner: TrainedLearner, kept: Statistics, device: torch.device) -> T
     """Train one epoch as the learner does."""
     begun = time.perf_counter()
     width = kept["stored:contexts"].shape[1]
-    model = learner.model(kept_counts(kept).to(device), lambda: iterate_blocks(kept, device), width, device)
+    blocks = ContextBlocks(kept, device)
+    model = learner.model(blocks.count_words(), blocks, width, device)
     _settle(device)
     started = time.perf_counter()
     counted = _CountingModel(model)
-    for _ in train(counted, kept, learner.course(), device):
+    for _ in train(counted, blocks, learner.schedule()):
         pass
     _settle(device)
     known = int((kept["stored:words"] >= 0).sum())
@@ -146,10 +147,10 @@ class _CountingModel:
         self.model = model
         self.targets = 0
 
-    def learn(self, *given: object) -> Iterator[tuple[Tensor, int, float]]:
-        for loss, targets, share in self.model.learn(*given):
-            self.targets += targets
-            yield loss, targets, share
+    def train_block(self, block: ContextBlock, **named: object) -> Iterator[BatchResult]:
+        for result in self.model.train_block(block, **named):
+            self.targets += result.n_targets
+            yield result
 
     def tensors(self) -> dict[str, Tensor]:
         return self.model.tensors()
@@ -173,14 +174,15 @@ class PublishedLoop(nn.Module):
 
 
 def _published(kept: Statistics, subsample: float, device: torch.device, limit: float) -> Timing:
-    counts = kept_counts(kept).to(device)
-    noise, keep = NegativeSampler(counts, 0.5), keep_probability(counts, subsample)
+    blocks = ContextBlocks(kept, device)
+    counts = blocks.count_words()
+    noise, keep = NegativeSampler(counts, 0.5), keep_probability(counts, subsample).float()
     model = PublishedLoop(len(counts), kept["stored:contexts"].shape[1]).to(device)
     adam = torch.optim.SparseAdam(model.parameters(), lr=1e-3)
     generator = torch.Generator(device).manual_seed(0)
     targets = words = 0
     spent = 0.0
-    for shard in iterate_blocks(kept, device):
+    for shard in blocks:
         ready = [*_ready(shard, keep, generator)]
         _settle(device)
         begun = time.perf_counter()

@@ -30,7 +30,7 @@ TRIALS = {
         "rate=0.025,epochs=15",
     ],
     "cbow": ["epochs=15", "window=10,epochs=30", "epochs=40", "rate=0.025,epochs=30", "negatives=15,epochs=30"],
-    "fasttext": ["epochs=10", "epochs=10,window=10", "of=cbow,epochs=25", "shortest=4,longest=6,epochs=10"],
+    "fasttext": ["epochs=10", "epochs=10,window=10", "architecture=cbow,epochs=25", "min_n=4,max_n=6,epochs=10"],
     "glove": [
         "",
         "add_contexts=true,epochs=25",
@@ -54,8 +54,8 @@ TRIALS = {
         "epochs=20,rate=0.4",
         "epochs=10",
     ],
-    "context_lstm": ["epochs=1,shared=64", "epochs=1", "epochs=2"],
-    "deps": ["shared=64,rate=0.2", "rate=0.2", ""],
+    "context_lstm": ["epochs=1,shared_negatives=64", "epochs=1", "epochs=2"],
+    "deps": ["shared_negatives=64,rate=0.2", "rate=0.2", ""],
     "syngcn": ["epochs=1", "epochs=1,rate=0.02"],
 }
 PARSED = ("deps", "syngcn")  # with --parse (recipes/parses.py trains a parser)

@@ -480,7 +480,7 @@ def _write_training(folder: Path) -> None:
 
 
 def _training(folder: Path) -> object:
-    from stillvec.learners.training_checkpoint import Checkpoint
+    from stillvec.training.checkpoint import Checkpoint
 
     return Checkpoint(folder / "c.safetensors", resume=True).restore(_Model())
 

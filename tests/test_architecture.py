@@ -16,7 +16,7 @@ SHELVES = (  # from the top down, as in docs/design.md
     ("distributed", "service", "exploration", "integrations", "plotting"),
     ("pipeline", "analysis", "report"),
     ("learners", "baselines", "evaluation"),
-    ("result",),
+    ("training", "result"),
     ("encoding", "refinement", "combination", "formats"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
@@ -27,7 +27,7 @@ SHELVES = (  # from the top down, as in docs/design.md
 )
 HEIGHT = {room: height for height, shelf in enumerate(reversed(SHELVES)) for room in shelf}
 SHEDS = {"utils", "helpers", "common", "core", "base"}
-TORCH_ROOMS = {"teachers", "encoding", "learners", "baselines", "evaluation", "distributed"}
+TORCH_ROOMS = {"teachers", "encoding", "training", "learners", "baselines", "evaluation", "distributed"}
 PRINTING_ROOMS = {"cli"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PACKAGE = Path(stillvec.__file__).parent

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from stillvec.baselines.glove import Factors, Glove
+from stillvec.baselines.glove import Glove, GloveModel
 from stillvec.baselines.sent2vec import Sent2vec, Sent2vecModel
 from stillvec.errors import MissingExtra
 
@@ -15,21 +15,21 @@ from stillvec.errors import MissingExtra
 def test_without_numba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(MissingExtra, match=r"GloVe needs the package 'numba'.*stillvec\[train\]"):
-        Factors(Glove(), 3)
+        GloveModel(Glove(), 3)
     with pytest.raises(MissingExtra, match=r"Sent2vec needs the package 'numba'.*stillvec\[train\]"):
         Sent2vecModel(Sent2vec(), np.ones(3, np.int64))
 
 
 def test_where_nothing_can_be_kept_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     caching = pytest.importorskip("numba.core.caching")
-    from stillvec.baselines.jit import compiled
+    from stillvec.baselines.jit import compile_loop
 
     def doubled(number: float) -> float:
         return number + number
 
     for kind in (caching.CacheImpl, caching.CompileResultCacheImpl):
         monkeypatch.setattr(kind, "_locator_classes", [])
-    loop = compiled(doubled)
+    loop = compile_loop(doubled)
     assert loop(1.5) == 3.0
     assert loop.signatures  # type: ignore[attr-defined]
     assert not loop.stats.cache_path  # type: ignore[attr-defined]

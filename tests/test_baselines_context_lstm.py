@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,25 +12,16 @@ import torch
 import torch.nn.functional as F
 from tiny_corpus import counted, sentences
 
-from stillvec.baselines import EncodedCorpus, Resources, TrainingStep, write_text
-from stillvec.baselines.adam import Adam
+from stillvec.baselines import EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.context_lstm import ContextLstm, LstmBatch, LstmJob, LstmModel
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
-from stillvec.learners.training_checkpoint import checkpoint_for
+from stillvec.progress import drain as drained
+from stillvec.training.checkpoint import open_checkpoint
+from stillvec.training.optimizers import RowAdam
+from stillvec.training.schedule import TrainingProgress
 
-T = TypeVar("T")
 SENTENCES = [[0, 3, 1, 4], [2, 2], [4, 0, 1, 3, 2]]
-
-
-def drained(steps: Generator[Any, None, T], told: list[Any] | None = None) -> T:
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            return end.value
-        if told is not None:
-            told.append(step)
 
 
 @pytest.fixture
@@ -39,14 +29,16 @@ def text(tmp_path: Path) -> EncodedCorpus:
     made = sentences(96)
     folder = tmp_path / "text"
     folder.mkdir()
-    return drained(write_text(Corpus.from_texts(made), counted(made), folder))
+    return drained(encode_corpus(Corpus.from_texts(made), counted(made), folder))
 
 
 @pytest.fixture
 def model() -> LstmModel:
-    made = LstmModel(ContextLstm(dim=3, read=4, hidden=5, negatives=4, subsample=0.0), np.array([5, 4, 3, 2, 1]))
+    made = LstmModel(
+        ContextLstm(dim=3, input_dim=4, hidden_dim=5, negatives=4, subsample=0.0), np.array([5, 4, 3, 2, 1])
+    )
     choose = np.random.default_rng(0)
-    made.targets.rows = torch.from_numpy(choose.normal(size=(5, 3)).astype(np.float32))
+    made.targets.table = torch.from_numpy(choose.normal(size=(5, 3)).astype(np.float32))
     return made
 
 
@@ -83,15 +75,15 @@ def slow_contexts(
 
 
 def leaves(model: LstmModel) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
-    weights = {name: each.rows.double().requires_grad_() for name, each in model.weights.items()}
-    return model.words.rows.double().requires_grad_(), model.targets.rows.double().requires_grad_(), weights
+    weights = {name: each.table.double().requires_grad_() for name, each in model.weights.items()}
+    return model.words.table.double().requires_grad_(), model.targets.table.double().requires_grad_(), weights
 
 
 def test_all_gaps_at_once_are_each_gap_read_by_itself(model: LstmModel) -> None:
     batch = batch_of(model, SENTENCES)
     table, _, weights = leaves(model)
     assert batch.targets.tolist() == [*chain(*SENTENCES)]
-    assert batch.words == 11
+    assert batch.n_words == 11
     wanted = slow_contexts(model, SENTENCES, table, weights)
     assert torch.allclose(model.contexts(batch)[0].double(), wanted, atol=1e-6)
 
@@ -111,14 +103,14 @@ def test_the_gradient_is_that_of_the_objective_written_out(model: LstmModel, mon
     wanted = F.softplus(-right).sum() + 4 / 3 * F.softplus(found @ outer[drawn].T).sum()
     wanted.backward()
     steps: dict[int, tuple[torch.Tensor, Any]] = {}
-    monkeypatch.setattr(Adam, "update", lambda self, slope, rate, rows=None: steps.update({id(self): (slope, rows)}))
+    monkeypatch.setattr(RowAdam, "update", lambda self, rows, slope, lr: steps.update({id(self): (slope, rows)}))
     assert model.step(batch_of(model, SENTENCES), torch.tensor(drawn), 0.1) == pytest.approx(wanted.item(), rel=1e-5)
     named = [(model.words, table), (model.targets, outer)]
     for adam, leaf in [*named, *((model.weights[name], weights[name]) for name in weights)]:
         slope, rows = steps.pop(id(adam))
         assert leaf.grad is not None
         whole = torch.zeros_like(leaf)
-        whole[slice(None) if rows is None else rows] = slope.double()
+        whole[rows] = slope.double()
         assert torch.allclose(whole, leaf.grad, atol=1e-5)
     assert not steps
 
@@ -127,20 +119,20 @@ def test_adam_is_torchs_and_a_row_counts_its_own_steps() -> None:
     choose = np.random.default_rng(1)
     slopes = torch.from_numpy(choose.normal(size=(6, 3, 2)).astype(np.float32))
     start = torch.from_numpy(choose.normal(size=(3, 2)).astype(np.float32))
-    whole, some = Adam(start.clone()), Adam(start.clone())
+    whole, some = (RowAdam(start.clone(), per_row=True) for _ in range(2))
     wanted, alone = start.clone().requires_grad_(), start[1:2].clone().requires_grad_()
     by_torch, of_one = torch.optim.Adam([wanted], lr=0.1), torch.optim.Adam([alone], lr=0.1)
     for number, slope in enumerate(slopes):
         wanted.grad = slope
         by_torch.step()
-        whole.update(slope, 0.1)
+        whole.update(torch.arange(3), slope, 0.1)
         rows = torch.tensor([0, 1] if number % 2 else [2])
-        some.update(slope[rows], 0.1, rows)
+        some.update(rows, slope[rows], 0.1)
         if number % 2:
             alone.grad = slope[1:2]
             of_one.step()
-    assert torch.allclose(whole.rows, wanted, atol=1e-5)
-    assert torch.allclose(some.rows[1:2], alone, atol=1e-5)
+    assert torch.allclose(whole.table, wanted, atol=1e-5)
+    assert torch.allclose(some.table[1:2], alone, atol=1e-5)
 
 
 def test_every_sentence_is_read_once_beside_others_of_its_length() -> None:
@@ -149,10 +141,10 @@ def test_every_sentence_is_read_once_beside_others_of_its_length() -> None:
     rows = choose.integers(20, size=lengths.sum()).astype(np.int32)
     model = LstmModel(ContextLstm(dim=2, batch=200, subsample=0.0), np.bincount(rows))
     batches = [*model.batches(rows, np.cumsum(lengths), choose)]
-    assert sum(batch.words for batch in batches) == len(rows)
+    assert sum(batch.n_words for batch in batches) == len(rows)
     told = torch.cat([batch.targets for batch in batches]).numpy()
     assert np.array_equal(np.bincount(told), np.bincount(rows))
-    assert max(batch.words for batch in batches) < 200 + 60
+    assert max(batch.n_words for batch in batches) < 200 + 60
     assert sum(batch.forward.numel() for batch in batches) < 1.2 * len(rows)
     widths = [batch.forward.shape[1] for batch in batches]
     assert widths != sorted(widths)
@@ -163,15 +155,15 @@ def test_frequent_targets_are_left_out_and_read_all_the_same(text: EncodedCorpus
     [(rows, ends)] = text.blocks(10**6)
     batches = [*model.batches(rows, ends, np.random.default_rng(0))]
     told = sum(len(batch.targets) for batch in batches)
-    assert 0 < told < 0.5 * text.words
+    assert 0 < told < 0.5 * text.n_words
     none = batches[0]._replace(targets=torch.zeros(0, dtype=torch.int64))
-    assert model.learn(LstmJob(none, torch.tensor([1]), 0.1)) == (0, 0.0, none.words)
+    assert model.train_job(LstmJob(none, torch.tensor([1]), 0.1)) == (0, 0.0, none.n_words)
 
 
 def test_the_loss_falls(text: EncodedCorpus) -> None:
-    told: list[TrainingStep] = []
-    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Resources(1)), told)
-    losses = [float(step.remark.removeprefix("loss ")) for step in told if step.done % text.words == 0]
+    told: list[TrainingProgress] = []
+    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Resources(1)), told.append)
+    losses = [float(step.remark.removeprefix("loss ")) for step in told if step.done % text.n_words == 0]
     assert len(losses) == 12
     assert losses[-1] < 0.7 * losses[0]
 
@@ -179,21 +171,21 @@ def test_the_loss_falls(text: EncodedCorpus) -> None:
 def test_what_was_stopped_within_an_epoch_goes_on_from_there(
     text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.learners.training_checkpoint._EVERY", 0.0)
-    monkeypatch.setattr("stillvec.baselines.context_lstm._WORDS", 150)
+    monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
+    monkeypatch.setattr("stillvec.baselines.context_lstm._BLOCK_WORDS", 150)
     method = ContextLstm(dim=4, epochs=2, batch=50)
     whole = drained(method.steps(text, Resources(1)))
-    steps = method.steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=False)))
+    steps = method.steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=False)))
     while next(steps).done < 400:
         pass
     steps.close()
-    told: list[TrainingStep] = []
-    rest = drained(method.steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=True))), told)
-    assert 150 < told[0].done <= 400 < text.words
+    told: list[TrainingProgress] = []
+    rest = drained(method.steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=True))), told.append)
+    assert 150 < told[0].done <= 400 < text.n_words
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
 
 
-@pytest.mark.parametrize("setting", ["read", "hidden", "batch", "shared"])
+@pytest.mark.parametrize("setting", ["input_dim", "hidden_dim", "batch", "shared_negatives"])
 def test_a_size_of_nothing_is_refused(setting: str) -> None:
     with pytest.raises(UsageError, match=setting):
         ContextLstm(**{setting: 0})

@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 from tiny_corpus import counted, sentences, words_of
 
-from stillvec.baselines import BASELINES, EncodedCorpus, Resources, TrainingStep, write_text
+from stillvec.baselines import BASELINES, EncodedCorpus, Resources, encode_corpus
 from stillvec.corpus import Corpus
 from stillvec.errors import TrainingError, UsageError
-from stillvec.learners.training_checkpoint import checkpoint_for
 from stillvec.pipeline.training_run import Training
 from stillvec.registry import settings_from
 from stillvec.result import Result
+from stillvec.training.checkpoint import open_checkpoint
+from stillvec.training.schedule import TrainingProgress
 
 GENSIM = {"skipgram", "cbow", "fasttext"}
 NUMBA = {"glove", "sent2vec"}
-SMALL: dict[str, dict[str, Any]] = {"fasttext": {"buckets": 300}, "deps": {"least": 1}}
+SMALL: dict[str, dict[str, Any]] = {"fasttext": {"buckets": 300}, "deps": {"min_context_count": 1}}
 OWN = [name for name in BASELINES if name not in GENSIM]
 
 
@@ -43,7 +44,7 @@ def text(tmp_path: Path) -> EncodedCorpus:
     (tmp_path / "text.conllu").write_text(as_conllu(made), "utf-8")
     folder = tmp_path / "text"
     folder.mkdir()
-    steps = write_text(Corpus(tmp_path / "text.conllu"), counted(made), folder)
+    steps = encode_corpus(Corpus(tmp_path / "text.conllu"), counted(made), folder)
     return run(steps)[0]
 
 
@@ -101,11 +102,11 @@ def test_glove_gives_the_same_bytes_for_the_same_number_of_threads(text: Encoded
 
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_progress_goes_forward_to_all_words_of_all_epochs(name: str, text: EncodedCorpus) -> None:
-    told: list[TrainingStep] = run(learner(name).steps(text, Resources(1)))[1]
+    told: list[TrainingProgress] = run(learner(name).steps(text, Resources(1)))[1]
     done = [step.done for step in told]
     assert done == sorted(done)
-    assert done[-1] == 3 * text.words
-    assert {step.total for step in told} == {3 * text.words}
+    assert done[-1] == 3 * text.n_words
+    assert {step.total for step in told} == {3 * text.n_words}
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
@@ -135,19 +136,19 @@ def test_a_training_that_is_left_leaves_nothing_behind_and_stops(name: str, text
 def test_what_was_stopped_goes_on_to_the_same_bytes(
     name: str, text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.learners.training_checkpoint._EVERY", 0.0)
+    monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
     whole, told = run(learner(name).steps(text, Resources(1)))
-    first = next(number for number, step in enumerate(told) if step.done > text.words) + 1
-    run(learner(name).steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=False))), stop=first)
+    first = next(number for number, step in enumerate(told) if step.done > text.n_words) + 1
+    run(learner(name).steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=False))), stop=first)
     assert [*tmp_path.glob("training-*.safetensors")]
-    rest, more = run(learner(name).steps(text, Resources(1, checkpoint_for(tmp_path, {}, resume=True))))
-    assert next(step.done for step in more if step.done) > text.words
+    rest, more = run(learner(name).steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=True))))
+    assert next(step.done for step in more if step.done) > text.n_words
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_rate_without_measure_is_told(name: str, text: EncodedCorpus) -> None:
-    with pytest.raises(TrainingError, match="lower one"):
+    with pytest.raises(TrainingError, match=r"lower it \(rate="):
         run(learner(name, rate=1e38, epochs=6).steps(text, Resources(1)))
 
 

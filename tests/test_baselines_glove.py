@@ -13,8 +13,8 @@ from tiny_corpus import sentences, words_of
 from tiny_text import ONE, drained, written
 
 from stillvec.baselines import EncodedCorpus
-from stillvec.baselines.cooccurrence import SortedRun, added, count_pairs, dealt
-from stillvec.baselines.glove import Factors, Glove, turns
+from stillvec.baselines.cooccurrence import SortedRun, count_pairs, split_counts, sum_runs
+from stillvec.baselines.glove import Glove, GloveModel, thread_rounds
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_pairs_are_counted_as_by_hand_however_little_is_held(
     wanted = np.zeros((len(text.vocabulary),) * 2)
     for (one, other), count in slow_pairs(4).items():
         wanted[text.vocabulary.index[one], text.vocabulary.index[other]] = count
-    whole = np.concatenate([rows.toarray() for _, rows in added(runs, bound)])
+    whole = np.concatenate([rows.toarray() for _, rows in sum_runs(runs, bound)])
     assert np.allclose(whole, wanted, rtol=1e-5)
-    shares = dealt(runs, 3, tmp_path, 0, bound)
+    shares = split_counts(runs, 3, tmp_path, 0, bound)
     parts = [share.rows(0, len(wanted)).toarray() for share in shares]
     assert np.allclose(sum(parts), wanted, rtol=1e-5)
     assert all(((parts[a] > 0) & (parts[b] > 0)).sum() == 0 for a, b in ((0, 1), (0, 2), (1, 2)))
@@ -53,26 +53,26 @@ def test_pairs_are_counted_as_by_hand_however_little_is_held(
 
 
 @pytest.fixture
-def factors(text: EncodedCorpus, tmp_path: Path) -> tuple[Factors, SortedRun]:
+def factors(text: EncodedCorpus, tmp_path: Path) -> tuple[GloveModel, SortedRun]:
     """A model with everything filled with something, and all pairs."""
     pytest.importorskip("numba")
     runs = drained(count_pairs(text, 5, tmp_path))
-    (share,) = dealt(runs, 1, tmp_path, 0)
-    model = Factors(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=0.3), len(text.vocabulary))
+    (share,) = split_counts(runs, 1, tmp_path, 0)
+    model = GloveModel(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=0.3), len(text.vocabulary))
     choose = np.random.default_rng(1)
     for numbers, squares in zip(*halves(model), strict=True):
         numbers[:] = choose.normal(size=numbers.shape) / 2
         squares[:] = 1 + choose.random(squares.shape)
-    return model, share.held()
+    return model, share.load()
 
 
-def halves(model: Factors) -> list[list[np.ndarray]]:
+def halves(model: GloveModel) -> list[list[np.ndarray]]:
     """Vectors of words and contexts and their biases, apart, and squares of each: views (V, 6) and (V,)."""
     sides = ((model.words, 6), (model.contexts, 7))
     return [[part for table, bias in sides for part in (table[:, at, :6], table[:, at, bias])] for at in (0, 1)]
 
 
-def rows_of(model: Factors) -> list[torch.Tensor]:
+def rows_of(model: GloveModel) -> list[torch.Tensor]:
     """Tables of words and contexts, the bias last, and of squares of each (V, 7)."""
     parts = [each for half in halves(model) for each in half]
     pairs = zip(parts[::2], parts[1::2], strict=True)
@@ -85,7 +85,7 @@ def pair_loss(word: torch.Tensor, context: torch.Tensor, count: float) -> torch.
     return min(1.0, (count / 3.0) ** 0.6) * distance**2
 
 
-def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Factors, SortedRun]) -> None:
+def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[GloveModel, SortedRun]) -> None:
     model, share = factors
     order = np.random.default_rng(2).permutation(len(model.words))[:12]
     tables = rows_of(model)
@@ -101,35 +101,37 @@ def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Fac
                 slope = 0.3 * pair[at].grad / 2  # type: ignore[operator]
                 tables[at][row] -= slope / tables[at + 2][row].sqrt()
                 tables[at + 2][row] += slope**2
-    assert model.learn(share, order, (0, len(model.words))) == pytest.approx(wanted, rel=1e-5)
+    assert model.train(share, order, (0, len(model.words))) == pytest.approx(wanted, rel=1e-5)
     for got, each in zip(rows_of(model), tables, strict=True):
         assert np.allclose(got, each, rtol=1e-5, atol=1e-6)
 
 
-def test_the_loss_of_glove_is_the_papers_sum_and_falls(text: EncodedCorpus, factors: tuple[Factors, SortedRun]) -> None:
+def test_the_loss_of_glove_is_the_papers_sum_and_falls(
+    text: EncodedCorpus, factors: tuple[GloveModel, SortedRun]
+) -> None:
     model, share = factors
     words, contexts, *_ = rows_of(model)
     rows = {word: words[row] for word, row in text.vocabulary.index.items()}
     others = {word: contexts[row] for word, row in text.vocabulary.index.items()}
     wanted = sum(float(pair_loss(rows[one], others[other], x)) for (one, other), x in slow_pairs(5).items())
-    still = Factors(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=1e-12), len(text.vocabulary))
+    still = GloveModel(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=1e-12), len(text.vocabulary))
     still.words, still.contexts = model.words.copy(), model.contexts.copy()
     order = np.arange(len(words))
-    told = still.learn(share, order, (0, 5)) + still.learn(share, order, (5, len(words)))
+    told = still.train(share, order, (0, 5)) + still.train(share, order, (5, len(words)))
     assert told == pytest.approx(wanted, rel=1e-5)
-    losses = [model.learn(share, order, (0, len(words))) for _ in range(30)]
+    losses = [model.train(share, order, (0, len(words))) for _ in range(30)]
     assert losses[-1] < 0.3 * losses[0]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7, 500])
 def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(
-    threads: int, factors: tuple[Factors, SortedRun]
+    threads: int, factors: tuple[GloveModel, SortedRun]
 ) -> None:
     model, share = factors
     size = len(model.words)
     order = np.random.default_rng(0).permutation(size)
     met = np.zeros((size, size), int)
-    for words, contexts in turns(share, order, threads):
+    for words, contexts in thread_rounds(share, order, threads):
         assert len(words) == len(contexts) == threads
         columns = [np.arange(*stretch) for stretch in contexts]
         for mine in (words, columns):
@@ -141,15 +143,15 @@ def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(
     assert (met == 1).all()
 
 
-def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[Factors, SortedRun]) -> None:
+def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[GloveModel, SortedRun]) -> None:
     for table in (factors[0].words, factors[0].contexts):
         assert table.flags["C_CONTIGUOUS"]
         assert table.ctypes.data % 64 == table.strides[0] % 64 == table.strides[1] % 64 == 0
 
 
-def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[Factors, SortedRun]) -> None:
+def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[GloveModel, SortedRun]) -> None:
     model, share = factors
-    model.learn(share, np.arange(len(model.words)), (0, len(model.words)))
+    model.train(share, np.arange(len(model.words)), (0, len(model.words)))
     for table, one in ((model.words, 7), (model.contexts, 6)):
         assert (table[:, 0, one] == 1).all()
         assert not table[:, 0, 8:].any()
@@ -163,7 +165,7 @@ def test_glove_learns_each_word_that_has_neighbours(text: EncodedCorpus) -> None
     assert made.notes["pairs"] == len(slow_pairs(10))
 
 
-def test_glove_gives_its_words_or_what_they_and_contexts_add_up_to(factors: tuple[Factors, SortedRun]) -> None:
+def test_glove_gives_its_words_or_what_they_and_contexts_add_up_to(factors: tuple[GloveModel, SortedRun]) -> None:
     model, _ = factors
     assert np.allclose(model.result(), model.words[:, 0, :6])
     model.settings = Glove(dim=6, add_contexts=True)

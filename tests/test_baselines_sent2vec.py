@@ -9,8 +9,8 @@ import pytest
 import torch
 from tiny_text import ONE, drained, slow_loss, written
 
-from stillvec.baselines.negatives import SharedNegativeSampler
 from stillvec.baselines.sent2vec import Sent2vec, Sent2vecJob, Sent2vecModel
+from stillvec.training.negative_sampling import NegativeSampler
 
 SENTENCES = [[0, 1, 2, 3, 1], [4, 0], [2, 2, 5, 1]]
 ROWS = np.concatenate(SENTENCES)
@@ -40,7 +40,7 @@ def feature(gram: list[int], words: int, buckets: int) -> int:
 
 @pytest.mark.parametrize("ngrams", [1, 2, 3])
 def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -> None:
-    model = filled(Sent2vec(dim=4, ngrams=ngrams, buckets=11))
+    model = filled(Sent2vec(dim=4, word_ngrams=ngrams, buckets=11))
     sources, targets = (torch.from_numpy(each.copy()).double() for each in (model.sources, model.targets))
     choose = np.random.default_rng(5)
     told = choose.random(len(ROWS)) < 0.7
@@ -66,7 +66,7 @@ def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -
         if before.grad is not None:
             sources -= 0.1 * before.grad
         begin += len(sentence)
-    got = model._kernel.learn(model.sources, model.targets, ROWS, ENDS, told, drawn, np.empty((3, 0)), ngrams, 0.1)
+    got = model._kernel.train(model.sources, model.targets, ROWS, ENDS, told, drawn, np.empty((3, 0)), ngrams, 0.1)
     assert 0 < passed < len(ROWS)
     assert got == pytest.approx(wanted, rel=1e-5)
     assert np.allclose(model.sources, sources, atol=1e-5)
@@ -74,9 +74,9 @@ def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -
 
 
 def test_sent2vec_drops_ngrams_of_each_sentence_and_no_word() -> None:
-    model = filled(Sent2vec(dim=4, ngrams=3, dropped=3, buckets=10**5, subsample=0.0), 50)
+    model = filled(Sent2vec(dim=4, word_ngrams=3, dropped_ngrams=3, buckets=10**5, subsample=0.0), 50)
     before = model.sources.copy()
-    model.learn(Sent2vecJob(np.arange(20), np.array([2, 12, 20]), 0.1, (0,)))
+    model.train_job(Sent2vecJob(np.arange(20), np.array([2, 12, 20]), 0.1, (0,)))
     changed = np.flatnonzero((model.sources != before).any(1))
     assert changed[changed < 50].tolist() == [*range(20)]
     assert (changed >= 50).sum() == (1 - 1) + (9 + 8 - 3) + (7 + 6 - 3)
@@ -86,10 +86,10 @@ def test_each_ngram_is_dropped_as_often_as_any_other() -> None:
     often = np.zeros(7)
     rows = np.arange(8)
     grams = [feature([a, a + 1], 8, 10**5) for a in range(7)]
-    model = filled(Sent2vec(dim=2, ngrams=2, dropped=2, buckets=10**5, subsample=0.0), 8)
+    model = filled(Sent2vec(dim=2, word_ngrams=2, dropped_ngrams=2, buckets=10**5, subsample=0.0), 8)
     for seed in range(700):
         before = model.sources[grams]
-        model.learn(Sent2vecJob(rows, np.array([8]), 1e-3, (seed,)))
+        model.train_job(Sent2vecJob(rows, np.array([8]), 1e-3, (seed,)))
         often += (model.sources[grams] == before).all(1)
     assert often.sum() == 2 * 700
     assert np.abs(often - 200).max() < 50  # four deviations
@@ -97,11 +97,11 @@ def test_each_ngram_is_dropped_as_often_as_any_other() -> None:
 
 def test_negatives_drawn_at_once_have_the_proportions_of_the_paper_and_are_mixed() -> None:
     counts = np.array([900, 0, 90, 10])
-    drawn = SharedNegativeSampler(counts, 0.5).spread(40_000, np.random.default_rng(0))
+    drawn = NegativeSampler(counts, 0.5).draw_stratified(40_000, np.random.default_rng(0))
     shares = np.sqrt(counts) / np.sqrt(counts).sum()
     for some in (drawn, drawn[:20_000], drawn[20_000:]):
         assert np.allclose(np.bincount(some, minlength=4) / len(some), shares, atol=0.02)
-    assert len(SharedNegativeSampler(counts, 0.5).spread(0, np.random.default_rng(0))) == 0
+    assert len(NegativeSampler(counts, 0.5).draw_stratified(0, np.random.default_rng(0))) == 0
 
 
 def test_sent2vec_learns_who_stands_together(tmp_path: Path) -> None:

@@ -99,7 +99,9 @@ def test_a_kept_word_that_the_corpus_lacks_is_told_and_left_out(
 
 
 def test_deps_reads_conllu(corpus: str) -> None:
-    assert main(["train", "parsed.conllu", "--method", "deps:least=1", "--out", "out", *SMALL, "--quiet"]) == 0
+    assert (
+        main(["train", "parsed.conllu", "--method", "deps:min_context_count=1", "--out", "out", *SMALL, "--quiet"]) == 0
+    )
     assert load("out").matrix.shape[1] == 6
     assert read_manifest("out")["notes"]["pairs"] > 100
 
@@ -148,7 +150,7 @@ def spacy(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakePipeline]:
 def test_a_spacy_pipeline_makes_the_parses(
     corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    method = ["--method", "deps:least=1"]
+    method = ["--method", "deps:min_context_count=1"]
     assert main(["train", corpus, *method, "--parse", "tiny", "--out", "a", *SMALL]) == 0
     assert "training deps" in capsys.readouterr().err
     assert main(["train", "parsed.conllu", *method, "--out", "b", *SMALL, "--quiet"]) == 0
@@ -157,7 +159,7 @@ def test_a_spacy_pipeline_makes_the_parses(
 
 
 def test_a_text_is_parsed_once_by_each_pipeline(corpus: str, spacy: dict[str, FakePipeline]) -> None:
-    both = ["--method", "deps:least=1,syngcn:epochs=1", "--store", "kept", "--quiet", *SMALL]
+    both = ["--method", "deps:min_context_count=1,syngcn:epochs=1", "--store", "kept", "--quiet", *SMALL]
     assert main(["train", corpus, *both, "--parse", "tiny", "--out", "a"]) == 0
     assert main(["train", corpus, *both, "--parse", "tiny", "--out", "b"]) == 0
     assert spacy["tiny"].read == 96
@@ -178,7 +180,7 @@ def test_a_pipeline_of_spacys_own_parses_from_its_folder(corpus: str) -> None:
     for _ in range(5):
         pipeline.update(examples, sgd=optimizer)
     pipeline.to_disk("pipeline")
-    method = ["--method", "deps:least=1", "--store", "kept", *SMALL, "--quiet"]
+    method = ["--method", "deps:min_context_count=1", "--store", "kept", *SMALL, "--quiet"]
     assert main(["train", corpus, *method, "--parse", "pipeline", "--out", "out"]) == 0
     assert main(["train", corpus, *method, "--parse", "pipeline", "--out", "again"]) == 0
     (kept,) = Path("kept").glob("parses-*.conllu")  # the digest of a pipeline is the same whenever it is loaded
@@ -211,7 +213,7 @@ REFUSED = {
     "no parses": (["text.txt", "--method", "deps"], "CoNLL-U"),
     "nothing to parse": (["text.txt", "--method", "glove", "--parse", "x"], "looks at parses"),
     "a broken parse": (["broken.conllu", "--method", "deps", "--min-count", "1"], "broken.conllu:2"),
-    "no context often enough": (["parsed.conllu", "--method", "deps:least=9999"], "least="),
+    "no context often enough": (["parsed.conllu", "--method", "deps:min_context_count=9999"], "min_context_count="),
     "no threads": (["text.txt", "--threads", "0"], "threads"),
     "out is a file": (["text.txt", "--out", "empty.txt"], "empty.txt"),
 }
@@ -254,12 +256,12 @@ def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
 
 
 def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.learners.training_checkpoint._EVERY", 0.0)
+    monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
     call = ["train", corpus, "--method", "sent2vec:epochs=4", *SMALL, "--quiet", "--store", "kept"]
     assert main([*call, "--out", "whole"]) == 0
     from stillvec.baselines.sent2vec import Sent2vecModel
 
-    learn, calls = Sent2vecModel.learn, []
+    learn, calls = Sent2vecModel.train_job, []
 
     def stopping(self: Any, job: Any) -> Any:
         calls.append(job.seed[1])
@@ -268,7 +270,7 @@ def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkey
         return learn(self, job)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Sent2vecModel, "learn", stopping)
+        patched.setattr(Sent2vecModel, "train_job", stopping)
         assert main([*call, "--out", "half"]) == 1
     assert not Path("half").exists()
     assert [*Path("kept").glob("training-*")]

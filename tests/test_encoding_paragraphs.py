@@ -188,7 +188,9 @@ def test_a_word_without_a_context_is_no_short_paragraph(teacher: Teacher) -> Non
 
 def test_listeners_of_paragraphs_do_not_hear_each_others_words(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
-    learners: dict[str, Any] = {str(least): LEARNERS["x2static"](context="paragraph", least=least) for least in (1, 3)}
+    learners: dict[str, Any] = {
+        str(least): LEARNERS["x2static"](context="paragraph", min_sentences=least) for least in (1, 3)
+    }
     together = listened(EncodingPass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
     for name, learner in learners.items():
         alone = listened(EncodingPass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).statistics_of(

@@ -12,17 +12,17 @@ import torch
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.context_to_vec import ContextToVec
-from stillvec.learners.row_optimizers import clip_gradient
-from stillvec.learners.training_loop import Schedule
-from stillvec.learners.windows import WindowConfig, WindowTable, attention_weights, windows
+from stillvec.learners.windows import WindowConfig, WindowTable, attend, make_windows
 from stillvec.registry import settings_from
+from stillvec.training.optimizers import clip_gradients
+from stillvec.training.schedule import Schedule
 
 CPU = torch.device("cpu")
 WORDS, WIDTH, DIM = 12, 6, 4
 LENGTHS = [5, 1, 9, 3, 2, 4]  # longest is 8 here, so the third is not used
 TEXT = [3, -1, 4, 4, 5,  6,  7, 8, 7, 8, 7, 8, 7, 8, 7,  -1, 9, -1,  -1, -1,  5, 10, 3, -1]  # fmt: skip
 NEVER = {0, 1, 2, 11}  # words that the text has not
-PLAIN = {"dim": DIM, "window": 2, "optimizer": "sgd", "clip": 0.0, "whiten": False, "start": "random", "longest": 8}
+PLAIN = {"dim": DIM, "window": 2, "optimizer": "sgd", "clip": 0.0, "whiten": False, "start": "random", "max_length": 8}
 
 
 def random(seed: int = 0) -> torch.Generator:
@@ -30,7 +30,7 @@ def random(seed: int = 0) -> torch.Generator:
 
 
 def form_of(**settings: Any) -> WindowConfig:
-    return ContextToVec(**{**PLAIN, **settings}).form()
+    return ContextToVec(**{**PLAIN, **settings}).config()
 
 
 def a_shard() -> ContextBlock:
@@ -51,12 +51,12 @@ class Drawn:
 
 def a_model(form: WindowConfig) -> WindowTable:
     """Large numbers, so that no term is nearly linear."""
-    model = WindowTable(form, torch.arange(1, WORDS + 1), lambda: [a_shard()], WIDTH, CPU)
-    model.table.table.copy_(torch.randn(model.table.table.shape, generator=random(2)))
+    model = WindowTable(form, torch.arange(1, WORDS + 1), [a_shard()], WIDTH, CPU)
+    model.table.copy_(torch.randn(model.table.shape, generator=random(2)))
     for number, each in enumerate(model.projections):
         each.copy_(0.6 * torch.randn(each.shape, generator=random(3 + number)))
     model.mean.copy_(0.3 * torch.randn(WIDTH, generator=random(9)))
-    model.noise = Drawn()  # type: ignore[assignment]
+    model.sampler = Drawn()  # type: ignore[assignment]
     return model
 
 
@@ -67,18 +67,18 @@ def soft(x: float) -> float:
 def slow_centre(form: WindowConfig, states: np.ndarray, at: int, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """u at one place of one sentence."""
     own = (states[at] - arrays["mean"]) @ arrays["first"]
-    if not form.around:
+    if not form.context_weight:
         return np.asarray(own)
     near = [at + k for k in range(-form.window, form.window + 1) if k and 0 <= at + k < len(states)]
     mean = np.mean([states[k] - arrays["mean"] for k in near], axis=0) if near else np.zeros(WIDTH)
-    mean = np.tanh(mean) if form.squash == "tanh" else mean
-    return np.asarray((1 - form.around) * own + form.around * (mean @ arrays["second"]))
+    mean = np.tanh(mean) if form.activation == "tanh" else mean
+    return np.asarray((1 - form.context_weight) * own + form.context_weight * (mean @ arrays["second"]))
 
 
 def slow_window(form: WindowConfig, words: list[int], at: int) -> list[int]:
     """The places of the known words around one place of one sentence."""
     reach = range(-form.window, form.window + 1)
-    return [at + k for k in reach if (k or form.own) and 0 <= at + k < len(words) and words[at + k] >= 0]
+    return [at + k for k in reach if (k or form.include_center) and 0 <= at + k < len(words) and words[at + k] >= 0]
 
 
 def slow_right(form: WindowConfig, u: np.ndarray, rows: np.ndarray) -> float:
@@ -101,49 +101,97 @@ def slow_loss(form: WindowConfig, arrays: dict[str, np.ndarray], negatives: np.n
     for length in LENGTHS:
         words, here = TEXT[first : first + length], states[first : first + length]
         first += length
-        for at in range(length if form.shortest <= length <= form.longest else 0):
+        for at in range(length if form.min_length <= length <= form.max_length else 0):
             near = slow_window(form, words, at)
             if not near:
                 continue
             u = slow_centre(form, here, at, arrays)
-            total += slow_right(form, u, table[[words[k] for k in near]]) + form.reward * soft(float(u @ u))
+            total += slow_right(form, u, table[[words[k] for k in near]]) + form.norm_reward * soft(float(u @ u))
             full = np.append(u, 1.0) if form.bias else u
-            drawn, weight = (negatives, form.negatives / len(negatives)) if form.shared else (negatives[count], 1.0)
+            drawn, weight = (
+                (negatives, form.negatives / len(negatives)) if form.shared_negatives else (negatives[count], 1.0)
+            )
             total += weight * sum(soft(-float(table[row] @ full)) for row in drawn)
             count += 1
     return total, count
 
 
 FORMS = {
-    "wang": {"pool": "attention", "around": 0.0, "attention": 1.0, "shared": 0, "bias": False},
-    "wang, with a bias": {"pool": "attention", "around": 0.0, "attention": 0.7, "shared": 0, "bias": True},
-    "wang, shared": {"pool": "attention", "around": 0.0, "attention": 0.1, "shared": 5, "bias": True, "own": True},
-    "wang, figure 5": {"pool": "sum", "around": 0.0, "shared": 0, "bias": False},
-    "zheng": {"pool": "sum", "around": 0.5, "reward": 1.0, "shared": 0, "bias": False},
-    "zheng, squashed": {"pool": "sum", "around": 0.3, "squash": "tanh", "reward": 0.2, "shared": 0, "bias": True},
-    "zheng, shared": {"pool": "mean", "around": 0.5, "shared": 7, "bias": True, "own": True},
-    "zheng, attending": {"pool": "attention", "around": 0.8, "attention": 1.0, "shared": 3, "bias": True},
-    "each": {"pool": "each", "around": 0.5, "shared": 0, "bias": True, "own": True, "reward": 0.5},
-    "each, shared": {"pool": "each", "around": 0.0, "shared": 5, "bias": False, "window": 3},
-    "only neighbours": {"pool": "mean", "around": 1.0, "window": 1, "shared": 0, "bias": True, "shortest": 3},
+    "wang": {"pool": "attention", "context_weight": 0.0, "attention": 1.0, "shared_negatives": 0, "bias": False},
+    "wang, with a bias": {
+        "pool": "attention",
+        "context_weight": 0.0,
+        "attention": 0.7,
+        "shared_negatives": 0,
+        "bias": True,
+    },
+    "wang, shared": {
+        "pool": "attention",
+        "context_weight": 0.0,
+        "attention": 0.1,
+        "shared_negatives": 5,
+        "bias": True,
+        "include_center": True,
+    },
+    "wang, figure 5": {"pool": "sum", "context_weight": 0.0, "shared_negatives": 0, "bias": False},
+    "zheng": {"pool": "sum", "context_weight": 0.5, "norm_reward": 1.0, "shared_negatives": 0, "bias": False},
+    "zheng, squashed": {
+        "pool": "sum",
+        "context_weight": 0.3,
+        "activation": "tanh",
+        "norm_reward": 0.2,
+        "shared_negatives": 0,
+        "bias": True,
+    },
+    "zheng, shared": {
+        "pool": "mean",
+        "context_weight": 0.5,
+        "shared_negatives": 7,
+        "bias": True,
+        "include_center": True,
+    },
+    "zheng, attending": {
+        "pool": "attention",
+        "context_weight": 0.8,
+        "attention": 1.0,
+        "shared_negatives": 3,
+        "bias": True,
+    },
+    "each": {
+        "pool": "each",
+        "context_weight": 0.5,
+        "shared_negatives": 0,
+        "bias": True,
+        "include_center": True,
+        "norm_reward": 0.5,
+    },
+    "each, shared": {"pool": "each", "context_weight": 0.0, "shared_negatives": 5, "bias": False, "window": 3},
+    "only neighbours": {
+        "pool": "mean",
+        "context_weight": 1.0,
+        "window": 1,
+        "shared_negatives": 0,
+        "bias": True,
+        "min_length": 3,
+    },
 }
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_loss_and_gradient_are_those_of_a_slow_loop(name: str) -> None:
     """The step of plain descent gives the gradient; the loop's is taken by finite differences."""
-    form = form_of(**{"own": False, "projection_rate": 0.5, **FORMS[name]})
+    form = form_of(**{"include_center": False, "projection_rate": 0.5, **FORMS[name]})
     model = a_model(form)
-    arrays = {"table": model.table.table, "mean": model.mean, "first": model.projections[0]}
-    arrays |= {"second": model.projections[1]} if form.around else {}
+    arrays = {"table": model.table, "mean": model.mean, "first": model.projections[0]}
+    arrays |= {"second": model.projections[1]} if form.context_weight else {}
     before = {key: each.double().numpy().copy() for key, each in arrays.items()}
-    (seen,) = model.learn(a_shard(), random(), Schedule(rate=1.0), 0.0, 0.0)
-    wanted, count = slow_loss(form, before, model.noise.last.numpy())
-    assert count == seen[1] > 5
-    assert float(seen[0]) == pytest.approx(wanted, rel=1e-5)
+    (seen,) = model.train_block(a_shard(), generator=random(), lr_at=lambda _: 1.0)
+    wanted, count = slow_loss(form, before, model.sampler.last.numpy())
+    assert count == seen.n_targets > 5
+    assert float(seen.loss) == pytest.approx(wanted, rel=1e-5)
     for key in before.keys() - {"mean"}:
         moved = (before[key] - arrays[key].double().numpy()) / (1.0 if key == "table" else 0.5)
-        assert np.abs(moved - differences(form, before, key, model.noise.last.numpy())).max() < 2e-4, key
+        assert np.abs(moved - differences(form, before, key, model.sampler.last.numpy())).max() < 2e-4, key
 
 
 def differences(form: WindowConfig, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
@@ -161,14 +209,14 @@ def differences(form: WindowConfig, arrays: dict[str, np.ndarray], key: str, neg
 
 def test_the_table_feels_the_attention() -> None:
     """With weights held still the gradient would be another."""
-    form = form_of(own=False, projection_rate=0.5, **FORMS["wang"])
+    form = form_of(include_center=False, projection_rate=0.5, **FORMS["wang"])
     still, free = a_model(form), a_model(form)
-    for _ in free.learn(a_shard(), random(), Schedule(rate=1.0), 0.0, 0.0):
+    for _ in free.train_block(a_shard(), generator=random(), lr_at=lambda _: 1.0):
         pass
     flat = a_model(replace(form, attention=0.0))
-    for _ in flat.learn(a_shard(), random(), Schedule(rate=1.0), 0.0, 0.0):
+    for _ in flat.train_block(a_shard(), generator=random(), lr_at=lambda _: 1.0):
         pass
-    moves = [each.table.table - still.table.table for each in (free, flat)]
+    moves = [each.table - still.table for each in (free, flat)]
     assert float((moves[0] - moves[1]).abs().max()) > 0.1
 
 
@@ -177,7 +225,7 @@ def test_the_table_feels_the_attention() -> None:
 def test_windows_have_the_stated_size_and_end_with_the_sentence(reach: int, own: bool) -> None:
     lengths = [1, 4, 13, 2]
     sentence = torch.repeat_interleave(torch.arange(4), torch.tensor(lengths))
-    place, there = windows(sentence, reach, own=own)
+    place, there = make_windows(sentence, reach, include_center=own)
     first = 0
     for length in lengths:
         for at in range(first, first + length):
@@ -188,14 +236,14 @@ def test_windows_have_the_stated_size_and_end_with_the_sentence(reach: int, own:
 
 
 def test_no_words_have_no_windows() -> None:
-    assert windows(torch.zeros(0, dtype=torch.int64), 3).place.shape == (0, 6)
+    assert make_windows(torch.zeros(0, dtype=torch.int64), 3).position.shape == (0, 6)
 
 
 def test_attention_is_a_softmax_over_the_words_that_are_there() -> None:
     centres, rows = torch.randn(50, 4, generator=random(1)), torch.randn(50, 6, 4, generator=random(2))
     there = torch.rand(50, 6, generator=random(3)) < 0.5
     there[0], there[1] = False, True
-    found = attention_weights(centres, rows, there, 1.7).double().numpy()
+    found = attend(centres, rows, there, 1.7).double().numpy()
     for at in range(50):
         here = np.flatnonzero(there[at].numpy())
         assert (np.delete(found[at], here) == 0).all()
@@ -210,58 +258,58 @@ def test_attention_is_a_softmax_over_the_words_that_are_there() -> None:
 @pytest.mark.parametrize("pool", ["attention", "mean", "each"])
 def test_rows_that_no_window_and_no_negative_has_stay_where_they_are(shared: int, pool: str) -> None:
     """Adam moves a row that a batch touches, though its gradient be zero: the batch must not touch it."""
-    model = a_model(form_of(optimizer="adam", shared=shared, pool=pool))
-    model.table.update(torch.arange(WORDS), torch.ones_like(model.table.table), 0.1)  # type: ignore[union-attr]
-    before = model.table.table.clone()
+    model = a_model(form_of(optimizer="adam", shared_negatives=shared, pool=pool))
+    model.optimizer.update(torch.arange(WORDS), torch.ones_like(model.table), 0.1)  # type: ignore[union-attr]
+    before = model.table.clone()
     drawn = torch.tensor([3, 4])
-    model.noise.draw = lambda shape, generator: drawn[torch.arange(int(np.prod(shape))) % 2].reshape(shape)  # type: ignore[method-assign]
-    for _ in model.learn(a_shard(), random(), Schedule(rate=0.1), 0.0, 0.0):
+    model.sampler.draw = lambda shape, generator: drawn[torch.arange(int(np.prod(shape))) % 2].reshape(shape)  # type: ignore[method-assign]
+    for _ in model.train_block(a_shard(), generator=random(), lr_at=lambda _: 0.1):
         pass
-    moved = {int(row) for row in torch.nonzero((model.table.table != before).any(1))}
+    moved = {int(row) for row in torch.nonzero((model.table != before).any(1))}
     assert moved == {3, 4, 5, 9, 10}, "6 stands alone, 7 and 8 in a sentence that is too long"
 
 
 def test_a_batch_without_a_centre_changes_nothing_and_is_not_told() -> None:
-    model = a_model(form_of(optimizer="adam", shortest=10))
-    model.table.update(torch.arange(WORDS), torch.ones_like(model.table.table), 0.1)
-    before = model.table.table.clone()
-    assert [*model.learn(a_shard(), random(), Schedule(rate=0.1), 0.0, 0.0)] == []
-    assert torch.equal(model.table.table, before)
+    model = a_model(form_of(optimizer="adam", min_length=10))
+    model.optimizer.update(torch.arange(WORDS), torch.ones_like(model.table), 0.1)
+    before = model.table.clone()
+    assert [*model.train_block(a_shard(), generator=random(), lr_at=lambda _: 0.1)] == []
+    assert torch.equal(model.table, before)
 
 
 def test_words_around_a_centre_are_left_out_by_their_share() -> None:
     """Word 0 is nearly always left out, word 1 never: a centre lives by its neighbours, not by itself."""
     words = torch.tensor([0, 1, 1, 0, 0] * 2000)
     shard = ContextBlock(words, torch.tensor([3, 2] * 2000), torch.zeros(4000, WIDTH), torch.zeros(len(words), WIDTH))
-    model = WindowTable(form_of(own=False, subsample=0.01, batch=500), torch.tensor([9999, 1]), list, WIDTH, CPU)
-    centres = sum(count for _, count, _ in model.learn(shard, random(), Schedule(), 0.0, 1.0))
+    model = WindowTable(
+        form_of(include_center=False, subsample=0.01, batch=500), torch.tensor([9999, 1]), [], WIDTH, CPU
+    )
+    centres = sum(result.n_targets for result in model.train_block(shard, generator=random(), lr_at=Schedule().lr_at))
     assert centres == pytest.approx(2000 * 3 + 4000 * (0.1 + 0.01), rel=0.01)
 
 
 @pytest.mark.parametrize(("size", "step"), [(50.0, 5.0), (3.0, 3.0)])
 def test_gradients_are_clipped_at_the_norm_of_all_of_them(size: float, step: float) -> None:
     given = [torch.tensor([[3.0, 0.0]]) * size / 5, torch.tensor([0.0, 4.0]) * size / 5]
-    found = clip_gradient(given, 5.0)
+    found = clip_gradients(given, 5.0)
     assert float(torch.cat([each.flatten() for each in found]).norm()) == pytest.approx(step)
     for one, other in zip(found, given, strict=True):
         assert torch.allclose(one, other * step / size)
 
 
 def test_a_clipped_step_moves_table_and_projections_no_further_than_the_rate_times_the_norm() -> None:
-    model = WindowTable(
-        form_of(clip=0.01, projection_rate=1.0, batch=100), torch.arange(1, WORDS + 1), list, WIDTH, CPU
-    )
-    before = [each.clone() for each in (model.table.table, *model.projections)]
-    assert len([*model.learn(a_shard(), random(), Schedule(rate=0.1, decay="constant"), 0.0, 0.0)]) == 1
-    moved = [new - old for new, old in zip((model.table.table, *model.projections), before, strict=True)]
+    model = WindowTable(form_of(clip=0.01, projection_rate=1.0, batch=100), torch.arange(1, WORDS + 1), [], WIDTH, CPU)
+    before = [each.clone() for each in (model.table, *model.projections)]
+    assert len([*model.train_block(a_shard(), generator=random(), lr_at=lambda _: 0.1)]) == 1
+    moved = [new - old for new, old in zip((model.table, *model.projections), before, strict=True)]
     assert float(torch.cat([each.flatten() for each in moved]).norm()) == pytest.approx(0.1 * 0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("around", [0.0, 0.5])
 @pytest.mark.parametrize("own", [False, True])
 def test_the_closed_start_is_the_mean_of_the_centres_around_a_word(around: float, own: bool) -> None:
-    form = form_of(start="closed", around=around, own=own)
-    model = WindowTable(form, torch.arange(1, WORDS + 1), lambda: [a_shard(), a_shard()], WIDTH, CPU)
+    form = form_of(start="closed", context_weight=around, include_center=own)
+    model = WindowTable(form, torch.arange(1, WORDS + 1), [a_shard(), a_shard()], WIDTH, CPU)
     arrays = {"mean": np.zeros(WIDTH), "first": model.projections[0].double().numpy()}
     arrays["second"] = arrays["first"]
     states, first = a_shard().states.double().numpy(), 0  # type: ignore[union-attr]
@@ -274,12 +322,12 @@ def test_the_closed_start_is_the_mean_of_the_centres_around_a_word(around: float
         first += length
     for word in range(WORDS):
         wanted = np.sum(met[word], axis=0) / (len(met[word]) + 8) if word in met else np.zeros(DIM)
-        assert model.table.table[word, :DIM].tolist() == pytest.approx(wanted, abs=1e-5)
+        assert model.table[word, :DIM].tolist() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_states_are_whitened_into_the_directions_of_most_variance() -> None:
     shard = a_shard()._replace(states=torch.randn(len(TEXT), WIDTH, generator=random(5)) * torch.arange(1, 7) + 3)
-    model = WindowTable(form_of(whiten=True, ridge=0.2), torch.ones(WORDS), lambda: [shard], WIDTH, CPU)
+    model = WindowTable(form_of(whiten=True, ridge=0.2), torch.ones(WORDS), [shard], WIDTH, CPU)
     states = shard.states.double().numpy()  # type: ignore[union-attr]
     values, axes = np.linalg.eigh(np.cov(states.T, bias=True))
     wanted = (states - states.mean(0)) @ axes[:, -DIM:] / np.sqrt(values[-DIM:] + 0.2 * values.mean())
@@ -291,18 +339,18 @@ def test_wangs_settings_are_the_papers() -> None:
     paper = settings_from(AttentiveSkipgram, {"settings": "wang-2020"})
     assert (paper.dim, paper.window, paper.negatives, paper.power) == (300, 5, 5, 0.75)
     assert (paper.optimizer, paper.rate, paper.clip, paper.decay) == ("sgd", 0.025, 5.0, "linear")
-    assert (paper.shortest, paper.longest, paper.subsample, paper.layer) == (10, 40, 0.0, "last")
-    assert (paper.pool, paper.attention, paper.own, paper.shared) == ("attention", 1.0, False, 0)
+    assert (paper.min_length, paper.max_length, paper.subsample, paper.layer) == (10, 40, 0.0, "last")
+    assert (paper.pool, paper.attention, paper.include_center, paper.shared_negatives) == ("attention", 1.0, False, 0)
     assert (paper.whiten, paper.bias, paper.start, paper.directions) == (False, False, "random", 0)
     assert paper.projection_rate > 0, "W is trained"
-    form = paper.form()
-    assert (form.around, form.reward) == (0.0, 0.0)
+    form = paper.config()
+    assert (form.context_weight, form.norm_reward) == (0.0, 0.0)
 
 
 def test_zhengs_settings_are_the_papers() -> None:
     paper = settings_from(ContextToVec, {"settings": "zheng-2022"})
     assert (paper.dim, paper.window, paper.negatives, paper.power) == (300, 5, 5, 0.75)
-    assert (paper.pool, paper.around, paper.reward, paper.squash) == ("sum", 0.5, 1.0, "none")
-    assert (paper.own, paper.shared, paper.subsample, paper.layer) == (False, 0, 0.0, "last")
+    assert (paper.pool, paper.context_weight, paper.norm_reward, paper.activation) == ("sum", 0.5, 1.0, "none")
+    assert (paper.include_center, paper.shared_negatives, paper.subsample, paper.layer) == (False, 0, 0.0, "last")
     assert (paper.whiten, paper.bias, paper.start, paper.directions) == (False, False, "random", 0)
     assert paper.projection_rate > 0, "W1 and W2 are trained"

@@ -11,12 +11,13 @@ from tiny_corpus import counted, heard_by, matrix_of, sentences
 from torch import Tensor
 
 from stillvec.learners.context_blocks import ContextBlock
-from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, keep_probability
-from stillvec.learners.training_loop import Schedule
 from stillvec.learners.whitened_context import WhitenedContext
-from stillvec.learners.x2static import X2Static, X2StaticBatch, gradient_of, shared_gradient
+from stillvec.learners.x2static import X2Static, X2StaticBatch, shared_gradient, target_gradient
 from stillvec.registry import settings_from
 from stillvec.teachers.fake import tiny_teacher
+from stillvec.training.negative_sampling import NegativeSampler, keep_probability
+from stillvec.training.optimizers import RowAdam
+from stillvec.training.schedule import Schedule
 
 WORDS = 7
 
@@ -68,7 +69,7 @@ def test_the_gradient_is_autograds(bias: bool) -> None:
     table, batch = a_batch(bias=bias)
     negatives = torch.tensor([[2, 3, 3], [0, 2, 6], [5, 5, 5], [4, 0, 2], [1, 6, 2], [6, 6, 0], [3, 1, 2]])
     assert (negatives == batch.words[:, None]).any(), "a negative equals its target"
-    check_against_autograd(table, batch, negatives.tolist(), 1.0, gradient_of(table, batch, negatives))
+    check_against_autograd(table, batch, negatives.tolist(), 1.0, target_gradient(table, batch, negatives))
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -82,10 +83,10 @@ def test_the_gradient_of_shared_negatives_is_autograds(bias: bool, drawn: list[i
 def test_shared_negatives_have_the_expectation_of_negatives_for_each_target() -> None:
     """Exact: both gradients are sums over the negatives, so the expectation is over one draw."""
     table, batch = a_batch(bias=True)
-    shares = NegativeSampler(torch.tensor([40, 30, 20, 9, 4, 1, 1]), 0.5).shares.double()
+    shares = NegativeSampler(torch.tensor([40, 30, 20, 9, 4, 1, 1]), 0.5).probabilities.double()
     each, shared = torch.zeros_like(table), torch.zeros_like(table)
     for word, share in enumerate(shares):
-        rows, gradient, _ = gradient_of(table, batch, torch.full((len(batch.words), 3), word))
+        rows, gradient, _ = target_gradient(table, batch, torch.full((len(batch.words), 3), word))
         each += share * dense(rows, gradient)
         rows, gradient, _ = shared_gradient(table, batch, torch.tensor([word] * 5), 3)
         shared += share * dense(rows, gradient)
@@ -119,10 +120,10 @@ def test_targets_are_left_out_by_their_share_and_unknown_words_are_none(shared: 
     choose = np.random.default_rng(0)
     words = choose.choice(5, 20_000, p=[0.6, 0.2, 0.1, 0.05, 0.05]) - 1  # -1: unknown
     counts = torch.tensor([int((words == row).sum()) for row in range(4)])
-    settings = X2Static(subsample=0.01, whiten=False, bias=False, start="zero", shared=shared, batch=100)
-    model = settings.model(counts, list, 3, torch.device("cpu"))
+    settings = X2Static(subsample=0.01, whiten=False, bias=False, start="zero", shared_negatives=shared, batch=100)
+    model = settings.model(counts, [], 3, torch.device("cpu"))
     shard = ContextBlock(torch.tensor(words), torch.full((2000,), 10), torch.zeros(2000, 3), None)
-    seen = [*model.learn(shard, random(), Schedule(), 0.0, 1.0)]
+    seen = [*model.train_block(shard, generator=random(), lr_at=Schedule().lr_at)]
     share = counts / counts.sum()
     wanted = (counts * ((0.01 / share) ** 0.5 + 0.01 / share).clamp_max(1)).sum()
     targets = sum(count for _, count, _ in seen)
@@ -138,7 +139,7 @@ def test_noise_is_drawn_in_proportion_to_a_power_of_the_counts(power: float) -> 
     drawn = torch.bincount(noise.draw((500, 1000), random()).reshape(-1), minlength=len(counts))
     weights = counts.double() ** power * (counts > 0)
     assert (drawn / drawn.sum()).tolist() == pytest.approx((weights / weights.sum()).tolist(), abs=2e-3)
-    assert noise.shares.tolist() == pytest.approx((weights / weights.sum()).tolist())
+    assert noise.probabilities.tolist() == pytest.approx((weights / weights.sum()).tolist())
     assert drawn[1] == drawn[6] == 0
 
 
@@ -172,19 +173,44 @@ def solved(word: int, power: float, negatives: int, *, bias: bool) -> np.ndarray
 def test_training_ends_at_the_minimum_that_a_convex_solver_finds(shared: int, bias: bool, start: str) -> None:
     words, lengths, contexts = a_tiny_text()
     settings = X2Static(
-        epochs=500, rate=0.1, batch=60, shared=shared, negatives=4, subsample=1.0, whiten=False, bias=bias, start=start
+        epochs=500,
+        rate=0.1,
+        batch=60,
+        shared_negatives=shared,
+        negatives=4,
+        subsample=1.0,
+        whiten=False,
+        bias=bias,
+        start=start,
     )
     device = torch.device("cpu")
-    model = settings.model(torch.tensor(np.bincount(words)), list, 3, device)
+    model = settings.model(torch.tensor(np.bincount(words)), [], 3, device)
     shard = ContextBlock(torch.tensor(words), torch.tensor(lengths), torch.tensor(contexts).float(), None)
-    generator, course = random(), settings.course()
+    generator, schedule = random(), settings.schedule()
     for epoch in range(500):
-        for _ in model.learn(shard, generator, course, epoch / 500, (epoch + 1) / 500):
+        lr = schedule.lr_at(epoch / 500)
+        for _ in model.train_block(shard, generator=generator, lr_at=lambda _, lr=lr: lr):
             pass
     wanted = np.stack([solved(word, 0.5, 4, bias=bias) for word in range(5)])
     assert np.abs(wanted).max() > 0.5, "there is something to find"
-    assert np.abs(model.adam.table.numpy() - wanted).max() < 0.06
-    assert np.array_equal(model.result()["vectors"].numpy(), model.adam.table[:, :3].numpy())
+    assert np.abs(model.table.numpy() - wanted).max() < 0.06
+    assert np.array_equal(model.result()["vectors"].numpy(), model.table[:, :3].numpy())
+
+
+@pytest.mark.parametrize("negatives", [1, 5])
+@pytest.mark.parametrize("start", ["zero", "closed"])
+def test_biases_start_at_the_log_odds_of_a_word_in_an_average_context(start: str, negatives: int) -> None:
+    """log(targets / negatives) of the word, less the mean logit of its vector: half its squared length."""
+    words, lengths, contexts = a_tiny_text()
+    block = ContextBlock(torch.tensor(words), torch.tensor(lengths), torch.tensor(contexts).float(), None)
+    counts = np.bincount(words)
+    settings = X2Static(negatives=negatives, subsample=1.0, start=start)
+    table = settings.model(torch.tensor(counts), [block], 3, torch.device("cpu")).table.double().numpy()
+    drawn = np.sqrt(counts) / np.sqrt(counts).sum()  # power 0.5
+    odds = counts / (negatives * counts.sum() * drawn)
+    half = (table[:, :3] ** 2).sum(1) / 2
+    assert (half.max() > 0.1) == (start == "closed")
+    assert table[:, 3] == pytest.approx(np.log(odds) - half, abs=1e-5)
 
 
 def test_without_an_epoch_it_is_the_closed_form_up_to_each_rows_length() -> None:
@@ -214,7 +240,7 @@ def test_a_start_from_the_closed_form_is_better_than_none_whether_or_not_context
 def test_the_papers_settings_are_the_papers() -> None:
     paper = settings_from(X2Static, {"settings": "gupta-jaggi-2021"})
     assert (paper.epochs, paper.rate, paper.batch, paper.negatives, paper.subsample) == (1, 1e-3, 128, 10, 5e-6)
-    assert (paper.power, paper.shared, paper.layer, paper.decay) == (0.5, 0, "last", "constant")
+    assert (paper.power, paper.shared_negatives, paper.layer, paper.decay) == (0.5, 0, "last", "constant")
     assert not paper.whiten
     assert not paper.bias
     assert (paper.start, paper.directions) == ("random", 0)

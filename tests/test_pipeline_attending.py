@@ -21,9 +21,10 @@ from stillvec.teachers.fake import write_tiny_model
 
 SENTENCE = "The farmer never sells zebras near the old river!"
 METHODS = {
-    "attentive": "attentive_skipgram:window=3,attention=2,own=false",
-    "with its own": "attentive_skipgram:window=2,attention=5,own=true,bias=false",
-    "context to vec": "context_to_vec:window=5,pool=attention,attention=3,around=0.4,squash=tanh,own=false",
+    "attentive": "attentive_skipgram:window=3,attention=2,include_center=false",
+    "with its own": "attentive_skipgram:window=2,attention=5,include_center=true,bias=false",
+    "context to vec": "context_to_vec:window=5,pool=attention,attention=3,context_weight=0.4,activation=tanh,"
+    "include_center=false",
     "summed": "attentive_skipgram:pool=sum",
     "another": "aggregate",
 }

@@ -272,7 +272,7 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
         if where == "the pass":
             patch.setattr(Teacher, "states", stop)
         else:
-            patch.setattr(training_loop, "learn_block", stop)
+            patch.setattr(training_loop, "train_block", stop)
         assert "stopped" in refused(capsys, distil("x2static"))
     assert len(stores(cache)) == (where == "the training"), "what was kept serves the next run"
     assert leftovers(cache) == []
@@ -284,8 +284,9 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
 
 KILLED = """
 import sys, time
-from stillvec.learners import context_blocks, training_checkpoint, training_loop
-from stillvec.learners.training_checkpoint import Checkpoint
+from stillvec.learners import context_blocks
+from stillvec.training import checkpoint
+from stillvec.training.checkpoint import Checkpoint
 from stillvec.teachers import Teacher
 from stillvec.encoding import BatchBudget
 from stillvec.cli import main
@@ -304,7 +305,7 @@ def patch(owner, name, after):
         return found
     setattr(owner, name, watched)
 
-context_blocks.SHARD, training_checkpoint._EVERY = 20, 0.0
+context_blocks.BLOCK_SENTENCES, checkpoint._EVERY = 20, 0.0
 BatchBudget.for_teacher = classmethod(lambda cls, *_: cls(128, 16))
 if sys.argv[1] == "pass":
     patch(Teacher, "states", 5)
@@ -353,10 +354,10 @@ def test_a_run_killed_in_training_is_gone_on_with(
     (name,) = stores(cache)
     (checkpoint,) = (cache / name).glob("training-*.safetensors")
     kept = checkpoint.read_bytes()
-    monkeypatch.setattr(context_blocks, "SHARD", 20)
+    monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
     learnt: list[int] = []
-    once = training_loop.learn_block
-    monkeypatch.setattr(training_loop, "learn_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    once = training_loop.train_block
+    monkeypatch.setattr(training_loop, "train_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
     assert distil(method, "--resume", to=out.with_name("resumed")) == 0
     assert learnt == [*range(3, 10)]
     assert read_manifest(out.with_name("resumed"))["read"]["pieces"] == 0
@@ -405,15 +406,15 @@ def test_in_the_stream_no_store_is_written_and_the_result_is_alike(
 
 def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ways: list[tuple[float, float]] = []
-    once = training_loop.learn_block
+    once = training_loop.train_block
 
     def watched(model: Any, shard: Any, course: Any, number: int, begun: float, ended: float, watch: Any) -> Any:
         assert number == len(ways)
         ways.append((begun, ended))
         return once(model, shard, course, number, begun, ended, watch)
 
-    monkeypatch.setattr(stream_training, "learn_block", watched)
-    monkeypatch.setattr(context_blocks, "SHARD", 20)
+    monkeypatch.setattr(stream_training, "train_block", watched)
+    monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
     monkeypatch.setattr(
         "stillvec.encoding.batch_loader.BatchBudget.for_teacher", classmethod(lambda cls, *_: cls(128, 16))
     )
@@ -475,7 +476,7 @@ def test_progress_shows_the_loss(room: Path, out: Path, cache: Path, capsys: pyt
 def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context_blocks, "SHARD", 20)
+    monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
     monkeypatch.setattr(
         "stillvec.encoding.batch_loader.BatchBudget.for_teacher", classmethod(lambda cls, *_: cls(128, 16))
     )
@@ -577,7 +578,14 @@ def test_without_a_corpus_nothing_is_kept_on_disk(room: Path, cache: Path, out: 
 def test_the_papers_settings_are_in_the_manifest(distil: Distil, out: Path) -> None:
     assert distil("x2static:settings=gupta-jaggi-2021,batch=16", "--layer", "1", "--seed", "4") == 0
     told = read_manifest(out)["settings"]
-    wanted = {"settings": "gupta-jaggi-2021", "batch": 16, "shared": 0, "whiten": False, "layer": "1", "seed": 4}
+    wanted = {
+        "settings": "gupta-jaggi-2021",
+        "batch": 16,
+        "shared_negatives": 0,
+        "whiten": False,
+        "layer": "1",
+        "seed": 4,
+    }
     assert told | wanted == told
 
 

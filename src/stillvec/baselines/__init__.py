@@ -1,7 +1,7 @@
-"""Static methods that learn from text alone, without a teacher: one file each, one paper each."""
+"""Static methods that train on text alone, without a teacher: one file and one paper each."""
 
-from stillvec.baselines.baseline import Baseline, Resources, TrainingStep
-from stillvec.baselines.encoded_corpus import EncodedCorpus, write_text
+from stillvec.baselines.baseline import Baseline, Resources
+from stillvec.baselines.encoded_corpus import EncodedCorpus, encode_corpus
 from stillvec.registry import Registry
 
 BASELINES: Registry[type[Baseline]] = Registry(
@@ -18,4 +18,4 @@ BASELINES: Registry[type[Baseline]] = Registry(
     },
 )
 
-__all__ = ["BASELINES", "Baseline", "EncodedCorpus", "Resources", "TrainingStep", "write_text"]
+__all__ = ["BASELINES", "Baseline", "EncodedCorpus", "Resources", "encode_corpus"]

@@ -1,4 +1,4 @@
-"""CBOW with negative sampling (Mikolov et al. 2013): the mean of the words around tells the word from drawn ones."""
+"""CBOW with negative sampling (Mikolov et al. 2013): the mean of the words around a word predicts it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from stillvec.baselines.gensim_trainer import GensimBaseline, gensim
+from stillvec.baselines.gensim_trainer import GensimBaseline, import_gensim
 from stillvec.vocabulary import Vocabulary
 
 
@@ -15,7 +15,7 @@ class Cbow(GensimBaseline):
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1},
     }
-    epochs: int = 40
+    epochs: int = 40  # passes over the corpus
 
     def model(self, vocabulary: Vocabulary, workers: int) -> Any:
-        return gensim("word2vec", "CBOW").Word2Vec(sg=0, cbow_mean=1, **self.common(workers))
+        return import_gensim("word2vec", "CBOW").Word2Vec(sg=0, cbow_mean=1, **self.gensim_settings(workers))

@@ -1,7 +1,7 @@
-"""How often words stand near each other, counted in a stream: what is over the bound goes to disk and is merged.
+"""Co-occurrence counts of a corpus, in bounded memory: counts beyond the bound go to disk and are merged.
 
-A pair of words d apart in a sentence counts 1/d, in both orders. Counts are sparse matrices, a run each; runs are
-added up a range of rows at a time, and dealt out at random into shares that are trained on one after the other.
+A pair of words at distance d in a sentence counts 1/d, in both orders. Counts are sparse matrices, written as runs; the
+runs are summed a range of rows at a time and distributed at random over parts, which are trained on one after another.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from scipy import sparse
 
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 
-BOUND = 20_000_000  # counts that are held in memory, about: 8 bytes each, and three times as much while they are added
+BOUND = 20_000_000  # counts in memory, about: 8 bytes each, three times as much while they are summed
 _WORDS = 500_000  # counted at once
 
 
-def near(rows: NDArray[np.int32], ends: NDArray[np.int64], window: int, words: int) -> sparse.csr_matrix:
+def count_block(rows: NDArray[np.int32], ends: NDArray[np.int64], window: int, n_words: int) -> sparse.csr_matrix:
     """The counts of some sentences (V, V)."""
     sentence = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
     left, right, weight = [], [], []
@@ -31,8 +31,8 @@ def near(rows: NDArray[np.int32], ends: NDArray[np.int64], window: int, words: i
         right.append(rows[together + distance])
         weight.append(np.full(len(together), 1 / distance, np.float32))
     places = (np.concatenate(left), np.concatenate(right))
-    pairs = sparse.coo_matrix((np.concatenate(weight), places), (words, words))
-    pairs.has_canonical_format = True  # so that nothing is sorted: turned over they lie in order, to be added up then
+    pairs = sparse.coo_matrix((np.concatenate(weight), places), (n_words, n_words))
+    pairs.has_canonical_format = True  # skips sorting: the transposition below sorts, and duplicates are summed then
     half = pairs.tocsr().tocsc()
     half.sum_duplicates()
     whole = (half + half.T).tocsr()
@@ -50,19 +50,19 @@ class SortedRun:
 
     @classmethod
     def write(cls, counts: sparse.csr_matrix, path: Path) -> SortedRun:
-        for name, array, kind in (("columns", counts.indices, np.int32), ("counts", counts.data, np.float32)):
-            array.astype(kind, copy=False).tofile(path.with_suffix(f".{name}"))
+        for name, array, dtype in (("columns", counts.indices, np.int32), ("counts", counts.data, np.float32)):
+            array.astype(dtype, copy=False).tofile(path.with_suffix(f".{name}"))
         return cls.open(path, counts.indptr.astype(np.int64))
 
     @classmethod
     def open(cls, path: Path, starts: NDArray[np.int64]) -> SortedRun:
         size = int(starts[-1])
-        if not size:  # nothing can be mapped
+        if not size:  # an empty file cannot be mapped
             return cls(starts, np.zeros(0, np.int32), np.zeros(0, np.float32))
         columns = np.memmap(path.with_suffix(".columns"), np.int32, "r", shape=(size,))
         return cls(starts, columns, np.memmap(path.with_suffix(".counts"), np.float32, "r", shape=(size,)))
 
-    def held(self) -> SortedRun:
+    def load(self) -> SortedRun:
         """The same in memory."""
         return SortedRun(self.starts, np.array(self.columns), np.array(self.counts))
 
@@ -75,28 +75,27 @@ class SortedRun:
 
 
 def count_pairs(
-    text: EncodedCorpus, window: int, folder: Path, bound: int = BOUND
+    corpus: EncodedCorpus, window: int, folder: Path, bound: int = BOUND
 ) -> Generator[int, None, list[SortedRun]]:
-    """Runs of counts, which are still to be added up; yields the number of words that have gone by."""
-    size = len(text.vocabulary)
+    """Count into runs that are still to be summed; yields the number of words counted."""
     runs: list[SortedRun] = []
-    held: Any = None
-    passed = 0
-    for rows, ends in text.blocks(_WORDS):
-        more = near(rows, ends, window, size)
-        held = more if held is None else held + more
-        if held.nnz > bound:
-            runs.append(SortedRun.write(held, folder / f"run-{len(runs)}"))
-            held = None
-        passed += len(rows)
-        yield passed
-    if held is not None:
-        runs.append(SortedRun.write(held, folder / f"run-{len(runs)}"))
+    counts: Any = None
+    n_counted = 0
+    for rows, ends in corpus.blocks(_WORDS):
+        more = count_block(rows, ends, window, len(corpus.vocabulary))
+        counts = more if counts is None else counts + more
+        if counts.nnz > bound:
+            runs.append(SortedRun.write(counts, folder / f"run-{len(runs)}"))
+            counts = None
+        n_counted += len(rows)
+        yield n_counted
+    if counts is not None:
+        runs.append(SortedRun.write(counts, folder / f"run-{len(runs)}"))
     return runs
 
 
-def added(runs: Sequence[SortedRun], bound: int = BOUND) -> Iterator[tuple[int, sparse.csr_matrix]]:
-    """All counts, (first row, some rows) at a time, no more than the bound of them held but for one row."""
+def sum_runs(runs: Sequence[SortedRun], bound: int = BOUND) -> Iterator[tuple[int, sparse.csr_matrix]]:
+    """The summed counts as (first row, some rows), of which no more than the bound or one row is in memory."""
     together = np.sum([run.starts for run in runs], axis=0)  # (V + 1,)
     first, size = 0, len(together) - 1
     while first < size:
@@ -109,26 +108,28 @@ def added(runs: Sequence[SortedRun], bound: int = BOUND) -> Iterator[tuple[int, 
         first = last
 
 
-def dealt(runs: Sequence[SortedRun], shares: int, folder: Path, seed: int, bound: int = BOUND) -> list[SortedRun]:
-    """The counts added up and dealt out at random."""
-    if len(runs) == shares == 1:
+def split_counts(
+    runs: Sequence[SortedRun], n_parts: int, folder: Path, seed: int, bound: int = BOUND
+) -> list[SortedRun]:
+    """The summed counts, distributed at random over parts."""
+    if len(runs) == n_parts == 1:
         return [*runs]
-    paths = [folder / f"share-{number}" for number in range(shares)]
-    held: list[list[NDArray[np.int64]]] = [[] for _ in paths]  # entries a row, range by range
-    choose = np.random.default_rng(seed)
+    paths = [folder / f"part-{number}" for number in range(n_parts)]
+    row_sizes: list[list[NDArray[np.int64]]] = [[] for _ in paths]  # entries per row, range by range
+    generator = np.random.default_rng(seed)
     for path in paths:
         path.with_suffix(".columns").touch()
         path.with_suffix(".counts").touch()
-    for _, rows in added(runs, bound):
-        share = choose.integers(shares, size=rows.nnz)
+    for _, rows in sum_runs(runs, bound):
+        part = generator.integers(n_parts, size=rows.nnz)
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        order = np.argsort(share, kind="stable")  # a row's entries stay together, in their order
-        cuts = np.searchsorted(share[order], np.arange(shares + 1))
+        order = np.argsort(part, kind="stable")  # keeps the entries of a row together and in order
+        cuts = np.searchsorted(part[order], np.arange(n_parts + 1))
         for number, path in enumerate(paths):
-            mine = order[cuts[number] : cuts[number + 1]]
-            held[number].append(np.bincount(row[mine], minlength=rows.shape[0]))
+            chosen = order[cuts[number] : cuts[number + 1]]
+            row_sizes[number].append(np.bincount(row[chosen], minlength=rows.shape[0]))
             with open(path.with_suffix(".columns"), "ab") as columns, open(path.with_suffix(".counts"), "ab") as counts:
-                columns.write(rows.indices[mine].astype(np.int32).tobytes())
-                counts.write(rows.data[mine].astype(np.float32).tobytes())
-    starts = [np.concatenate([[0], np.cumsum(np.concatenate(each))]).astype(np.int64) for each in held]
+                columns.write(rows.indices[chosen].astype(np.int32).tobytes())
+                counts.write(rows.data[chosen].astype(np.float32).tobytes())
+    starts = [np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64) for sizes in row_sizes]
     return [SortedRun.open(path, start) for path, start in zip(paths, starts, strict=True)]

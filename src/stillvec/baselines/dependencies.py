@@ -1,32 +1,29 @@
-"""What a parse says of its words: pairs of a word and a context, which is another word with the relation between them.
+"""Pairs of a word and its context from dependency parses; a context is another word with the relation between them.
 
 As in Levy & Goldberg (2014): a modifier is a context of its head and, by the inverse relation, the head one of the
-modifier; a preposition is no word of its own but part of the relation (`telescope/nmod_with`), be it a `case` of its
-noun (Universal Dependencies) or a `prep` between head and noun (`pobj`, Stanford's and spaCy's).
+modifier. A preposition is part of the relation (`telescope/nmod_with`), whether it is a `case` of its noun (Universal
+Dependencies) or a `prep` between head and noun (`pobj`, in Stanford's and spaCy's schemes).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stillvec.corpus.parses import Parse
 from stillvec.vocabulary.folding import fold
 
-INVERSE = "-1"  # told after a relation
+INVERSE = "-1"  # appended to a relation
 
 
-@dataclass(frozen=True)
-class Arc:
-    """A head, its modifier and what is between them; places in the sentence."""
-
-    head: int
+class Arc(NamedTuple):
+    head: int  # position in the sentence
     modifier: int
     relation: str
 
 
-def arcs(parse: Parse) -> Iterator[Arc]:
-    """The arcs between words, prepositions collapsed into relations."""
+def iterate_arcs(parse: Parse) -> Iterator[Arc]:
+    """The arcs between words, with prepositions collapsed into relations."""
     cases: dict[int, list[str]] = {}
     for place, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
         if relation.partition(":")[0] == "case" and head >= 0:
@@ -41,18 +38,8 @@ def arcs(parse: Parse) -> Iterator[Arc]:
             yield Arc(head, place, "_".join([relation, *cases.get(place, [])]))
 
 
-@dataclass
-class Relations:
-    """Numbers for relations, in the order in which they are met."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, relation: str) -> int:
-        return self.numbers.setdefault(relation, len(self.numbers))
-
-
-def contexts(parse: Parse) -> Iterator[tuple[int, int, str]]:
-    """(place of the word, place of the word in its context, relation) for either end of every arc."""
-    for arc in arcs(parse):
-        yield arc.head, arc.modifier, arc.relation
-        yield arc.modifier, arc.head, arc.relation + INVERSE
+def iterate_contexts(parse: Parse) -> Iterator[tuple[int, int, str]]:
+    """(position of the word, position of its context word, relation) for both ends of every arc."""
+    for head, modifier, relation in iterate_arcs(parse):
+        yield head, modifier, relation
+        yield modifier, head, relation + INVERSE

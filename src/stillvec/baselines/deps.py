@@ -1,17 +1,15 @@
-"""Deps (Levy & Goldberg 2014): skip-gram whose contexts are what a word depends on and what depends on it.
+"""Deps (Levy & Goldberg 2014): skip-gram whose contexts are a word's heads and modifiers in dependency parses.
 
     sum over pairs (w, c) of the parses:   l(v_w . u_c) + sum over negatives c' of l(-v_w . u_c')
 
-c is a word with its relation (`scientist/nsubj`, `discovers/nsubj-1`). AdaGrad on some pairs at once that share their
-negatives; several threads share the tables without locks, so only one gives the same bytes twice.
+c is a word with its relation (`scientist/nsubj`, `discovers/nsubj-1`). AdaGrad on batches of pairs that share their
+negatives. Threads share the tables without locks, so only a single thread gives the same bytes twice.
 """
 
 from __future__ import annotations
 
-import math
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -21,90 +19,64 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
-from stillvec.baselines.dependencies import Relations, contexts
+from stillvec.baselines.baseline import JobResult, Resources, check_settings, loss_note, train_epochs
+from stillvec.baselines.dependencies import iterate_contexts
 from stillvec.baselines.encoded_corpus import EncodedCorpus
-from stillvec.baselines.negatives import (
-    AdaGradTable,
-    SharedNegativeSampler,
+from stillvec.errors import CorpusError
+from stillvec.progress import relay
+from stillvec.result import Result
+from stillvec.training.negative_sampling import (
+    NegativeSampler,
     keep_probability,
     negative_sampling_loss,
     random_rows,
-    summed,
 )
-from stillvec.errors import CorpusError
-from stillvec.result import Result
-from stillvec.teachers.threads import torch_threads
+from stillvec.training.optimizers import RowAdaGrad, sum_by_row
+from stillvec.training.schedule import Schedule, TrainingProgress
 
 _PARSES = 10_000  # read at once
-_BLOCK = 1 << 20  # pairs that are mixed
+_BLOCK = 1 << 20  # pairs that are shuffled together
 
 
 @dataclass(frozen=True)
 class Deps:
     resumes: ClassVar[bool] = True
-    parsed: ClassVar[bool] = True  # it needs parses
+    parsed: ClassVar[bool] = True  # needs dependency parses
+    RENAMED: ClassVar[Mapping[str, str]] = {"least": "min_context_count", "shared": "shared_negatives"}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "levy-goldberg-2014": {"negatives": 15, "least": 100, "subsample": 0.0},
+        "levy-goldberg-2014": {"negatives": 15, "min_context_count": 100, "subsample": 0.0},
     }
-    settings: str = "stillvec"
-    dim: int = 300
-    epochs: int = 5
-    least: int = 2  # how often a context is met, at the least
-    negatives: int = 10  # a pair
-    shared: int = 512  # drawn for a batch
+    settings: str = "stillvec"  # or a paper's settings, by their name
+    dim: int = 300  # dimensions of the vectors
+    epochs: int = 5  # passes over the pairs
+    min_context_count: int = 2  # rarer contexts are left out
+    negatives: int = 10  # negatives per pair
+    shared_negatives: int = 512  # drawn per batch and weighted to count as `negatives`
     subsample: float = 1e-4  # t: a pair is kept with probability sqrt(t/f) + t/f of its word
-    power: float = 0.75  # of the counts of contexts, for negatives
-    batch: int = 512  # pairs
-    rate: float = 0.05  # falls to a hundredth
-    seed: int = 0
+    power: float = 0.75  # exponent of the context counts when negatives are drawn
+    batch: int = 512  # pairs per step
+    rate: float = 0.05  # initial learning rate; falls to a hundredth
+    seed: int = 0  # random seed
 
     def __post_init__(self) -> None:
-        above: dict[str, float] = {"dim": self.dim, "epochs": self.epochs, "least": self.least, "batch": self.batch}
-        above |= {"negatives": self.negatives, "shared": self.shared, "rate": self.rate}
-        check_settings(self, above, {"subsample": self.subsample, "seed": self.seed})
+        positive = ("dim", "epochs", "min_context_count", "batch", "negatives", "shared_negatives", "rate")
+        check_settings(self, positive, ("subsample", "seed"))
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
-        total = self.epochs * text.words
-        with tempfile.TemporaryDirectory(dir=text.folder) as folder:
-            reading = read_pairs(text, Path(folder), self.least)
-            while True:
-                try:
-                    read = next(reading)
-                except StopIteration as end:
-                    pairs: DependencyPairs = end.value
-                    break
-                yield TrainingStep(0, total, f"{read:,} parses read")
+    def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
+        total = self.epochs * corpus.n_words
+        with tempfile.TemporaryDirectory(dir=corpus.folder) as folder:
+            reading = read_pairs(corpus, Path(folder), self.min_context_count)
+            pairs = yield from relay(reading, lambda n: TrainingProgress(0, total, f"{n:,} parses read"))
             model = DepsModel(self, pairs)
-            loss = yield from self._train(model, pairs, text.words, means)
-            vectors = model.words.rows.numpy()
-            if not np.isfinite(vectors).all():
-                raise diverged(self.rate)
-            notes: dict[str, float] = {"pairs": len(pairs.words), "contexts": len(pairs.context_counts)}
-            notes |= {"loss": loss} if math.isfinite(loss) else {}
-            return Result(text.learnt(vectors, pairs.word_counts > 0), notes)
+            n_pairs = len(pairs.words)
 
-    def _train(
-        self, model: DepsModel, pairs: DependencyPairs, words: int, means: Resources
-    ) -> Generator[TrainingStep, None, float]:
-        begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
-        loss, total, number = math.nan, self.epochs * words, len(pairs.words)
-        with torch_threads(1), ThreadPoolExecutor(means.threads) as pool:
-            apply = pool.map if means.threads > 1 else map
-            for epoch in range(begun, self.epochs):
-                sums = targets = passed = 0.0
-                for first in range(0, number, _BLOCK):
-                    rate = self.rate * max(0.01, 1 - (epoch + first / number) / self.epochs)
-                    for some, its_loss, size in apply(model.learn, model.jobs(pairs, first, rate, (self.seed, epoch))):
-                        sums, targets, passed = sums + its_loss, targets + some, passed + size
-                        remark = f"loss {sums / max(targets, 1):.4f}"
-                        yield TrainingStep(int(words * (epoch + passed / number)), total, remark)
-                    if not math.isfinite(sums):
-                        raise diverged(self.rate)
-                loss = sums / max(targets, 1)
-                if means.checkpoint is not None:
-                    means.checkpoint.write(model, epoch + 1)
-        return loss
+            def blocks(epoch: int) -> Iterator[Iterable[DepsJob]]:
+                return (model.jobs(epoch, first) for first in range(0, n_pairs, _BLOCK))
+
+            loss = yield from train_epochs(self, model, blocks, n_pairs, corpus.n_words, resources)
+            matrix = model.words.table.numpy()
+            notes = {"pairs": n_pairs, "contexts": len(pairs.context_counts), **loss_note(loss)}
+            return Result(corpus.vectors(matrix, pairs.word_counts > 0), notes)
 
 
 class DependencyPairs(NamedTuple):
@@ -114,49 +86,49 @@ class DependencyPairs(NamedTuple):
     context_counts: NDArray[np.int64]  # (C,)
 
 
-def read_pairs(text: EncodedCorpus, folder: Path, least: int) -> Generator[int, None, DependencyPairs]:
-    """The pairs whose words are known and whose context is met often enough; yields the number of parses read."""
-    size = len(text.vocabulary)
-    relations = Relations()
+def read_pairs(corpus: EncodedCorpus, folder: Path, min_count: int) -> Generator[int, None, DependencyPairs]:
+    """The pairs of known words whose context is frequent enough; yields the number of parses read."""
+    n_words = len(corpus.vocabulary)
+    relations: dict[str, int] = {}  # numbered in order of appearance
     path = folder / "pairs"
-    read = 0
+    n_parses = 0
     with open(path, "wb") as stream:
-        held: list[int] = []
-        for read, parse in enumerate(text.parses(), 1):
-            rows = text.rows_of(parse)
-            for word, other, relation in contexts(parse):
+        buffer: list[int] = []
+        for n_parses, parse in enumerate(corpus.parses(), 1):
+            rows = corpus.rows_of(parse)
+            for word, other, relation in iterate_contexts(parse):
                 if rows[word] >= 0 and rows[other] >= 0:
-                    held += (rows[word], rows[other] + size * relations.number(relation))
-            if read % _PARSES == 0:
-                stream.write(np.array(held, np.int64).tobytes())
-                held = []
-                yield read
-        stream.write(np.array(held, np.int64).tobytes())
+                    number = relations.setdefault(relation, len(relations))
+                    buffer += (rows[word], rows[other] + n_words * number)
+            if n_parses % _PARSES == 0:
+                stream.write(np.array(buffer, np.int64).tobytes())
+                buffer = []
+                yield n_parses
+        stream.write(np.array(buffer, np.int64).tobytes())
     if not path.stat().st_size:
         raise CorpusError(
-            f"No two known words depend on each other in {read:,} parses; give more, or a lower --min-count."
+            f"No two known words depend on each other in {n_parses:,} parses; give more text or a lower --min-count.",
+            code="no-dependencies",
         )
-    every = np.memmap(path, np.int64, "r").reshape(-1, 2)
-    keys, place, counts = np.unique(every[:, 1], return_inverse=True, return_counts=True)
-    stay = counts >= least
-    if not stay.any():
+    pairs = np.memmap(path, np.int64, "r").reshape(-1, 2)
+    keys, place, counts = np.unique(pairs[:, 1], return_inverse=True, return_counts=True)
+    frequent = counts >= min_count
+    if not frequent.any():
         raise CorpusError(
-            f"No context is met {least:,} times: of {len(keys):,} the most frequent is met {counts.max():,} times; "
-            f"give more parses, or a lower least (deps:least={counts.max()})."
+            f"No context occurs {min_count:,} times; the most frequent of {len(keys):,} occurs {counts.max():,} times. "
+            f"Give more parses or a lower min_context_count (deps:min_context_count={counts.max()}).",
+            code="no-contexts",
         )
-    row = np.where(stay, np.cumsum(stay) - 1, -1)
-    found = row[place]
-    here = found >= 0
-    words = np.array(every[:, 0])[here]
-    return DependencyPairs(words, found[here], np.bincount(words, minlength=size), counts[stay])
+    contexts = np.where(frequent, np.cumsum(frequent) - 1, -1)[place]
+    chosen = contexts >= 0
+    words = np.array(pairs[:, 0])[chosen]
+    return DependencyPairs(words, contexts[chosen], np.bincount(words, minlength=n_words), counts[frequent])
 
 
 class DepsJob(NamedTuple):
-    """What a thread does at a time."""
-
     words: NDArray[np.int64]  # (P,)
     contexts: NDArray[np.int64]  # (P,)
-    rate: float
+    lr: float
     seed: tuple[int, ...]
 
 
@@ -165,41 +137,45 @@ class DepsModel:
 
     def __init__(self, settings: Deps, pairs: DependencyPairs) -> None:
         self.settings = settings
-        self.noise = SharedNegativeSampler(pairs.context_counts, settings.power)
-        self.kept = keep_probability(pairs.word_counts, settings.subsample)
-        self.words = AdaGradTable(random_rows(len(pairs.word_counts), settings.dim, settings.seed))
-        self.contexts = AdaGradTable(torch.zeros(len(pairs.context_counts), settings.dim))
+        self.pairs = pairs
+        self.schedule = Schedule(settings.epochs, settings.rate)
+        self.sampler = NegativeSampler(pairs.context_counts, settings.power)
+        self.keep = keep_probability(pairs.word_counts, settings.subsample).numpy()
+        self.words = RowAdaGrad(random_rows(len(pairs.word_counts), settings.dim, settings.seed))
+        self.contexts = RowAdaGrad(torch.zeros(len(pairs.context_counts), settings.dim))
 
     def tensors(self) -> dict[str, Tensor]:
-        named = {"words": self.words, "contexts": self.contexts}
-        return {f"{name}.{part}": getattr(table, part) for name, table in named.items() for part in ("rows", "squares")}
+        tables = {"words": self.words, "contexts": self.contexts}
+        return {f"{name}.{part}": tensor for name, table in tables.items() for part, tensor in table.tensors().items()}
 
-    def jobs(self, pairs: DependencyPairs, first: int, rate: float, seed: tuple[int, ...]) -> Iterator[DepsJob]:
-        """A block of pairs in a random order, a batch at a time."""
-        last = min(first + _BLOCK, len(pairs.words))
-        order = first + np.random.default_rng((*seed, first)).permutation(last - first)
+    def jobs(self, epoch: int, first: int) -> Iterator[DepsJob]:
+        """A block of pairs in random order, a batch at a time."""
+        n_pairs, seed = len(self.pairs.words), (self.settings.seed, epoch, first)
+        lr = self.schedule.lr_at((epoch + first / n_pairs) / self.settings.epochs)
+        order = first + np.random.default_rng(seed).permutation(min(_BLOCK, n_pairs - first))
         for begin in range(0, len(order), self.settings.batch):
-            some = order[begin : begin + self.settings.batch]
-            yield DepsJob(pairs.words[some], pairs.contexts[some], rate, (*seed, first, begin))
+            chosen = order[begin : begin + self.settings.batch]
+            yield DepsJob(self.pairs.words[chosen], self.pairs.contexts[chosen], lr, (*seed, begin))
 
-    def learn(self, job: DepsJob) -> tuple[int, float, int]:
-        """One batch; gives the pairs learnt, their loss, all pairs."""
-        choose = np.random.default_rng(job.seed)
-        stay = choose.random(len(job.words)) < self.kept[job.words]
-        if not stay.any():
-            return 0, 0.0, len(job.words)
-        words, found = torch.from_numpy(job.words[stay]), torch.from_numpy(job.contexts[stay])
-        loss, rows, gradient, outer, by_outer = self.gradients(
-            words, found, self.noise.draw(self.settings.shared, choose)
-        )
-        self.words.update(rows, gradient, job.rate)
-        self.contexts.update(outer, by_outer, job.rate)
-        return len(words), float(loss), len(job.words)
+    def train_job(self, job: DepsJob) -> JobResult:
+        """One step on a batch."""
+        generator = np.random.default_rng(job.seed)
+        chosen = generator.random(len(job.words)) < self.keep[job.words]
+        if not chosen.any():
+            return JobResult(0, 0.0, len(job.words))
+        words, contexts = torch.from_numpy(job.words[chosen]), torch.from_numpy(job.contexts[chosen])
+        negatives = self.sampler.draw((self.settings.shared_negatives,), generator)
+        loss, rows, by_rows, context_rows, by_contexts = self.gradients(words, contexts, negatives)
+        self.words.update(rows, by_rows, job.lr)
+        self.contexts.update(context_rows, by_contexts, job.lr)
+        return JobResult(len(words), float(loss), len(job.words))
 
-    def gradients(self, words: Tensor, found: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """The loss; the rows of words it touches and its gradient by them; the same of contexts."""
-        vectors = self.words.rows.index_select(0, words)
-        loss, by_vectors, outer, by_outer = negative_sampling_loss(
-            vectors, self.contexts.rows, found, drawn, self.settings.negatives
+    def gradients(
+        self, words: Tensor, contexts: Tensor, negatives: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The loss; the rows of words it depends on and its gradient by them; the same for contexts."""
+        vectors = self.words.table.index_select(0, words)
+        loss, by_vectors, context_rows, by_contexts = negative_sampling_loss(
+            vectors, self.contexts.table, contexts, negatives, self.settings.negatives
         )
-        return loss, *summed(words, torch.arange(len(words)), by_vectors), outer, by_outer
+        return loss, *sum_by_row(words, by_vectors), context_rows, by_contexts

@@ -1,4 +1,4 @@
-"""A corpus as baselines take it: sentences of known words, written once, on disk, read as often as wanted."""
+"""A corpus as baselines read it: the known words of its sentences as row numbers, on disk."""
 
 from __future__ import annotations
 
@@ -18,66 +18,66 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
-_SENTENCES = 4096  # found at once
-_BLANK = "\u00a0"  # inside a term, in a file whose words are parted by spaces: no word of a vocabulary has one
+_SENTENCES = 4096  # matched at once
+_JOINER = "\u00a0"  # within a term, in a file that separates words by spaces: no word of a vocabulary contains it
 
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """The rows of known words, one sentence after the other; sentences with fewer than two are left out."""
+    """The rows of known words, sentence after sentence; sentences with fewer than two are left out."""
 
     vocabulary: Vocabulary  # with counts; words that the corpus lacks have 0
     corpus: Corpus
     folder: Path
-    words: int  # of all sentences
-    sentences: int
-    parsed: Corpus | None = None  # CoNLL-U of its sentences, where the corpus itself is none
+    n_words: int  # of all sentences
+    n_sentences: int
+    parsed: Corpus | None = None  # CoNLL-U of its sentences, if the corpus itself is plain text
 
     def parses(self) -> Iterator[Parse]:
         """The dependency parses of the corpus."""
         return (self.parsed or self.corpus).parses()
 
     def rows_of(self, parse: Parse) -> list[int]:
-        """The row of each word of a parse, -1 where there is none; `Mr.`, one word to parsers, is our `mr`."""
+        """The row of each word of a parse, -1 for an unknown word; `Mr.`, one word for parsers, is our `mr`."""
         forms = [fold(form, self.vocabulary.lowercase) for form in parse.forms]
         index = self.vocabulary.index
         return [index[form] if form in index else index.get(form.rstrip("."), -1) for form in forms]
 
     @cached_property
     def rows(self) -> NDArray[np.int32]:
-        return np.memmap(self.folder / "rows", np.int32, "r", shape=(self.words,))  # (W,)
+        return np.memmap(self.folder / "rows", np.int32, "r", shape=(self.n_words,))  # (W,)
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
-        return np.memmap(self.folder / "ends", np.int64, "r", shape=(self.sentences,))  # (S,)
+        return np.memmap(self.folder / "ends", np.int64, "r", shape=(self.n_sentences,))  # (S,)
 
     @cached_property
     def known(self) -> Vocabulary:
-        """The words that the sentences have, in their order."""
-        return self._chosen(self._met)
+        """The words that occur in the sentences, in the order of the vocabulary."""
+        return self._select(self._occurs)
 
     @cached_property
-    def _met(self) -> NDArray[np.bool_]:
-        met = np.zeros(len(self.vocabulary), bool)
+    def _occurs(self) -> NDArray[np.bool_]:
+        occurs = np.zeros(len(self.vocabulary), bool)
         for rows, _ in self.blocks(1 << 20):
-            met[rows] = True
-        return met
+            occurs[rows] = True
+        return occurs
 
-    def _chosen(self, chosen: NDArray[np.bool_]) -> Vocabulary:
+    def _select(self, chosen: NDArray[np.bool_]) -> Vocabulary:
         if chosen.all():
             return self.vocabulary
-        words = [word for word, stays in zip(self.vocabulary, chosen.tolist(), strict=True) if stays]
+        words = [word for word, selected in zip(self.vocabulary, chosen.tolist(), strict=True) if selected]
         return Vocabulary(words, self.vocabulary.counts[chosen], lowercase=self.vocabulary.lowercase)
 
-    def learnt(self, matrix: NDArray[np.float32], met: NDArray[np.bool_] | None = None) -> WordVectors:
-        """Of a table with a row a word, the rows of words that were met: by default those of the sentences."""
-        met = self._met if met is None else met
-        return WordVectors(self._chosen(met), matrix if met.all() else matrix[met])
+    def vectors(self, matrix: NDArray[np.float32], trained: NDArray[np.bool_] | None = None) -> WordVectors:
+        """The rows of a table (V, D) whose words were trained; by default the words of the sentences."""
+        trained = self._occurs if trained is None else trained
+        return WordVectors(self._select(trained), matrix if trained.all() else matrix[trained])
 
-    def blocks(self, words: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
-        """(rows, ends in them) of whole sentences, about so many words at a time, in their order."""
-        edges = np.arange(words, self.words, words)
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(self.ends, edges) + 1, [self.sentences]]))
+    def blocks(self, size: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
+        """(rows, sentence ends in them) of about `size` words in whole sentences, in corpus order."""
+        edges = np.arange(size, self.n_words, size)
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(self.ends, edges) + 1, [self.n_sentences]]))
         for first, last in pairwise(cuts.tolist()):
             begin = int(self.ends[first - 1]) if first else 0
             ends = np.asarray(self.ends[first:last]) - begin
@@ -85,41 +85,42 @@ class EncodedCorpus:
 
     @cached_property
     def lines(self) -> Path:
-        """A file with a sentence a line, words parted by spaces."""
+        """A text file with one sentence per line, words separated by spaces."""
         path = self.folder / "lines.txt"
-        names = [as_token(word) for word in self.vocabulary]
+        tokens = [as_token(word) for word in self.vocabulary]
         with open(path, "w", encoding="utf-8", errors="replace", newline="\n") as stream:
             for rows, ends in self.blocks(1 << 18):
-                tokens = [names[row] for row in rows.tolist()]
-                stream.writelines(" ".join(tokens[a:b]) + "\n" for a, b in pairwise([0, *ends.tolist()]))
+                text = [tokens[row] for row in rows.tolist()]
+                stream.writelines(" ".join(text[a:b]) + "\n" for a, b in pairwise([0, *ends.tolist()]))
         return path
 
 
 def as_token(word: str) -> str:
-    """A word or term without spaces."""
-    return word.replace(" ", _BLANK)
+    """A word or multiword term without spaces."""
+    return word.replace(" ", _JOINER)
 
 
-def write_text(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Generator[int, None, EncodedCorpus]:
-    """Read the corpus into a folder; yields the number of words that have gone by."""
-    finder = WordMatcher(vocabulary)
+def encode_corpus(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Generator[int, None, EncodedCorpus]:
+    """Write the rows of a corpus to a folder; yields the number of words read."""
+    matcher = WordMatcher(vocabulary)
     source = corpus.sentences()
-    passed = words = sentences = 0
+    n_read = n_words = n_sentences = 0
     with open(folder / "rows", "wb") as rows_file, open(folder / "ends", "wb") as ends_file:
-        while held := [*islice(source, _SENTENCES)]:
-            rows, sentence = finder.rows(held)
-            passed += len(rows)
+        while block := [*islice(source, _SENTENCES)]:
+            rows, sentence = matcher.rows(block)
+            n_read += len(rows)
             known = rows >= 0
-            lengths = np.bincount(sentence[known], minlength=len(held))
-            stay = lengths >= 2
-            rows_file.write(rows[known & stay[sentence]].tobytes())
-            ends_file.write((words + np.cumsum(lengths[stay])).astype(np.int64).tobytes())
-            words += int(lengths[stay].sum())
-            sentences += int(stay.sum())
-            yield passed
-    if not words:
+            lengths = np.bincount(sentence[known], minlength=len(block))
+            long_enough = lengths >= 2
+            rows_file.write(rows[known & long_enough[sentence]].tobytes())
+            ends_file.write((n_words + np.cumsum(lengths[long_enough])).astype(np.int64).tobytes())
+            n_words += int(lengths[long_enough].sum())
+            n_sentences += int(long_enough.sum())
+            yield n_read
+    if not n_words:
         raise CorpusError(
-            f"Training takes sentences with two known words or more, and the corpus has none "
-            f"({len(vocabulary):,} words are known); give more text, or lower --min-count."
+            f"No sentence of the corpus has two known words (the vocabulary has {len(vocabulary):,}); "
+            "give more text or a lower --min-count.",
+            code="no-sentences",
         )
-    return EncodedCorpus(vocabulary, corpus, folder, words, sentences)
+    return EncodedCorpus(vocabulary, corpus, folder, n_words, n_sentences)

@@ -1,12 +1,12 @@
-"""GloVe (Pennington et al. 2014): products of vectors are the logarithms of how often words stand together.
+"""GloVe (Pennington et al. 2014): products of vectors approximate the logarithm of co-occurrence counts.
 
     J = sum over pairs (i, j) of f(X_ij) (w_i . c_j + b_i + b'_j - log X_ij)²,   f(x) = min(1, (x / x_max)^alpha)
 
-X counts pairs within the window, 1/distance each, in both orders. AdaGrad pair by pair, as the authors' program has it:
-half the gradient times the rate, over the root of one plus the squares of those before. Pairs are dealt at random into
-shares; in a share the words come in a random order, each with its pairs. Of several threads each has words and contexts
-of its own at a time (Gemulla et al. 2011), contexts that lie together, so that none waits for a row that another writes
-or for its neighbour: the same number of threads gives the same bytes.
+X counts pairs within the window, 1/distance each, in both orders. AdaGrad pair by pair as in the authors' program: half
+the gradient times the rate, over the root of one plus the squares before. Pairs are distributed at random over parts; a
+part is trained in random order of its words, each with its pairs. Threads work on disjoint words and contexts at a time
+(Gemulla et al. 2011), on contiguous ranges of contexts so that they share no cache line: the same number of threads
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -25,17 +24,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from stillvec.baselines.baseline import Resources, TrainingStep, check_settings, diverged
-from stillvec.baselines.cooccurrence import SortedRun, count_pairs, dealt
+from stillvec.baselines.baseline import Resources, check_settings, loss_note, map_jobs
+from stillvec.baselines.cooccurrence import SortedRun, count_pairs, split_counts
 from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.progress import relay
 from stillvec.registry import require
 from stillvec.result import Result
+from stillvec.training.loss_monitor import EpochLoss
+from stillvec.training.schedule import TrainingProgress, divergence_error
 
-_SHARE = 1 << 22  # pairs, about
-_LINE = 16  # numbers that memory moves at once
-_STILL = 1e30  # squares of what no step moves
+_PART_PAIRS = 1 << 22  # about
+_CACHE_LINE = 16  # floats
+_FROZEN = 1e30  # sum of squares of a number that no step changes
 
-Stretch = tuple[int, int]  # from, to before
+Range = tuple[int, int]  # first, last (excluded)
 
 
 @dataclass(frozen=True)
@@ -44,123 +46,115 @@ class Glove:
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "pennington-2014": {"epochs": 100, "x_max": 100.0, "add_contexts": True},
     }
-    settings: str = "stillvec"
-    dim: int = 300
-    epochs: int = 20
-    window: int = 10
-    x_max: float = 10.0  # the paper's 100 is for a thousand times as much text
-    alpha: float = 0.75
-    rate: float = 0.05
-    add_contexts: bool = False  # a word's vector as a context added to its own, as in the paper
-    seed: int = 0
+    settings: str = "stillvec"  # or a paper's settings, by their name
+    dim: int = 300  # dimensions of the vectors
+    epochs: int = 20  # passes over the co-occurrence counts
+    window: int = 10  # largest distance of two words that count as a pair
+    x_max: float = 10.0  # count from which a pair has full weight; the paper's 100 is for a thousand times more text
+    alpha: float = 0.75  # exponent of the weight of rarer pairs
+    rate: float = 0.05  # initial learning rate of AdaGrad
+    add_contexts: bool = False  # add each word's context vector to its own, as in the paper
+    seed: int = 0  # random seed
 
     def __post_init__(self) -> None:
-        above = {"dim": self.dim, "epochs": self.epochs, "window": self.window, "x_max": self.x_max, "rate": self.rate}
-        check_settings(self, above, {"alpha": self.alpha, "seed": self.seed})
+        check_settings(self, ("dim", "epochs", "window", "x_max", "rate"), ("alpha", "seed"))
 
-    def steps(self, text: EncodedCorpus, means: Resources) -> Generator[TrainingStep, None, Result]:
-        total = self.epochs * text.words
-        model = Factors(self, len(text.vocabulary))
-        with tempfile.TemporaryDirectory(dir=text.folder) as name:
-            counting = count_pairs(text, self.window, Path(name))
-            runs: list[SortedRun] = []
-            while True:
-                try:
-                    passed = next(counting)
-                except StopIteration as end:
-                    runs = end.value
-                    break
-                yield TrainingStep(0, total, f"{passed:,} words counted")
-            shares = dealt(runs, -(-sum(len(run.counts) for run in runs) // _SHARE), Path(name), self.seed)
-            loss = yield from self._train(model, shares, text.words, means)
-            pairs = sum(len(share.counts) for share in shares)
-        notes = {"loss": loss} if math.isfinite(loss) else {}
-        return Result(text.learnt(model.result()), {**notes, "pairs": pairs})
+    def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
+        total = self.epochs * corpus.n_words
+        model = GloveModel(self, len(corpus.vocabulary))
+        with tempfile.TemporaryDirectory(dir=corpus.folder) as name:
+            counting = count_pairs(corpus, self.window, Path(name))
+            runs = yield from relay(counting, lambda n: TrainingProgress(0, total, f"{n:,} words counted"))
+            n_parts = -(-sum(len(run.counts) for run in runs) // _PART_PAIRS)
+            parts = split_counts(runs, n_parts, Path(name), self.seed)
+            n_pairs = sum(len(part.counts) for part in parts)
+            loss = yield from self._train(model, parts, n_pairs, corpus.n_words, resources)
+        return Result(corpus.vectors(model.result()), {**loss_note(loss), "pairs": n_pairs})
 
     def _train(
-        self, model: Factors, shares: list[SortedRun], words: int, means: Resources
-    ) -> Generator[TrainingStep, None, float]:
-        total = self.epochs * words
-        begun = means.checkpoint.restore(model) if means.checkpoint is not None else 0
-        pairs = sum(len(share.counts) for share in shares)
-        loss = math.nan
-        with ThreadPoolExecutor(means.threads) as pool:
-            apply = pool.map if means.threads > 1 else map
-            for epoch in range(begun, self.epochs):
-                choose = np.random.default_rng([self.seed, epoch])
-                sums = seen = 0.0
-                for number in choose.permutation(len(shares)).tolist():
-                    share = shares[number].held()
-                    order = choose.permutation(len(share.starts) - 1)
-                    for words_of, contexts_of in turns(share, order, means.threads):
-                        sums += sum(apply(partial(model.learn, share), words_of, contexts_of))
-                    seen += len(share.counts)
-                    yield TrainingStep(int(words * (epoch + seen / pairs)), total, f"loss {sums / seen:.4f}")
-                if not math.isfinite(sums) or not model.finite():
-                    raise diverged(self.rate)
-                loss = sums / seen
-                if means.checkpoint is not None:
-                    means.checkpoint.write(model, epoch + 1)
-        return loss
+        self, model: GloveModel, parts: list[SortedRun], n_pairs: int, n_words: int, resources: Resources
+    ) -> Generator[TrainingProgress, None, float]:
+        n_done = resources.checkpoint.restore(model) if resources.checkpoint is not None else 0
+        mean = math.nan
+        with map_jobs(resources.threads) as apply:
+            for epoch in range(n_done, self.epochs):
+                generator = np.random.default_rng([self.seed, epoch])
+                loss, n_seen = EpochLoss(self.rate), 0
+                for number in generator.permutation(len(parts)).tolist():
+                    part = parts[number].load()
+                    order = generator.permutation(len(part.starts) - 1)
+                    rounds = thread_rounds(part, order, resources.threads)
+                    total = sum(sum(apply(partial(model.train, part), *ranges)) for ranges in rounds)
+                    loss.add(total, len(part.counts))
+                    n_seen += len(part.counts)
+                    done = int(n_words * (epoch + n_seen / n_pairs))
+                    yield TrainingProgress(done, self.epochs * n_words, loss.remark)
+                if not model.is_finite():
+                    raise divergence_error(self.rate)
+                mean = loss.mean
+                if resources.checkpoint is not None:
+                    resources.checkpoint.write(model, epoch + 1)
+        return mean
 
 
-class Factors:
-    """The tables of words and contexts, (2, W) a word: numbers, and the sums of squares of their steps.
+class GloveModel:
+    """The tables of words and contexts, (2, W) per word: the vector, and AdaGrad's sums of squares.
 
-    After its vector a word has its bias and a one, a context a one and its bias, so that a product of rows has both.
+    A word's vector is followed by its bias and a one, a context's by a one and its bias, so that the product of two
+    rows includes both biases.
     """
 
-    def __init__(self, settings: Glove, size: int) -> None:
+    def __init__(self, settings: Glove, n_words: int) -> None:
         require("numba", "train", "GloVe")
         from stillvec.baselines import glove_kernel
 
         self._kernel = glove_kernel
         self.settings = settings
         dim = settings.dim
-        choose = np.random.default_rng(settings.seed)
-        self.words, self.contexts = (_lined(size, dim + 2) for _ in range(2))  # (V, 2, W)
+        generator = np.random.default_rng(settings.seed)
+        self.words, self.contexts = (_aligned_zeros(n_words, dim + 2) for _ in range(2))  # (V, 2, W)
         for table, bias, one in ((self.words, dim, dim + 1), (self.contexts, dim + 1, dim)):
-            drawn = (choose.random((size, dim + 1), np.float32) - np.float32(0.5)) / np.float32(dim)
-            table[:, 0, :dim], table[:, 0, bias], table[:, 0, one] = drawn[:, :dim], drawn[:, dim], 1
-            table[:, 1], table[:, 1, one] = 1, _STILL
+            start = (generator.random((n_words, dim + 1), np.float32) - np.float32(0.5)) / np.float32(dim)
+            table[:, 0, :dim], table[:, 0, bias], table[:, 0, one] = start[:, :dim], start[:, dim], 1
+            table[:, 1], table[:, 1, one] = 1, _FROZEN
 
     def tensors(self) -> dict[str, torch.Tensor]:
         return {"words": torch.from_numpy(self.words), "contexts": torch.from_numpy(self.contexts)}
 
-    def finite(self) -> bool:
+    def is_finite(self) -> bool:
         return bool(np.isfinite(self.words).all() and np.isfinite(self.contexts).all())
 
     def result(self) -> NDArray[np.float32]:
         vectors = self.words[:, 0] + self.contexts[:, 0] if self.settings.add_contexts else self.words[:, 0]
         return np.ascontiguousarray(vectors[:, : self.settings.dim])
 
-    def learn(self, share: SortedRun, order: NDArray[np.int64], contexts: Stretch) -> float:
-        """Steps on the pairs of some words of a share with some contexts; gives their loss, each before its step."""
-        asked, pairs = self.settings, (share.starts, share.columns, share.counts)
-        given = (order, *contexts, *pairs, asked.x_max, asked.alpha, asked.rate)
-        return self._kernel.learn(self.words, self.contexts, *given)
+    def train(self, part: SortedRun, order: NDArray[np.int64], contexts: Range) -> float:
+        """Steps on the pairs of some words of a part with some contexts; returns their summed loss."""
+        settings, pairs = self.settings, (part.starts, part.columns, part.counts)
+        arguments = (order, *contexts, *pairs, settings.x_max, settings.alpha, settings.rate)
+        return self._kernel.train(self.words, self.contexts, *arguments)
 
 
-def _lined(rows: int, wide: int) -> NDArray[np.float32]:
-    """Zeros (rows, 2, wide or a little more), each row from the start of a line: no two have one in common."""
-    wide = -(-wide // _LINE) * _LINE
-    raw = np.zeros(rows * 2 * wide + _LINE, np.float32)
-    start = -raw.ctypes.data % (_LINE * raw.itemsize) // raw.itemsize
-    return raw[start : start + rows * 2 * wide].reshape(rows, 2, wide)
+def _aligned_zeros(n_rows: int, width: int) -> NDArray[np.float32]:
+    """Zeros (n_rows, 2, width or a little more) whose rows each start a cache line."""
+    width = -(-width // _CACHE_LINE) * _CACHE_LINE
+    raw = np.zeros(n_rows * 2 * width + _CACHE_LINE, np.float32)
+    start = -raw.ctypes.data % (_CACHE_LINE * raw.itemsize) // raw.itemsize
+    return raw[start : start + n_rows * 2 * width].reshape(n_rows, 2, width)
 
 
-def turns(
-    share: SortedRun, order: NDArray[np.int64], threads: int
-) -> Iterator[tuple[list[NDArray[np.int64]], list[Stretch]]]:
-    """Words and contexts of each thread by turns: a few frequent contexts, or many rare ones with as many pairs."""
-    words = [order[first:last] for first, last in cut(np.diff(share.starts)[order], threads)]
-    contexts = cut(np.bincount(share.columns, minlength=len(order)), threads)
-    for turn in range(threads):
-        yield words, contexts[turn:] + contexts[:turn]
+def thread_rounds(
+    part: SortedRun, order: NDArray[np.int64], threads: int
+) -> Iterator[tuple[list[NDArray[np.int64]], list[Range]]]:
+    """The words and the contexts of each thread, round by round: after all rounds each pair was trained once."""
+    words = [order[first:last] for first, last in split_evenly(np.diff(part.starts)[order], threads)]
+    contexts = split_evenly(np.bincount(part.columns, minlength=len(order)), threads)
+    for number in range(threads):
+        yield words, contexts[number:] + contexts[:number]
 
 
-def cut(held: NDArray[np.int64], pieces: int) -> list[Stretch]:
-    """Stretches of about the same sum each."""
-    passed = np.cumsum(held)
-    edges = np.searchsorted(passed, np.linspace(0, passed[-1], pieces + 1)[1:-1])
-    return [*pairwise([0, *edges.tolist(), len(held)])]
+def split_evenly(counts: NDArray[np.int64], n_ranges: int) -> list[Range]:
+    """Contiguous ranges of about the same total count."""
+    total = np.cumsum(counts)
+    edges = np.searchsorted(total, np.linspace(0, total[-1], n_ranges + 1)[1:-1])
+    return [*pairwise([0, *edges.tolist(), len(counts)])]

@@ -1,7 +1,7 @@
-"""Loops that numba compiles on their first call, kept for the next start wherever there is room for it.
+"""Loops that numba compiles on first call. Written against numba 0.61 to 0.68, with public API only.
 
-What is compiled lies beside the source, or in the user's cache folder where that cannot be written (`NUMBA_CACHE_DIR`
-names another place); where nothing can be written it is compiled at each start.
+Machine code is cached next to the source or, if that is read-only, in the user's cache folder (`NUMBA_CACHE_DIR` names
+another place); where nothing can be written, it is compiled at each start.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, TypeVar, cast
 from stillvec.registry import require
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Sums in any order, so that they go several at once; what is not a number stays so, for a training that diverges.
-_LOOSE = {"reassoc", "contract", "arcp", "nsz", "afn"}
+# Sums may be reordered, and so vectorised; NaN and infinity keep their meaning, since divergence must be noticed.
+_FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
 
 
-def compiled(loop: F) -> F:
-    """As machine code, which leaves Python's lock alone."""
+def compile_loop(loop: F) -> F:
+    """Compile to machine code that releases the GIL."""
     numba = require("numba", "train", "Training of GloVe and Sent2vec")
-    given = {"nogil": True, "fastmath": _LOOSE, "error_model": "numpy"}  # a check for zeros would go one by one
+    options = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}  # checks for zero prevent vectorising
     try:
-        made = numba.njit(**given, cache=True)(loop)
-    except RuntimeError:  # no folder for it
-        made = numba.njit(**given)(loop)
-    return cast(F, made)
+        compiled = numba.njit(**options, cache=True)(loop)
+    except RuntimeError:  # no folder to cache in
+        compiled = numba.njit(**options)(loop)
+    return cast(F, compiled)

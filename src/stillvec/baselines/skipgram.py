@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling (Mikolov et al. 2013): a word tells the words around it from drawn ones."""
+"""Skip-gram with negative sampling (Mikolov et al. 2013): a word predicts the words around it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from stillvec.baselines.gensim_trainer import GensimBaseline, gensim
+from stillvec.baselines.gensim_trainer import GensimBaseline, import_gensim
 from stillvec.vocabulary import Vocabulary
 
 
@@ -17,4 +17,4 @@ class Skipgram(GensimBaseline):
     }
 
     def model(self, vocabulary: Vocabulary, workers: int) -> Any:
-        return gensim("word2vec", "Skip-gram").Word2Vec(sg=1, **self.common(workers))
+        return import_gensim("word2vec", "Skip-gram").Word2Vec(sg=1, **self.gensim_settings(workers))

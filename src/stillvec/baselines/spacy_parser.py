@@ -1,4 +1,4 @@
-"""Dependency parses of plain text by a spaCy pipeline: made once, kept as CoNLL-U."""
+"""Dependency parses of plain text by a spaCy pipeline, written as CoNLL-U."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from stillvec.errors import UsageError
 from stillvec.files import atomic_file, digest
 
 _UNNEEDED = ("ner", "tagger", "morphologizer", "lemmatizer", "trainable_lemmatizer", "attribute_ruler", "textcat")
-_TOLD = 500  # parses between signs of life
+_EVENT_EVERY = 500  # parses
 
 
 @dataclass(frozen=True)
 class Parser:
-    """A spaCy pipeline that is loaded."""
+    """A loaded spaCy pipeline."""
 
     name: str
     pipeline: Any
 
     @cached_property
-    def described(self) -> dict[str, str]:
-        """What tells it from others: two of the same name, trained anew, have another digest."""
+    def facts(self) -> dict[str, str]:
+        """Its identity for manifests; the digest tells apart two trainings of the same name."""
         meta = self.pipeline.meta
-        held = digest(iter([self.pipeline.to_bytes(exclude=["vocab"])]))
-        return {"name": f"{meta['lang']}_{meta['name']}", "version": meta["version"], "digest": held}
+        weights = digest(iter([self.pipeline.to_bytes(exclude=["vocab"])]))
+        return {"name": f"{meta['lang']}_{meta['name']}", "version": meta["version"], "digest": weights}
 
     def parses(self, sentences: Iterable[str]) -> Iterator[Parse]:
-        """A parse a sentence of spaCy's, which may part a sentence of ours; spaces are no words."""
+        """One parse per sentence of spaCy's, which may split a sentence of ours; whitespace tokens are left out."""
         for document in self.pipeline.pipe(sentences):
             for sentence in document.sents:
                 tokens = [token for token in sentence if not token.is_space]
@@ -46,47 +46,43 @@ class Parser:
 
 
 def load_parser(name: str) -> Parser:
-    """The pipeline, if it is there and parses: installed, or a folder that one was saved in."""
+    """Load a pipeline with a parser: an installed package, or a folder."""
     if importlib.util.find_spec("spacy") is None:
-        raise UsageError(
-            "Parsing needs the package 'spacy', which is not installed; install it, or give CoNLL-U files."
-        )
+        raise UsageError("Parsing needs the package 'spacy'; install it or give CoNLL-U files.", code="missing-extra")
     spacy: Any = importlib.import_module("spacy")
     try:
         pipeline = spacy.load(name, exclude=_UNNEEDED)
     except (OSError, ValueError, ImportError) as error:
         if Path(name).exists() or len(Path(name).parts) > 1:
-            why = str(error).partition("\n")[0]
-            raise UsageError(f"{name} holds no spaCy pipeline that can be loaded here: {why}") from None
+            reason = str(error).partition("\n")[0]
+            raise UsageError(f"Cannot load a spaCy pipeline from {name}: {reason}", code="bad-pipeline") from None
         raise UsageError(
-            f"There is no spaCy pipeline {name!r}; install it (python -m spacy download {name}), "
-            "or give the folder of one."
+            f"No spaCy pipeline {name!r} is installed; install it (python -m spacy download {name}) or give a folder.",
+            code="no-pipeline",
         ) from None
     if "parser" not in pipeline.pipe_names:
-        raise UsageError(
-            f"The spaCy pipeline {name!r} has no parser, only {', '.join(pipeline.pipe_names) or 'nothing'}."
-        )
+        components = ", ".join(pipeline.pipe_names) or "no components"
+        raise UsageError.expected("a pipeline with a parser", components, where=f"spaCy pipeline {name!r}")
     return Parser(name, pipeline)
 
 
 def write_parses(sentences: Iterable[str], parser: Parser, path: Path) -> Generator[int, None, None]:
-    """CoNLL-U of forms, heads and relations; yields the number of characters read."""
-    passed = 0
+    """Write CoNLL-U with forms, heads and relations; yields the number of characters read."""
+    n_characters = 0
 
-    def counted() -> Iterator[str]:
-        nonlocal passed
+    def count(sentences: Iterable[str]) -> Iterator[str]:
+        nonlocal n_characters
         for sentence in sentences:
-            passed += len(sentence)
+            n_characters += len(sentence)
             yield sentence
 
     with atomic_file(path) as part, open(part, "w", encoding="utf-8", errors="replace", newline="\n") as stream:
-        for number, parse in enumerate(parser.parses(counted()), 1):
+        for number, parse in enumerate(parser.parses(count(sentences)), 1):
+            columns = zip(parse.forms, parse.heads, parse.relations, strict=True)
             stream.writelines(
                 f"{place}\t{form}\t_\t_\t_\t_\t{head + 1}\t{relation or '_'}\t_\t_\n"
-                for place, (form, head, relation) in enumerate(
-                    zip(parse.forms, parse.heads, parse.relations, strict=True), 1
-                )
+                for place, (form, head, relation) in enumerate(columns, 1)
             )
             stream.write("\n")
-            if number % _TOLD == 0:
-                yield passed
+            if number % _EVENT_EVERY == 0:
+                yield n_characters

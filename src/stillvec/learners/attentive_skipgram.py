@@ -1,11 +1,10 @@
-"""Attentive skip-gram (Wang, Cui & Zhang 2020): the teacher's state in the centre attends to the words around it.
+"""Attentive skip-gram (Wang, Cui & Zhang 2020): the teacher's state of a word attends to the words around it.
 
     u_i = W o_i      a_j = softmax over the window of u_i . v_j      v = sum of a_j v_j
     l(v . u_i) + sum over negatives of l(-v' . u_i),   l(x) = log(1 + e^-x)
 
-The table of the v is the result. The paper's settings are `settings=wang-2020` (its plain steps of 0.025, clipped);
-`pool=sum` is its figure 5 without attention, `window` its figure 4. What the defaults change, and what each change
-gave, stands in docs/results.md.
+The table of the v is the result. The paper's settings are `settings=wang-2020` (gradient descent at 0.025, clipped);
+`pool=sum` is its figure 5 without attention, `window` its figure 4. docs/results.md measures what the defaults change.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ class AttentiveSkipgram(WindowLearner):
             "rate": 0.025,
             "batch": 16,
             "attention": 1.0,
-            "own": False,
-            "shared": 0,
-            "shortest": 10,
-            "longest": 40,
+            "include_center": False,
+            "shared_negatives": 0,
+            "min_length": 10,
+            "max_length": 40,
             "optimizer": "sgd",
             "projection_rate": 1.0,
             "whiten": False,
@@ -37,4 +36,4 @@ class AttentiveSkipgram(WindowLearner):
             "directions": 0,
         }
     }
-    pool: str = "attention"
+    pool: str = "attention"  # how the rows around a centre are pooled: mean, sum, each (one by one) or attention

@@ -1,10 +1,10 @@
-"""Kept contexts a shard at a time: some thousand sentences on the device that trains."""
+"""Stored contexts in blocks of some thousand sentences on the device that trains."""
 
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -15,108 +15,102 @@ from torch import Tensor
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
 
-SHARD = 16_384  # sentences that are shuffled together, and after which a checkpoint may be written
+BLOCK_SENTENCES = 16_384  # shuffled together; a checkpoint may follow each block
+_GPU_SHARE = 0.3  # of a GPU's free memory, for one stored array
+_COPY_ROWS = 1 << 18
 
 
 class ContextBlock(NamedTuple):
-    """Some sentences on the device that trains."""
-
     words: Tensor  # (T,) rows of the vocabulary, -1 for an unknown word
-    lengths: Tensor  # (S,)
+    lengths: Tensor  # (S,) of the sentences
     contexts: Tensor  # (S, D)
     states: Tensor | None  # (T, D)
 
 
-Sample = Callable[[], Iterable[ContextBlock]]  # contexts to be looked at before training
+class ContextBlocks:
+    """The blocks of stored contexts; iterating gives all of them in their stored order."""
+
+    def __init__(self, stored: Statistics, device: torch.device) -> None:
+        self.stored = stored
+        self.device = device
+        self._lengths = stored["stored:lengths"]
+        self._on_gpu: dict[str, Tensor] = {}  # whole arrays, where they fit
+
+    def __len__(self) -> int:
+        return math.ceil(len(self._lengths) / BLOCK_SENTENCES)
+
+    def __iter__(self) -> Iterator[ContextBlock]:
+        return (self.read(number) for number in range(len(self)))
+
+    @property
+    def n_sentences(self) -> int:
+        return len(self._lengths)
+
+    def block_size(self, number: int) -> int:
+        return min(BLOCK_SENTENCES, self.n_sentences - number * BLOCK_SENTENCES)
+
+    def read(self, number: int, generator: np.random.Generator | None = None) -> ContextBlock:
+        """A block, its sentences in their stored order or shuffled."""
+        begin, end = number * BLOCK_SENTENCES, number * BLOCK_SENTENCES + self.block_size(number)
+        lengths = np.asarray(self._lengths[begin:end], np.int64)
+        first = self._first_words[number]
+        last = first + int(lengths.sum())
+        scale = float(self.stored["stored:scale"])
+        words = self._rows("stored:words", first, last).long()
+        contexts = self._rows("stored:contexts", begin, end).float() * scale
+        states = None
+        if "stored:states" in self.stored.arrays:
+            states = self._rows("stored:states", first, last)
+            states = states if scale == 1 else states.float() * scale
+        sizes = torch.from_numpy(lengths).to(self.device)
+        if generator is None:
+            return ContextBlock(words, sizes, contexts, states)
+        order = generator.permutation(len(lengths))
+        starts = np.cumsum(lengths) - lengths
+        ends = np.cumsum(lengths[order])
+        places = np.arange(len(words)) + np.repeat(starts[order] - (ends - lengths[order]), lengths[order])
+        sentence, word = torch.from_numpy(order).to(self.device), torch.from_numpy(places).to(self.device)
+        return ContextBlock(words[word], sizes[sentence], contexts[sentence], None if states is None else states[word])
+
+    def count_words(self) -> Tensor:
+        """How often each word occurs in the contexts (V,)."""
+        words = np.asarray(self.stored["stored:words"])
+        counts = np.bincount(words[words >= 0], minlength=len(self.stored.vocabulary))
+        return torch.from_numpy(counts).to(self.device)
+
+    @cached_property
+    def _first_words(self) -> list[int]:
+        """Where the words of each block begin; summed once, since there may be thousands of blocks."""
+        starts = range(0, self.n_sentences, BLOCK_SENTENCES)
+        sums = (int(np.sum(self._lengths[at : at + BLOCK_SENTENCES], dtype=np.int64)) for at in starts)
+        return [0, *accumulate(sums)]
+
+    def _rows(self, name: str, begin: int, end: int) -> Tensor:
+        """Rows of a stored array, from disk or from a copy of the whole array on the GPU."""
+        array: Array = self.stored[name]
+        if self.device.type != "cuda":
+            return torch.from_numpy(np.array(array[begin:end]))
+        if name not in self._on_gpu:
+            if array.nbytes >= _GPU_SHARE * torch.cuda.mem_get_info(self.device)[0]:
+                return torch.from_numpy(np.array(array[begin:end])).to(self.device)
+            dtype = torch.from_numpy(np.zeros(0, array.dtype)).dtype
+            self._on_gpu[name] = whole = torch.empty(array.shape, dtype=dtype, device=self.device)
+            for at in range(0, len(array), _COPY_ROWS):
+                whole[at : at + _COPY_ROWS] = torch.from_numpy(np.array(array[at : at + _COPY_ROWS])).to(self.device)
+        return self._on_gpu[name][begin:end]
 
 
-def count_blocks(kept: Statistics) -> int:
-    return math.ceil(len(kept["stored:lengths"]) / SHARD)
+def is_full(blocks: Iterable[ContextBlock]) -> bool:
+    """Whether these together have the sentences of one block."""
+    return sum(len(block.lengths) for block in blocks) >= BLOCK_SENTENCES
 
 
-def block_size(kept: Statistics, number: int) -> int:
-    return min(SHARD, len(kept["stored:lengths"]) - number * SHARD)
-
-
-def is_full(parts: Iterable[ContextBlock]) -> bool:
-    """Whether these together have the sentences of a shard."""
-    return sum(len(part.lengths) for part in parts) >= SHARD
-
-
-def iterate_blocks(kept: Statistics, device: torch.device) -> Iterator[ContextBlock]:
-    """All of them, as they lie."""
-    for number in range(count_blocks(kept)):
-        yield read_block(kept, number, device)
-
-
-def read_block(
-    kept: Statistics, number: int, device: torch.device, order: np.random.Generator | None = None
-) -> ContextBlock:
-    """A shard on the device, its sentences as they lie or shuffled."""
-    begin, end = number * SHARD, min((number + 1) * SHARD, len(kept["stored:lengths"]))
-    lengths = np.asarray(kept["stored:lengths"][begin:end], np.int64)
-    first = _first_words(kept["stored:lengths"])[number]
-    last = first + int(lengths.sum())
-    scale = float(kept["stored:scale"])
-    words = _rows(kept["stored:words"], first, last, device).long()
-    contexts = _rows(kept["stored:contexts"], begin, end, device).float() * scale
-    states = None
-    if "stored:states" in kept.arrays:
-        states = _rows(kept["stored:states"], first, last, device)
-        states = states if scale == 1 else states.float() * scale
-    sizes = torch.from_numpy(lengths).to(device)
-    if order is None:
-        return ContextBlock(words, sizes, contexts, states)
-    chosen = order.permutation(len(lengths))
-    starts = np.cumsum(lengths) - lengths
-    ends = np.cumsum(lengths[chosen])
-    places = np.arange(len(words)) + np.repeat(starts[chosen] - (ends - lengths[chosen]), lengths[chosen])
-    sentence, word = torch.from_numpy(chosen).to(device), torch.from_numpy(places).to(device)
-    return ContextBlock(words[word], sizes[sentence], contexts[sentence], None if states is None else states[word])
-
-
-def _first_words(lengths: Array) -> list[int]:
-    """Where the words of each shard begin; added up once for all shards, since there may be thousands."""
-    for key, (alive, _) in [*_firsts.items()]:
-        if alive() is None:
-            del _firsts[key]
-    key = id(lengths), SHARD
-    if key not in _firsts:
-        sums = [int(np.sum(lengths[at : at + SHARD], dtype=np.int64)) for at in range(0, len(lengths), SHARD)]
-        _firsts[key] = weakref.ref(lengths), [0, *accumulate(sums)]
-    return _firsts[key][1]
-
-
-def _rows(array: Array, begin: int, end: int, device: torch.device) -> Tensor:
-    """Rows of a kept array on the device: from disk, or, on a GPU with room for all of it, from what lies there."""
-    for number, (alive, _) in [*_on_gpu.items()]:
-        if alive() is None:
-            del _on_gpu[number]
-    if device.type == "cuda" and id(array) not in _on_gpu and array.nbytes < _ROOM * torch.cuda.mem_get_info(device)[0]:
-        whole = torch.empty(array.shape, dtype=torch.from_numpy(np.zeros(0, array.dtype)).dtype, device=device)
-        for at in range(0, len(array), 1 << 18):
-            whole[at : at + (1 << 18)] = torch.from_numpy(np.array(array[at : at + (1 << 18)])).to(device)
-        _on_gpu[id(array)] = weakref.ref(array), whole
-    if id(array) in _on_gpu and device.type == "cuda":
-        return _on_gpu[id(array)][1][begin:end]
-    return torch.from_numpy(np.array(array[begin:end])).to(device)
-
-
-_ROOM = 0.3  # of a GPU's free memory, for one array of contexts
-_firsts: dict[tuple[int, int], tuple[weakref.ref[Array], list[int]]] = {}
-_on_gpu: dict[int, tuple[weakref.ref[Array], Tensor]] = {}  # as long as the array itself is there
-
-
-def joined(parts: list[ContextBlock]) -> ContextBlock:
-    """One shard of many; no tensor of it belongs to the pass."""
-    states = [part.states for part in parts if part.states is not None]
-    words = torch.cat([part.words for part in parts])
-    lengths = torch.cat([part.lengths for part in parts])
-    contexts = torch.cat([part.contexts for part in parts])
-    return ContextBlock(words, lengths, contexts, torch.cat(states) if states else None)
-
-
-def kept_counts(kept: Statistics) -> Tensor:
-    """How often each word stands in the contexts (V,)."""
-    words = np.asarray(kept["stored:words"])
-    return torch.from_numpy(np.bincount(words[words >= 0], minlength=len(kept.vocabulary)))
+def concatenate_blocks(blocks: list[ContextBlock]) -> ContextBlock:
+    """One block of many; it shares no tensor with them."""
+    states = [block.states for block in blocks if block.states is not None]
+    return ContextBlock(
+        torch.cat([block.words for block in blocks]),
+        torch.cat([block.lengths for block in blocks]),
+        torch.cat([block.contexts for block in blocks]),
+        torch.cat(states) if states else None,
+    )

@@ -10,11 +10,13 @@ import torch
 
 from stillvec.encoding import Encoded
 from stillvec.learners.accumulators import TextSource, layers_of, to_numpy
-from stillvec.learners.context_blocks import ContextBlock, is_full, joined
+from stillvec.learners.context_blocks import ContextBlock, concatenate_blocks, is_full
 from stillvec.learners.stored_contexts import block_of_contexts, counted
-from stillvec.learners.training_loop import LossMonitor, TrainableModel, check_final_loss, learn_block
+from stillvec.learners.training_loop import TrainableModel, check_final_loss, train_block
+from stillvec.progress import drain
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
+from stillvec.training.loss_monitor import LossMonitor
 from stillvec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class _StreamTrainer:
         self.learner = learner
         self.part = learner.contexts()
         self.layers = layers_of(self.part.layer, teacher.depth)
-        self.course, self.watch = learner.course(), LossMonitor(learner.course())
+        self.schedule, self.monitor = learner.schedule(), LossMonitor(learner.rate)
         self._vocabulary, self._width, self._device = vocabulary, teacher.dim, teacher.device
         self.met = np.zeros(len(vocabulary), np.int64)
         self._model: TrainableModel | None = None
@@ -72,26 +74,25 @@ class _StreamTrainer:
         model = self._model or self._begun([])
         if self._last is not None:
             with torch.inference_mode(False):
-                check_final_loss(model, self._last, self.course, self.watch)
+                check_final_loss(model, self._last, self.schedule, self.monitor)
         found = {f"stored:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
-        return found | {"stored:loss": np.array(self.watch.loss)}
+        return found | {"stored:loss": np.array(self.monitor.loss)}
 
     def _begun(self, first: list[ContextBlock]) -> TrainableModel:
         counts = torch.from_numpy(np.maximum(self._vocabulary.counts, 1)).to(self._device)
-        return self.learner.model(counts, lambda: first, self._width, self._device)
+        return self.learner.model(counts, first, self._width, self._device)
 
     def _learn(self) -> None:
         if not self._held:
             return
         with torch.inference_mode(False):
-            shard = joined(self._held)
+            shard = concatenate_blocks(self._held)
             self._held, self._last = [], shard
             if self._model is None:
                 self._model = self._begun([shard])
             known = int((shard.words >= 0).sum())
             whole = max(int(self._vocabulary.counts.sum()), self._words + known, 1)
-            begun, ended = self._words / whole, (self._words + known) / whole
-            for _ in learn_block(self._model, shard, self.course, self._learnt, begun, ended, self.watch):
-                pass
+            span = (self._words / whole, (self._words + known) / whole)
+            drain(train_block(self._model, shard, self.schedule, self._learnt, span, self.monitor))
             self._words += known
             self._learnt += 1

@@ -1,109 +1,107 @@
-"""What methods that train share: settings, contexts, a model, and vectors in the end."""
+"""The base of methods that train: their settings, the contexts they train on, the model, the vectors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, to_numpy
-from stillvec.learners.context_blocks import Sample, iterate_blocks, kept_counts
+from stillvec.learners.context_blocks import ContextBlock, ContextBlocks
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.stream_training import Streamed
-from stillvec.learners.training_checkpoint import checkpoint_for
-from stillvec.learners.training_loop import Schedule, TrainableModel, TrainingStep, divergence_error, train
-from stillvec.learners.whitening import tidied
+from stillvec.learners.training_loop import TrainableModel, train
+from stillvec.learners.whitening import remove_directions
+from stillvec.progress import drain
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import STORED
+from stillvec.teachers.device import resolve_device
+from stillvec.training.checkpoint import open_checkpoint, stored_settings
+from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class TrainedLearner:
-    """A method that trains: on contexts that the pass kept, or, in one epoch, in the pass itself (`stream`).
+    """A method that trains on contexts that the pass stored or, with `stream`, during the pass itself.
 
-    In the stream nothing is kept, so nothing can be looked at beforehand but the first sentences: what is fitted to the
-    contexts (whitening, a start from the closed form) is fitted to those.
+    With `stream` nothing is stored, so whatever is fitted to the contexts before training (whitening, the closed-form
+    start) is fitted to the first block of sentences only.
     """
 
-    settings: str = "stillvec"  # or the paper's, by its name in PRESETS
-    layer: str = "last"
-    epochs: int = 1
-    rate: float = 1e-3
-    decay: str = "linear"
-    directions: int = 3  # first principal directions taken out at the end, with the mean; 0: nothing is
-    seed: int = 0
-    stream: bool = False
+    RENAMED: ClassVar[Mapping[str, str]] = {}
+    settings: str = "stillvec"  # or a paper's settings, by their name
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    epochs: int = 1  # passes over the stored contexts
+    rate: float = 1e-3  # initial learning rate
+    decay: str = "linear"  # of the learning rate: linear (to a hundredth) or constant
+    directions: int = 3  # principal directions removed at the end, with the mean; 0: nothing is removed
+    seed: int = 0  # random seed
+    stream: bool = False  # train during the pass, in one epoch, without storing contexts
 
     def __post_init__(self) -> None:
         if self.stream and self.epochs != 1:
-            raise UsageError(f"In the stream there is one epoch, and {self.epochs} were asked for; leave stream out.")
-        self.course()
+            raise UsageError.conflict(f"stream=true trains one epoch, got epochs={self.epochs}")
+        self.schedule()
 
     def contexts(self) -> StoredContexts:
         """What it trains on."""
         raise NotImplementedError
 
-    def model(self, counts: Tensor, sample: Sample, width: int, device: torch.device) -> TrainableModel:
-        """The table to train: `counts` of the words, contexts to be looked at beforehand, their dimensions."""
+    def model(self, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device) -> TrainableModel:
+        """The model before training, for words with these counts and contexts of `width` dimensions.
+
+        `sample` can be iterated repeatedly: contexts that its start may be fitted to.
+        """
         raise NotImplementedError
 
-    def course(self) -> Schedule:
+    def schedule(self) -> Schedule:
         return Schedule(self.epochs, self.rate, self.decay, self.seed)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": Streamed(self) if self.stream else self.contexts()}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
-        steps = self.steps(statistics)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                made: Result = end.value
-                return made
+        return drain(self.steps(statistics))
 
     def steps(
         self,
         statistics: Mapping[str, Statistics],
-        place: Path | None = None,
+        folder: Path | None = None,
         *,
         resume: bool = False,
         device: torch.device | None = None,
-    ) -> Generator[TrainingStep, None, Result]:
-        """Train, with a sign of life now and then; `place` is a folder for checkpoints, `device` by default a GPU."""
-        kept = statistics["contexts"]
+    ) -> Generator[TrainingProgress, None, Result]:
+        """Train; `folder` is where checkpoints go (None: none), `device` a GPU by default if there is one."""
+        stored = statistics["contexts"]
         if self.stream:
-            tensors = {name.removeprefix(STORED): torch.from_numpy(array) for name, array in kept.arrays.items()}
-            return self._finished(tensors, kept.vocabulary, float(tensors.pop("loss")))
-        device = device or training_device()
-        width = kept["stored:contexts"].shape[1]
-        model = self.model(kept_counts(kept).to(device), lambda: iterate_blocks(kept, device), width, device)
-        checkpoint = checkpoint_for(place, asdict(self), resume=resume)
+            tensors = {name.removeprefix(STORED): torch.from_numpy(array) for name, array in stored.arrays.items()}
+            return self._finish(tensors, stored.vocabulary, float(tensors.pop("loss")))
+        device = device or resolve_device("auto")
+        blocks = ContextBlocks(stored, device)
+        model = self.model(blocks.count_words(), blocks, stored["stored:contexts"].shape[1], device)
+        checkpoint = open_checkpoint(folder, stored_settings(self), resume=resume)
         loss = math.nan
-        for step in train(model, kept, self.course(), device, checkpoint):
-            loss = step.loss
-            yield step
-        made = self._finished(model.result(), kept.vocabulary, loss)
+        for progress in train(model, blocks, self.schedule(), checkpoint):
+            loss = progress.loss
+            yield progress
+        result = self._finish(model.result(), stored.vocabulary, loss)
         if checkpoint is not None:
             checkpoint.remove()
-        return made
+        return result
 
-    def _finished(self, result: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Result:
-        if not torch.isfinite(result["vectors"]).all():  # its last steps no loss has seen
+    def _finish(self, tensors: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Result:
+        if not torch.isfinite(tensors["vectors"]).all():  # no loss was computed after the last steps
             raise divergence_error(self.rate)
-        vectors = tidied(result["vectors"], vocabulary, self.directions)
-        extra = {name: to_numpy(tensor.detach()) for name, tensor in result.items() if name != "vectors"}
+        vectors = remove_directions(tensors["vectors"], vocabulary, self.directions)
+        model = {name: to_numpy(tensor.detach()) for name, tensor in tensors.items() if name != "vectors"}
         notes = {"loss": loss} if math.isfinite(loss) else {}  # without an epoch there is none
-        return Result(WordVectors(vocabulary, vectors), notes, extra)
-
-
-def training_device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return Result(WordVectors(vocabulary, vectors), notes, model)

@@ -1,4 +1,4 @@
-"""Whitening: contexts without mean and with the same variance in all directions, and the means of words in them."""
+"""Whitening: rows without their mean and with the same variance in all directions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,6 @@ class Whitening:
     mean: Tensor  # (D,)
     matrix: Tensor  # (D, dim)
 
-    @property
-    def dim(self) -> int:
-        return self.matrix.shape[1]
-
     def __call__(self, rows: Tensor) -> Tensor:
         return (rows.float() - self.mean) @ self.matrix
 
@@ -33,31 +29,11 @@ class Whitening:
     def identity(cls, dim: int, device: torch.device) -> Whitening:
         return cls(torch.zeros(dim, device=device), torch.eye(dim, device=device))
 
-    @classmethod
-    def of(
-        cls, parts: Iterable[ContextBlock], words: int, ridge: float, device: torch.device
-    ) -> tuple[Whitening, Tensor, Tensor]:
-        """Of the contexts of all sentences; beside it, each word's sum of whitened contexts and their count."""
-        sums = Sums(device)
-        table, heard = torch.zeros(()), torch.zeros(words, device=device)
-        for shard in parts:
-            sums.add(shard.contexts)
-            if not table.ndim:
-                table = torch.zeros(words, shard.contexts.shape[1], device=device)
-            known = shard.words >= 0
-            number = torch.arange(len(shard.lengths), device=device)
-            sentence = torch.repeat_interleave(number, shard.lengths)[known]
-            table.index_add_(0, shard.words[known], shard.contexts[sentence])
-            heard.index_add_(0, shard.words[known], torch.ones(1, device=device).expand(len(sentence)))
-        made = sums.whitening(ridge)
-        return made, (table - heard[:, None] * made.mean) @ made.matrix, heard
 
-
-class Sums:
-    """Of rows that come in parts: how many, their sum, the sum of their products."""
+class Moments:
+    """The number, sum and second moments of rows that come in parts."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device = device
         self.count = 0
         self.total = self.gram = torch.zeros((), dtype=torch.float64, device=device)
 
@@ -67,21 +43,40 @@ class Sums:
         self.gram = self.gram + rows.T @ rows
 
     def whitening(self, ridge: float, dim: int | None = None) -> Whitening:
-        """With a ridge, in mean eigenvalues; into the `dim` directions of most variance, or all of them."""
+        """With a ridge in units of the mean eigenvalue, into the `dim` directions of most variance or all of them."""
         mean = self.total / max(self.count, 1)
         values, vectors = torch.linalg.eigh(self.gram.double() / max(self.count, 1) - torch.outer(mean, mean))
         values = values.clamp_min(0) + ridge * max(float(values.mean()), 1e-12)
-        if dim is None or dim >= len(values):  # turned back, so that no direction is special
+        if dim is None or dim >= len(values):  # rotated back, so that no direction is special
             matrix = (vectors * values**-0.5) @ vectors.T
         else:
             matrix = (vectors * values**-0.5)[:, -dim:].flip(1)
         return Whitening(mean.float(), matrix.float())
 
 
-def tidied(vectors: Tensor, vocabulary: Vocabulary, directions: int) -> Array:
-    """As numpy, without the mean and the first principal directions if asked; too few words stay as they are."""
+def whiten_contexts(
+    blocks: Iterable[ContextBlock], n_words: int, ridge: float, device: torch.device
+) -> tuple[Whitening, Tensor, Tensor]:
+    """The whitening of all sentences' contexts; each word's sum of whitened contexts (V, D) and their number (V,)."""
+    moments = Moments(device)
+    sums, counts = torch.zeros(()), torch.zeros(n_words, device=device)
+    for block in blocks:
+        moments.add(block.contexts)
+        if not sums.ndim:
+            sums = torch.zeros(n_words, block.contexts.shape[1], device=device)
+        known = block.words >= 0
+        number = torch.arange(len(block.lengths), device=device)
+        sentence = torch.repeat_interleave(number, block.lengths)[known]
+        sums.index_add_(0, block.words[known], block.contexts[sentence])
+        counts.index_add_(0, block.words[known], torch.ones(1, device=device).expand(len(sentence)))
+    whitening = moments.whitening(ridge)
+    return whitening, (sums - counts[:, None] * whitening.mean) @ whitening.matrix, counts
+
+
+def remove_directions(vectors: Tensor, vocabulary: Vocabulary, n_directions: int) -> Array:
+    """Remove the mean and the first principal directions, if any; very small tables stay as they are."""
     matrix = np.ascontiguousarray(to_numpy(vectors.detach()), np.float32)
-    directions = min(directions, matrix.shape[1] - 1, len(matrix) - 2)
-    if directions <= 0:
+    n_directions = min(n_directions, matrix.shape[1] - 1, len(matrix) - 2)
+    if n_directions <= 0:
         return matrix
-    return np.asarray(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
+    return np.asarray(AllButTheTop(n_directions)(WordVectors(vocabulary, matrix)).matrix)

@@ -1,13 +1,13 @@
-"""Skip-gram with the teacher in the centre: what `attentive_skipgram` and `context_to_vec` share.
+"""Skip-gram with the teacher's state as the centre: what `attentive_skipgram` and `context_to_vec` share.
 
 The centre is the teacher's state of a word, projected; the words around it have rows of the table, which is the result.
-Windows are exact: `window` words to each side, none beyond the ends of the sentence; words that the vocabulary lacks
-keep their place and are read by the teacher, they only have no row.
+Windows are exact: `window` words to each side, within the sentence. A word outside the vocabulary keeps its position
+and its state, but has no row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -16,285 +16,290 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.errors import UsageError
-from stillvec.learners.context_blocks import ContextBlock, Sample
-from stillvec.learners.row_optimizers import NegativeSampler, RowAdam, RowSgd, clip_gradient, keep_probability
-from stillvec.learners.training_loop import Schedule
-from stillvec.learners.whitening import Sums, Whitening
+from stillvec.learners.context_blocks import ContextBlock
+from stillvec.learners.training_loop import BatchResult
+from stillvec.learners.whitening import Moments, Whitening
+from stillvec.training.negative_sampling import NegativeSampler, keep_probability
+from stillvec.training.optimizers import RowAdam, RowSgd, clip_gradients
+
+_PRIOR = 8.0  # centres at the overall mean, added to those of each word: a mean of few is noisy
+_SENTENCES = 512  # read at once before training
 
 
 @dataclass(frozen=True)
-class WindowConfig:
-    """What a table with windows is told; the settings of both methods, by name."""
+class WindowSettings:
+    dim: int = 300  # dimensions of the vectors, at most those of the teacher
+    window: int = 2  # words to each side of the centre
+    pool: str = "mean"  # how the rows around a centre are pooled: mean, sum, each (scored one by one) or attention
+    attention: float = 0.1  # factor of the attention scores, with pool=attention
+    include_center: bool = True  # whether a word is part of its own window
+    batch: int = 256  # sentences per step
+    negatives: int = 5  # negatives per centre
+    shared_negatives: int = 1024  # drawn per batch and weighted to count as `negatives`; 0: drawn per centre
+    power: float = 0.75  # exponent of the word counts when negatives are drawn
+    subsample: float = 0.0  # t, subsampling of the words around a centre; 0: keep all
+    min_length: int = 2  # words of a sentence
+    max_length: int = 1_000_000  # words of a sentence
+    optimizer: str = "adam"  # adam or sgd
+    clip: float = 5.0  # largest norm of the gradient, with optimizer=sgd; 0: not clipped
+    projection_rate: float = 0.0  # learning rate of the projections, relative to `rate`; 0: they are not trained
+    whiten: bool = True  # start the projections as the whitening of the states; false: random
+    ridge: float = 1.0  # added to the eigenvalues in the whitening, in units of their mean
+    bias: bool = True  # whether each word has a bias, which absorbs its frequency
+    start: str = "closed"  # initial table: closed (mean centre around each word) or random
 
-    dim: int
-    window: int
-    pool: str  # of the rows around a centre: attention, mean, sum, or each by itself
-    attention: float  # scale of the attention's products
-    own: bool  # whether the centre's own row stands in its window
-    negatives: int
-    shared: int
-    power: float
-    subsample: float
-    batch: int
-    shortest: int
-    longest: int
-    optimizer: str
-    clip: float
-    projection_rate: float  # of the projection, in rates of the table; 0: it stays
-    whiten: bool
-    ridge: float
-    bias: bool
-    start: str
-    seed: int
-    around: float = 0.0  # weight of the mean of the states around the centre, beside the centre's own
-    squash: str = "none"  # what is done to that mean: none or tanh
-    reward: float = 0.0  # weight of a long centre (eta 2)
+
+@dataclass(frozen=True)
+class WindowConfig(WindowSettings):
+    """The settings of both methods; a method that lacks some of them has these defaults."""
+
+    seed: int = 0
+    context_weight: float = 0.0
+    activation: str = "none"
+    norm_reward: float = 0.0
 
     @classmethod
-    def of(cls, learner: object) -> WindowConfig:
-        """From a learner's settings of the same names, as far as it has them."""
-        return cls(
-            **{field.name: getattr(learner, field.name) for field in fields(cls) if hasattr(learner, field.name)}
-        )
+    def from_learner(cls, learner: object) -> WindowConfig:
+        names = (field.name for field in fields(cls))
+        return cls(**{name: getattr(learner, name) for name in names if hasattr(learner, name)})
 
     def __post_init__(self) -> None:
         choices = {
             "pool": ("attention", "mean", "sum", "each"),
-            "squash": ("none", "tanh"),
+            "activation": ("none", "tanh"),
             "optimizer": ("adam", "sgd"),
             "start": ("closed", "random"),
         }
         for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise UsageError(f"The setting {name} is {', '.join(known)}, and {getattr(self, name)!r} came.")
-        least = dict.fromkeys(("dim", "window", "negatives", "batch"), 1)
-        least |= dict.fromkeys(("shared", "subsample", "clip", "projection_rate", "ridge"), 0)
-        for name, value in least.items():
-            if not getattr(self, name) >= value:
-                raise UsageError(f"The setting {name} is at least {value}, and {getattr(self, name)} came.")
+            if (value := getattr(self, name)) not in known:
+                raise UsageError.expected(f"one of {', '.join(known)}", repr(value), where=f"setting {name!r}")
+        lowest = dict.fromkeys(("dim", "window", "negatives", "batch"), 1)
+        lowest |= dict.fromkeys(("shared_negatives", "subsample", "clip", "projection_rate", "ridge"), 0)
+        for name, least in lowest.items():
+            if not (value := getattr(self, name)) >= least:
+                raise UsageError.expected(f"{least} or more", value, where=f"setting {name!r}")
 
 
 class Window(NamedTuple):
-    """The places around each word of some sentences."""
+    """The positions around each of T words."""
 
-    place: Tensor  # (T, 2w) or with the own place (T, 2w + 1)
-    there: Tensor  # (T, ...) whether it is inside the sentence
+    position: Tensor  # (T, 2w), or (T, 2w + 1) with the centre
+    mask: Tensor  # (T, ...) whether a position is inside the sentence
 
 
-def windows(sentence: Tensor, reach: int, *, own: bool = False) -> Window:
-    """`reach` places to each side of every word, as far as they lie in its sentence (T,)."""
-    offsets = [offset for offset in range(-reach, reach + 1) if offset or own]
+def make_windows(sentence: Tensor, reach: int, *, include_center: bool = False) -> Window:
+    """`reach` positions to each side of every word, masked to its sentence; `sentence` (T,) numbers the sentences."""
+    offsets = [offset for offset in range(-reach, reach + 1) if offset or include_center]
     at = torch.arange(len(sentence), device=sentence.device)
-    place = at[:, None] + torch.tensor(offsets, device=sentence.device)
-    there = (place >= 0) & (place < len(sentence))
-    place = place.clamp(0, max(len(sentence) - 1, 0))
-    return Window(place, there & (sentence[place] == sentence[:, None]))
+    position = at[:, None] + torch.tensor(offsets, device=sentence.device)
+    mask = (position >= 0) & (position < len(sentence))
+    position = position.clamp(0, max(len(sentence) - 1, 0))
+    return Window(position, mask & (sentence[position] == sentence[:, None]))
 
 
-def attention_weights(centres: Tensor, rows: Tensor, there: Tensor, scale: float) -> Tensor:
-    """softmax over the window of scale * (centre . row): (T, d), (T, n, d), (T, n) -> (T, n); 0 where nobody is."""
+def attend(centres: Tensor, rows: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """softmax over the window of scale * (centre . row): (T, d), (T, n, d), (T, n) -> (T, n); 0 where masked."""
     scores = torch.einsum("td,tnd->tn", centres, rows) * scale
-    scores = scores.masked_fill(~there, -torch.inf)
-    scores = scores.masked_fill(~there.any(1, keepdim=True), 0.0)
-    return torch.softmax(scores, 1) * there
+    scores = scores.masked_fill(~mask, -torch.inf)
+    scores = scores.masked_fill(~mask.any(1, keepdim=True), 0.0)
+    return torch.softmax(scores, 1) * mask
 
 
-def centres_of(form: WindowConfig, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
-    """u (T, dim): the projected state, and with `around` the projected mean of the states around it."""
+def project_centres(config: WindowConfig, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
+    """u (T, dim): the projected state, mixed by `context_weight` with the projected mean of the states around it."""
     own = states @ projections[0]
-    if not form.around:
+    if not config.context_weight:
         return own
-    near = windows(sentence, form.window)
-    total = F.embedding_bag(near.place, states, mode="sum", per_sample_weights=near.there.float())
-    mean = total / near.there.sum(1, keepdim=True).clamp_min(1)
-    if form.squash == "tanh":
+    near = make_windows(sentence, config.window)
+    total = F.embedding_bag(near.position, states, mode="sum", per_sample_weights=near.mask.float())
+    mean = total / near.mask.sum(1, keepdim=True).clamp_min(1)
+    if config.activation == "tanh":
         mean = torch.tanh(mean)
-    return (1 - form.around) * own + form.around * (mean @ projections[1])
+    return (1 - config.context_weight) * own + config.context_weight * (mean @ projections[1])
+
+
+class _Batch(NamedTuple):
+    words: Tensor  # (T,) rows of the vocabulary, -1 for an unknown word
+    states: Tensor  # (T, D)
+    sentence: Tensor  # (T,) number of each word's sentence in the batch
+    usable: Tensor  # (T,) whether the sentence has an allowed length
+    progress: float  # the fraction of the block that came before
 
 
 class WindowTable:
-    """The table (V, dim), with a bias as last column where there is one, and the projections of the states."""
+    """The table (V, dim), with the bias as an additional last column, and the projections of the states."""
 
-    def __init__(self, form: WindowConfig, counts: Tensor, sample: Sample, width: int, device: torch.device) -> None:
-        form = replace(form, dim=min(form.dim, width))
-        self.form = form
-        self.noise = NegativeSampler(counts, form.power)
-        self.keep = (
-            keep_probability(counts, form.subsample) if form.subsample else torch.ones(len(counts), device=device)
-        )
-        generator = torch.Generator().manual_seed(form.seed)
+    def __init__(
+        self,
+        config: WindowConfig,
+        counts: Tensor,
+        sample: Iterable[ContextBlock],
+        width: int,
+        device: torch.device,
+    ) -> None:
+        self.config = config = replace(config, dim=min(config.dim, width))
+        self.sampler = NegativeSampler(counts, config.power)
+        self.keep = keep_probability(counts, config.subsample).float()
+        generator = torch.Generator().manual_seed(config.seed)
         self.mean = torch.zeros(width, device=device)
-        if form.whiten:
-            whitening = _whitening(form, sample, width, device)
-            self.mean, first = whitening.mean, whitening.matrix
+        if config.whiten:
+            whitening = self._whiten(sample, width, device)
+            self.mean, projection = whitening.mean, whitening.matrix
         else:
-            first = ((torch.rand(width, form.dim, generator=generator) - 0.5) * 2 * (3 / width) ** 0.5).to(device)
-        self.projections = [first, first.clone()] if form.around else [first]
-        table = torch.zeros(len(counts), form.dim + form.bias, device=device)
-        if form.start == "random":
-            noise = (torch.rand(len(counts), form.dim, generator=generator) - 0.5) / form.dim
-            table[:, : form.dim] = noise.to(device)
+            uniform = torch.rand(width, config.dim, generator=generator) - 0.5
+            projection = (uniform * 2 * (3 / width) ** 0.5).to(device)
+        self.projections = [projection, projection.clone()] if config.context_weight else [projection]
+        table = torch.zeros(len(counts), config.dim + config.bias, device=device)
+        if config.start == "random":
+            uniform = torch.rand(len(counts), config.dim, generator=generator) - 0.5
+            table[:, : config.dim] = (uniform / config.dim).to(device)
         else:
-            table[:, : form.dim] = self._closed(sample, len(counts), device)
-        if form.bias:
-            shares = (counts * self.keep) / (counts * self.keep).sum().clamp_min(1)
-            odds = shares / (form.negatives * self.noise.shares).clamp_min(1e-30)
-            table[:, form.dim] = odds.clamp(1e-6, 1e6).log()
-        self.table = _optimizer(form, table)
-        self.turning = [_optimizer(form, each) for each in self.projections]
+            table[:, : config.dim] = self._solve_start(sample, len(counts), device)
+        if config.bias:
+            kept = counts * self.keep
+            odds = kept / kept.sum().clamp_min(1) / (config.negatives * self.sampler.probabilities).clamp_min(1e-30)
+            table[:, config.dim] = odds.clamp(1e-6, 1e6).log()
+        optimizer = RowAdam if config.optimizer == "adam" else RowSgd
+        self.optimizer: RowAdam | RowSgd = optimizer(table)
+        self.projection_optimizers = [optimizer(projection) for projection in self.projections]
+
+    @property
+    def table(self) -> Tensor:
+        return self.optimizer.table
 
     def tensors(self) -> dict[str, Tensor]:
-        found = dict(self.table.tensors())
-        for number, each in enumerate(self.turning):
-            found |= {f"projection-{number}-{name}": tensor for name, tensor in each.tensors().items()}
-        return found
+        tensors = self.optimizer.tensors()
+        for number, optimizer in enumerate(self.projection_optimizers):
+            tensors |= {f"projection-{number}-{name}": tensor for name, tensor in optimizer.tensors().items()}
+        return tensors
 
     def result(self) -> dict[str, Tensor]:
-        found = {f"projection-{number}": each for number, each in enumerate(self.projections)}
-        return {"vectors": self.table.table[:, : self.form.dim], "table": self.table.table, "mean": self.mean, **found}
+        projections = {f"projection-{number}": tensor for number, tensor in enumerate(self.projections)}
+        return {"vectors": self.table[:, : self.config.dim], "table": self.table, "mean": self.mean, **projections}
 
-    def centres(self, states: Tensor, sentence: Tensor, projections: list[Tensor]) -> Tensor:
-        return centres_of(self.form, states.float() - self.mean, sentence, projections)
+    def centres(self, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
+        return project_centres(self.config, states - self.mean, sentence, projections)
 
-    def learn(
-        self, shard: ContextBlock, generator: torch.Generator, course: Schedule, begun: float, ended: float
-    ) -> Iterator[tuple[Tensor, int, float]]:
-        assert shard.states is not None
-        lengths = shard.lengths.tolist()
+    def train_block(
+        self, block: ContextBlock, *, generator: torch.Generator, lr_at: Callable[[float], float]
+    ) -> Iterator[BatchResult]:
+        for batch in self._batches(block, self.config.batch):
+            loss, n_centres = self.step(batch, generator, lr_at(batch.progress))
+            if n_centres:
+                yield BatchResult(loss, n_centres, batch.progress)
+
+    def _batches(self, block: ContextBlock, size: int) -> Iterator[_Batch]:
+        """Some sentences at a time."""
+        assert block.states is not None
+        lengths, device = block.lengths.tolist(), block.words.device
         first = 0
-        for begin in range(0, len(lengths), self.form.batch):
-            some = lengths[begin : begin + self.form.batch]
-            last = first + sum(some)
-            words, states = shard.words[first:last], shard.states[first:last].float()
+        for begin in range(0, len(lengths), size):
+            sizes = torch.tensor(lengths[begin : begin + size], device=device)
+            last = first + sum(lengths[begin : begin + size])
+            sentence = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
+            usable = (sizes >= self.config.min_length) & (sizes <= self.config.max_length)
+            words, states = block.words[first:last], block.states[first:last].float()
+            yield _Batch(words, states, sentence, usable[sentence], begin / len(lengths))
             first = last
-            sizes = torch.tensor(some, device=words.device)
-            sentence = torch.repeat_interleave(torch.arange(len(some), device=words.device), sizes)
-            usable = (sizes >= self.form.shortest) & (sizes <= self.form.longest)
-            rate = course.rate_at(begun + (ended - begun) * begin / len(lengths))
-            loss, count = self.step(words, states, sentence, usable[sentence], generator, rate)
-            if count:
-                yield loss, count, begin / len(lengths)
 
-    def step(
-        self, words: Tensor, states: Tensor, sentence: Tensor, usable: Tensor, generator: torch.Generator, rate: float
-    ) -> tuple[Tensor, int]:
-        """One batch; gives its loss and the number of centres."""
-        form = self.form
-        near = windows(sentence, form.window, own=form.own)
-        heard = (words >= 0) & usable
-        if form.subsample:
+    def step(self, batch: _Batch, generator: torch.Generator, lr: float) -> tuple[Tensor, int]:
+        """One step; returns its loss and the number of centres."""
+        config, words = self.config, batch.words
+        window = make_windows(batch.sentence, config.window, include_center=config.include_center)
+        present = (words >= 0) & batch.usable
+        if config.subsample:
             chance = torch.rand(len(words), device=words.device, generator=generator)
-            heard &= chance < self.keep[words.clamp_min(0)]
-        there = near.there & heard[near.place]
-        count = int(there.any(1).sum())
-        if not count:
+            present &= chance < self.keep[words.clamp_min(0)]
+        mask = window.mask & present[window.position]
+        n_centres = int(mask.any(1).sum())
+        if not n_centres:
             return torch.zeros((), device=words.device), 0
-        drawn = self.noise.draw((form.shared,) if form.shared else (count, form.negatives), generator)
-        mine = torch.where(heard & near.there.any(1), words, drawn.reshape(-1)[0])  # who is not there touches no row
-        rows, place = torch.unique(torch.cat([mine, drawn.reshape(-1)]), return_inverse=True)
-        ours = place[: len(words)][near.place]
-        theirs = place[len(words) :].reshape(drawn.shape)
-        leaf = self.table.table.index_select(0, rows).requires_grad_()
-        turning = form.projection_rate > 0
-        projections = [each.detach().requires_grad_(turning) for each in self.projections]
-        loss = self.loss(leaf, projections, states, sentence, ours, there, theirs)
-        wanted = [leaf, *(projections if turning else [])]
-        gradients: Sequence[Tensor] = torch.autograd.grad(loss, wanted)
-        if form.clip and form.optimizer == "sgd":
-            gradients = clip_gradient(gradients, form.clip)
-        self.table.update(rows, gradients[0], rate)
-        for each, gradient in zip(self.turning, gradients[1:], strict=False):
-            every = torch.arange(len(each.table), device=words.device)
-            each.update(every, gradient, rate * form.projection_rate)
-        return loss.detach(), count
+        shape = (config.shared_negatives,) if config.shared_negatives else (n_centres, config.negatives)
+        drawn = self.sampler.draw(shape, generator)
+        # words outside every window point to a drawn row, so that the step touches no row of theirs
+        own = torch.where(present & window.mask.any(1), words, drawn.reshape(-1)[0])
+        rows, place = torch.unique(torch.cat([own, drawn.reshape(-1)]), return_inverse=True)
+        near = place[: len(words)][window.position]
+        negatives = place[len(words) :].reshape(drawn.shape)
+        leaf = self.table.index_select(0, rows).requires_grad_()
+        trains = config.projection_rate > 0
+        projections = [projection.detach().requires_grad_(trains) for projection in self.projections]
+        centres = self.centres(batch.states, batch.sentence, projections)
+        loss = self.loss(leaf, centres, near, mask, negatives)
+        gradients: Sequence[Tensor] = torch.autograd.grad(loss, [leaf, *(projections if trains else [])])
+        if config.clip and config.optimizer == "sgd":
+            gradients = clip_gradients(gradients, config.clip)
+        self.optimizer.update(rows, gradients[0], lr)
+        for optimizer, gradient in zip(self.projection_optimizers, gradients[1:], strict=False):
+            every_row = torch.arange(len(optimizer.table), device=words.device)
+            optimizer.update(every_row, gradient, lr * config.projection_rate)
+        return loss.detach(), n_centres
 
     def loss(
         self,
-        rows: Tensor,  # (R, dim)
-        projections: list[Tensor],
-        states: Tensor,  # (T, D)
-        sentence: Tensor,  # (T,)
-        ours: Tensor,  # (T, n) places of the window's words in `rows`
-        there: Tensor,  # (T, n)
-        theirs: Tensor,  # (K,) shared, or (L, k) negatives of the centres with a word around them, places in `rows`
+        rows: Tensor,  # (R, dim or dim + 1)
+        centres: Tensor,  # (T, dim)
+        near: Tensor,  # (T, n) the window's words, as indices into `rows`
+        mask: Tensor,  # (T, n)
+        negatives: Tensor,  # (K,) shared, or (L, k) per centre with a word around it, as indices into `rows`
     ) -> Tensor:
-        """Summed over the centres that have a word around them.
+        """Summed over the centres with a word around them.
 
-        Rows are taken by F.embedding: with several threads, the gradient of `rows[places]` is added up in any order.
+        Rows are looked up by F.embedding: with several threads, the gradient of `rows[near]` is summed in any order.
         """
-        form = self.form
-        centres = self.centres(states, sentence, projections)
-        full = F.pad(centres, (0, 1), value=1.0) if form.bias else centres
-        live = there.any(1)
-        if form.pool in ("mean", "sum"):
-            weight = there.float()
-            if form.pool == "mean":
-                weight = weight / weight.sum(1, keepdim=True).clamp_min(1)
-            pooled = F.embedding_bag(ours, rows, mode="sum", per_sample_weights=weight)
-            right = F.softplus(-(pooled * full).sum(1))[live].sum()
+        config = self.config
+        full = F.pad(centres, (0, 1), value=1.0) if config.bias else centres
+        used = mask.any(1)
+        if config.pool == "each":
+            logits = torch.einsum("tnd,td->tn", F.embedding(near, rows), full)
+            right = ((F.softplus(-logits) * mask).sum(1) / mask.sum(1).clamp_min(1)).sum()
         else:
-            near = F.embedding(ours, rows)  # (T, n, dim)
-            if form.pool == "attention":
-                weight = attention_weights(centres, near[..., : form.dim], there, form.attention)
-                pooled = torch.einsum("tn,tnd->td", weight, near)
-                right = F.softplus(-(pooled * full).sum(1))[live].sum()
-            else:
-                logits = torch.einsum("tnd,td->tn", near, full)
-                each = F.softplus(-logits) * there
-                right = (each.sum(1) / there.sum(1).clamp_min(1)).sum()
-        if form.shared:
-            wrong = F.softplus(full[live] @ F.embedding(theirs, rows).T).sum() * (form.negatives / len(theirs))
+            right = F.softplus(-(self._pool(rows, centres, near, mask) * full).sum(1))[used].sum()
+        if config.shared_negatives:
+            against = full[used] @ F.embedding(negatives, rows).T
+            wrong = F.softplus(against).sum() * (config.negatives / len(negatives))
         else:
-            wrong = F.softplus(torch.einsum("tkd,td->tk", F.embedding(theirs, rows), full[live])).sum()
+            wrong = F.softplus(torch.einsum("tkd,td->tk", F.embedding(negatives, rows), full[used])).sum()
         loss = right + wrong
-        if form.reward:
-            loss = loss + form.reward * F.softplus(-centres[live].square().sum(1)).sum()
+        if config.norm_reward:
+            loss = loss + config.norm_reward * F.softplus(-centres[used].square().sum(1)).sum()
         return loss
 
-    def _closed(self, sample: Sample, words: int, device: torch.device) -> Tensor:
-        """Each word's mean of the centres in whose windows it stands; of a word that stands alone, its own."""
-        sums = torch.zeros(words, self.form.dim, device=device)
-        heard = torch.zeros(words, device=device)
-        for shard in sample():
-            for ids, states, sentence in _pieces(shard):
-                centres = self.centres(states, sentence, self.projections)
-                near = windows(sentence, self.form.window, own=self.form.own)
-                weight = near.there.float()
-                total = F.embedding_bag(near.place, centres, mode="sum", per_sample_weights=weight)
-                held = weight.sum(1)
-                alone = held == 0
-                total[alone], held[alone] = centres[alone], 1.0
-                known = ids >= 0
-                sums.index_add_(0, ids[known], total[known])
-                heard.index_add_(0, ids[known], held[known])
-        return sums / (heard[:, None] + _PRIOR)
+    def _pool(self, rows: Tensor, centres: Tensor, near: Tensor, mask: Tensor) -> Tensor:
+        """The rows of each window, summed, averaged or weighted by attention (T, dim or dim + 1)."""
+        if self.config.pool == "attention":
+            window_rows = F.embedding(near, rows)  # (T, n, dim)
+            weights = attend(centres, window_rows[..., : self.config.dim], mask, self.config.attention)
+            return torch.einsum("tn,tnd->td", weights, window_rows)
+        weights = mask.float()
+        if self.config.pool == "mean":
+            weights = weights / weights.sum(1, keepdim=True).clamp_min(1)
+        return F.embedding_bag(near, rows, mode="sum", per_sample_weights=weights)
 
+    def _whiten(self, sample: Iterable[ContextBlock], width: int, device: torch.device) -> Whitening:
+        """Of the states of all words, into `dim` directions."""
+        moments = Moments(device)
+        for block in sample:
+            for batch in self._batches(block, _SENTENCES):
+                moments.add(batch.states)
+        if not moments.count:
+            return Whitening.identity(width, device)
+        return moments.whitening(self.config.ridge, self.config.dim)
 
-_PRIOR = 8.0  # centres at the mean of all, beside a word's own
-_AT_ONCE = 512  # sentences
-
-
-def _pieces(shard: ContextBlock) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    assert shard.states is not None
-    lengths = shard.lengths.tolist()
-    first = 0
-    for begin in range(0, len(lengths), _AT_ONCE):
-        some = lengths[begin : begin + _AT_ONCE]
-        last = first + sum(some)
-        sizes = torch.tensor(some, device=shard.words.device)
-        sentence = torch.repeat_interleave(torch.arange(len(some), device=shard.words.device), sizes)
-        yield shard.words[first:last], shard.states[first:last].float(), sentence
-        first = last
-
-
-def _whitening(form: WindowConfig, sample: Sample, width: int, device: torch.device) -> Whitening:
-    """Of the states of all words, in `dim` directions."""
-    sums = Sums(device)
-    for shard in sample():
-        for _, states, _ in _pieces(shard):
-            sums.add(states)
-    return sums.whitening(form.ridge, form.dim) if sums.count else Whitening.identity(width, device)
-
-
-def _optimizer(form: WindowConfig, table: Tensor) -> RowAdam | RowSgd:
-    return RowAdam(table) if form.optimizer == "adam" else RowSgd(table)
+    def _solve_start(self, sample: Iterable[ContextBlock], n_words: int, device: torch.device) -> Tensor:
+        """Each word's mean of the centres in whose windows it is; of a word without neighbours, its own centre."""
+        sums = torch.zeros(n_words, self.config.dim, device=device)
+        counts = torch.zeros(n_words, device=device)
+        for block in sample:
+            for batch in self._batches(block, _SENTENCES):
+                centres = self.centres(batch.states, batch.sentence, self.projections)
+                window = make_windows(batch.sentence, self.config.window, include_center=self.config.include_center)
+                weights = window.mask.float()
+                total = F.embedding_bag(window.position, centres, mode="sum", per_sample_weights=weights)
+                n_centres = weights.sum(1)
+                alone = n_centres == 0
+                total[alone], n_centres[alone] = centres[alone], 1.0
+                known = batch.words >= 0
+                sums.index_add_(0, batch.words[known], total[known])
+                counts.index_add_(0, batch.words[known], n_centres[known])
+        return sums / (counts[:, None] + _PRIOR)

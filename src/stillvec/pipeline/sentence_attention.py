@@ -14,7 +14,7 @@ from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_model
 from stillvec.learners import EncodingPass
-from stillvec.learners.attention_weights import attention_within
+from stillvec.learners.attention_weights import compute_attention
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
 from stillvec.pipeline.manifest import describe_teacher
@@ -58,7 +58,7 @@ def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teac
     statistics = lesson.statistics_of("it")["contexts"]
     states = np.asarray(statistics["stored:states"], np.float32) * float(statistics["stored:scale"])
     rows = np.asarray(statistics["stored:words"])
-    weights = attention_within(learner.form(), model, rows, states)
+    weights = compute_attention(learner.config(), model, rows, states)
     return Attention(_seen_words(sentence, vocabulary, reader), tuple((rows >= 0).tolist()), weights)
 
 

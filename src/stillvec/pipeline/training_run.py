@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, write_text
+from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
@@ -116,7 +116,7 @@ class TrainingRun:
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
         begun = time.perf_counter()
-        steps = write_text(self.corpus, vocabulary, folder)
+        steps = encode_corpus(self.corpus, vocabulary, folder)
         while True:
             try:
                 words = next(steps)
@@ -129,8 +129,8 @@ class TrainingRun:
     def _parse(self, text: EncodedCorpus, parser: Parser) -> Generator[Progress, None, EncodedCorpus]:
         """Parses are kept in the store, named by text and parser: another run does not make them again."""
         begun, corpus = time.perf_counter(), self.facts["corpus"]
-        self.facts["parser"] = parser.described
-        name = digest(iter([corpus["digest"].encode(), parser.described["digest"].encode()]))
+        self.facts["parser"] = parser.facts
+        name = digest(iter([corpus["digest"].encode(), parser.facts["digest"].encode()]))
         path = self.store / f"parses-{name}.conllu"
         if not path.exists():
             for read in write_parses(self.corpus.sentences(), parser, path):
@@ -169,14 +169,14 @@ class TrainingRun:
                 told = f"{name} is trained by gensim, which keeps no checkpoint, so it begins anew."
                 warnings.warn(told, StillvecWarning, stacklevel=2)
             return None
-        from stillvec.learners.training_checkpoint import checkpoint_for  # torch, which gensim's methods do without
+        from stillvec.training.checkpoint import open_checkpoint, stored_settings  # torch, which gensim does not need
 
-        given = {**dataclasses.asdict(baseline), "method": type(baseline).__name__}  # type: ignore[call-overload]
+        given = {**stored_settings(baseline), "method": type(baseline).__name__}
         given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
         if self.parser is not None and getattr(baseline, "parsed", False):
-            given["parser"] = self.parser.described["digest"]
+            given["parser"] = self.parser.facts["digest"]
         self.store.mkdir(parents=True, exist_ok=True)
-        return checkpoint_for(self.store, given, resume=self.resume)
+        return open_checkpoint(self.store, given, resume=self.resume)
 
     def _described(
         self, baseline: Baseline, learnt: Result, text: EncodedCorpus, prepared: float, seconds: float
@@ -185,8 +185,8 @@ class TrainingRun:
         name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
         given = dataclasses.asdict(self.settings) | {"keep": len(self.settings.keep)}
         settings = dataclasses.asdict(baseline)  # type: ignore[call-overload]
-        trained = {"sentences": text.sentences, "words": text.words, "seconds": round(seconds, 3)}
-        trained["words_a_second"] = round(text.words * settings["epochs"] / max(seconds, 1e-9))
+        trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
+        trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
         manifest = {
             "method": name,
             "settings": settings,

@@ -1,0 +1,85 @@
+"""Checkpoints of a training: its tensors in a safetensors file, with the number of blocks or epochs done."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from stillvec.errors import StillvecWarning, TrainingError
+from stillvec.files import atomic_file
+
+_EVERY = 30.0  # seconds between checkpoints
+
+
+class HasTensors(Protocol):
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that training changes, in place, by name."""
+
+
+class Checkpoint:
+    """Written every 30 seconds at most; read only with `resume`."""
+
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        self.path = path
+        self.resume = resume
+        self._written = time.perf_counter()
+
+    def restore(self, model: HasTensors) -> int:
+        """Fill the model from the checkpoint and return the number of blocks or epochs done; 0 without one."""
+        if not self.resume or not self.path.exists():
+            return 0
+        tensors = model.tensors()
+        try:
+            stored = load_file(self.path)
+        except (SafetensorError, OSError):
+            message = f"Cannot read the checkpoint {self.path}; remove it to start again."
+            raise TrainingError(message, code="unreadable-checkpoint", path=self.path) from None
+        expected = {"done": torch.Size([])} | {name: tensor.shape for name, tensor in tensors.items()}
+        if {name: tensor.shape for name, tensor in stored.items()} != expected:
+            message = f"The checkpoint {self.path} belongs to other settings; remove it to start again."
+            raise TrainingError(message, code="other-checkpoint", path=self.path)
+        for name, tensor in tensors.items():
+            tensor.copy_(stored[name])
+        return int(stored["done"])
+
+    def write(self, model: HasTensors, done: int) -> None:
+        if time.perf_counter() - self._written < _EVERY:
+            return
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.tensors().items()}
+        self._written = time.perf_counter()
+        try:
+            with atomic_file(self.path) as part:
+                save_file({**tensors, "done": torch.tensor(done)}, part)
+        except (SafetensorError, OSError) as error:  # not worth losing what was trained so far
+            self._written = math.inf
+            message = f"Cannot write a checkpoint to {self.path.parent}; training continues without: {error}."
+            warnings.warn(message, StillvecWarning, stacklevel=2)
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def stored_settings(method: object) -> dict[str, object]:
+    """A method's settings by the names in checkpoints, which stay when a setting is renamed."""
+    original = {new: old for old, new in getattr(method, "RENAMED", {}).items()}
+    settings = dataclasses.asdict(method)  # type: ignore[call-overload]
+    return {original.get(name, name): value for name, value in settings.items()}
+
+
+def open_checkpoint(folder: Path | None, settings: Mapping[str, object], *, resume: bool) -> Checkpoint | None:
+    """The checkpoint of these settings in a folder; None without a folder."""
+    if folder is None:
+        return None
+    name = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=8).hexdigest()
+    return Checkpoint(folder / f"training-{name}.safetensors", resume=resume)

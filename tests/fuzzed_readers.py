@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from fuzzing import Files, Reader
 
-from stillvec.corpus import Corpus, read_dictionary, read_words
+from stillvec.corpus import Corpus
 from stillvec.evaluation.answer_cache import Cache
 from stillvec.evaluation.bias import LISTS
 from stillvec.evaluation.evaluation_report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
 from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
 from stillvec.formats.model_card import card
-from stillvec.lexicons import read_evaluated, read_judged, read_lexicon
+from stillvec.lexicons import read_dictionary, read_evaluated, read_judged, read_lexicon, read_words
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from stillvec.cli.console import note, table
 from stillvec.cli.progress_bar import watch
-from stillvec.corpus import Corpus, read_words
+from stillvec.corpus import Corpus
 from stillvec.encoding import format_bytes
 from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import LEARNERS
+from stillvec.lexicons import read_words
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distillation import check_output
 from stillvec.pipeline.plan import Plan, Planning

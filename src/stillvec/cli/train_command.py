@@ -7,7 +7,8 @@ import argparse
 from stillvec.baselines import BASELINES
 from stillvec.cli.console import note
 from stillvec.cli.progress_bar import watch
-from stillvec.corpus import Corpus, read_words
+from stillvec.corpus import Corpus
+from stillvec.lexicons import read_words
 from stillvec.pipeline.result_folders import check_folders, saved_steps
 from stillvec.pipeline.training_run import Training, TrainingRun
 

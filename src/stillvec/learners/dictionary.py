@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stillvec.corpus import read_dictionary
 from stillvec.encoding import TextChunk
 from stillvec.errors import LexiconError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts
+from stillvec.lexicons import read_dictionary
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array

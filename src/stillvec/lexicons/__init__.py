@@ -1,6 +1,6 @@
-"""Which words belong together, and how: lists, pairs, weighted tables and WordNet's own files, read as edges.
+"""Relations between words: lists, pairs, weighted tables and WordNet, read as edges; dictionaries and word lists.
 
-A source is "wordnet", a folder with WordNet's files or a file; its form is known by looking, or said before a colon
+A source is "wordnet", a folder with WordNet's data files, or a file. Its format is recognized, or given before a colon
 (`pairs:antonyms.txt`).
 """
 
@@ -10,11 +10,13 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from stillvec.corpus.definitions import CURE, numbered_lines, wordnet_in
 from stillvec.errors import LexiconError
 from stillvec.files import file_digest
+from stillvec.lexicons.definitions import read_dictionary, read_words
 from stillvec.lexicons.edge import Edge
+from stillvec.lexicons.entry_lines import read_entries
 from stillvec.lexicons.rated_pairs import as_pair, pairs_held, read_evaluated, read_judged
+from stillvec.lexicons.wordnet import DATA_FILES, INSTALL_HINT, wordnet_folder
 from stillvec.registry import Registry
 
 __all__ = [
@@ -23,13 +25,15 @@ __all__ = [
     "as_pair",
     "lexicon_digest",
     "pairs_held",
+    "read_dictionary",
     "read_evaluated",
     "read_judged",
     "read_lexicon",
+    "read_words",
 ]
 
 LEXICONS: Registry[Callable[[Path], Iterator[Edge]]] = Registry(
-    "form of lexicon",
+    "lexicon format",
     {
         "list": "stillvec.lexicons.lists:read",
         "pairs": "stillvec.lexicons.pairs:read",
@@ -41,28 +45,30 @@ LEXICONS: Registry[Callable[[Path], Iterator[Edge]]] = Registry(
 
 def read_lexicon(source: str | os.PathLike[str]) -> Iterator[Edge]:
     """The edges of a lexicon, in its order."""
-    form, colon, rest = str(source).partition(":")
-    if colon and form in LEXICONS:
-        return LEXICONS[form](Path(rest).expanduser())
-    if source == "wordnet":
-        return LEXICONS["wordnet"](Path())
-    path = Path(source).expanduser()
-    return LEXICONS[_form(path)](path)
+    name, path = _split_source(source)
+    return LEXICONS[name or _recognize(path)](path)
 
 
 def lexicon_digest(source: str | os.PathLike[str]) -> str:
-    """One name for a lexicon: how it was named and, where it is a file, what is in it."""
-    form, colon, rest = str(source).partition(":")
-    path = Path(rest if colon and form in LEXICONS else source).expanduser()
+    """The name of a lexicon and, if it is a file, the digest of its content."""
+    path = _split_source(source)[1]
     return f"{source} {file_digest(path)}" if path.is_file() else str(source)
 
 
-def _form(path: Path) -> str:
-    if wordnet_in(path):
+def _split_source(source: str | os.PathLike[str]) -> tuple[str | None, Path]:
+    """The format, if it is given, and the path."""
+    name, colon, rest = str(source).partition(":")
+    if colon and name in LEXICONS:
+        return name, Path(rest).expanduser()
+    return ("wordnet", Path()) if source == "wordnet" else (None, Path(source).expanduser())
+
+
+def _recognize(path: Path) -> str:
+    if wordnet_folder(path):
         return "wordnet"
     if path.is_dir():
-        raise LexiconError(f"A lexicon was wanted, and the folder {path} has no data of WordNet; {CURE}")
-    first = next(numbered_lines(path, comments="# "), None)
+        raise LexiconError.not_found(path / DATA_FILES[0], "a lexicon", cure=INSTALL_HINT)
+    first = next(read_entries(path, comments="# "), None)
     if first is None:
-        raise LexiconError(f"A lexicon was wanted, and {path} is empty; write a word and its neighbours a line.")
+        raise LexiconError.expected("a word and its neighbours per line", "an empty file", path=path, code="empty")
     return "tsv" if "\t" in first[1] else "list"

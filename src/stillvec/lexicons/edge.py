@@ -1,4 +1,4 @@
-"""What a lexicon says of two words."""
+"""A relation between two words."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class Edge(NamedTuple):
     left: str
     right: str
     weight: float = 1.0
-    relation: str = ""  # as the lexicon calls it; nothing where it does not say
-    part: str = ""  # of speech: noun, verb, adj, adv; nothing where the lexicon does not say
+    relation: str = ""  # as the lexicon calls it, if it does
+    part: str = ""  # part of speech (noun, verb, adj, adv), if the lexicon has it

@@ -1,6 +1,6 @@
-"""A word and its neighbours a line, parted by spaces: PPDB in the form of Faruqui et al. (2015).
+"""A word and its neighbours per line, separated by spaces: PPDB as distributed by Faruqui et al. (2015).
 
-A word that stands alone has no neighbours, and that is lawful. There are no comments: `#` is a word of PPDB.
+A word may have no neighbours. There are no comments: `#` is a word of PPDB.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from stillvec.corpus.definitions import numbered_lines
 from stillvec.lexicons.edge import Edge
+from stillvec.lexicons.entry_lines import read_entries
 
 
 def read(path: Path) -> Iterator[Edge]:
-    for _, line in numbered_lines(path, comments=()):
+    for _, line in read_entries(path, comments=()):
         word, *neighbours = line.split()
         for neighbour in neighbours:
             yield Edge(word, neighbour)

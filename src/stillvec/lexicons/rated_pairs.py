@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from stillvec.corpus.definitions import numbered_lines
 from stillvec.errors import LexiconError
 from stillvec.files import uncompressed_suffix
 from stillvec.lexicons.edge import Edge
+from stillvec.lexicons.entry_lines import read_entries
 from stillvec.vocabulary.folding import fold
 
 Pair = tuple[str, str]
@@ -71,7 +71,7 @@ def _files(place: Path) -> list[Path]:
 def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """(file:line, fields)."""
     indexed = None
-    for number, line in numbered_lines(path):
+    for number, line in read_entries(path):
         if "\t" in line:
             fields = line.split("\t")
         elif "," in line and uncompressed_suffix(path) == ".csv":

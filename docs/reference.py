@@ -89,7 +89,8 @@ def python_page() -> Iterator[str]:
 
 def settings_of(kind: str, name: str, part: type[Any]) -> dict[str, tuple[str, str]]:
     """The default and the meaning of every setting of a method, step, combiner or task."""
-    meanings = {**_field_comments(part), **MEANINGS["any"], **MEANINGS.get(kind, {}).get(name, {})}
+    comments = {field: comment for field, comment in _field_comments(part).items() if comment}
+    meanings = {**MEANINGS["any"], **comments, **MEANINGS.get(kind, {}).get(name, {})}
     fields = [field for field in dataclasses.fields(part) if field.init]
     return {field.name: (_default(field), meanings.get(field.name, "")) for field in fields}
 

@@ -64,7 +64,8 @@ def windows(scores: Path, folder: Path, figure: Path) -> None:
     for name, report in _reports(scores):
         settings = read_manifest(folder / name)["settings"]
         if settings["settings"] == "stillvec" and settings["pool"] == "attention":
-            label = "with the word itself" if settings.get("include_center", settings.get("own")) else "neighbours only, as in the paper"
+            own = settings.get("include_center", settings.get("own"))
+            label = "with the word itself" if own else "neighbours only, as in the paper"
             lines.setdefault(label, []).append((settings["window"], 100 * _mean(_values(report))))
     _draw(lines, figure, "words on each side")
     table(scores, folder)

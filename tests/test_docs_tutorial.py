@@ -21,6 +21,7 @@ import pytest
 from stillvec.cli import main
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
+README = PAGE.parents[1] / "README.md"
 NUMBER = re.compile(r"-?\d+\.\d+|(?<=, )-?\d+(?=\])")  # with a decimal point, or the end of an interval
 
 GUIDES = ("corpus", "large", "refine", "combine", "evaluate", "explore", "handover")
@@ -89,6 +90,16 @@ def test_the_tutorial_prints_what_it_says(work_folder: Path) -> None:
     assert len([*extract_blocks(PAGE.read_text("utf-8"))]) > 12
     check_page(PAGE)
     assert [*work_folder.iterdir()] != []
+
+
+def test_the_readme_fits_on_a_few_screens() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 120
+
+
+@pytest.mark.slow
+def test_the_readme_prints_what_it_says(work_folder: Path) -> None:
+    check_page(README)
+    assert [*work_folder.iterdir()] == []
 
 
 @pytest.mark.slow

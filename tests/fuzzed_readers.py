@@ -349,7 +349,11 @@ def _datasets() -> Iterator[Reader]:
 def _map() -> Files:
     out = io.BytesIO()
     np.savez(
-        out, places=np.ones((3, 2), np.float32), cluster=np.zeros(3, int), central=np.zeros(1, int), kept=np.array(1.0)
+        out,
+        positions=np.ones((3, 2), np.float32),
+        labels=np.zeros(3, int),
+        central=np.zeros(1, int),
+        preservation=np.array(1.0),
     )
     return {"m.npz": out.getvalue()}
 
@@ -379,9 +383,9 @@ def _reports() -> Iterator[Reader]:
     array = io.BytesIO()
     np.save(array, np.array([0.5, 0.0]))
     yield Reader("kept answers inside", lambda folder: Cache(folder).get(facts), ({name: array.getvalue()},), _zipped)
-    from stillvec.exploration.word_map import _laid_before
+    from stillvec.exploration.word_map import _read_cache
 
-    yield Reader("kept map", lambda folder: _laid_before(folder / "m.npz", 3), (_map(),))
+    yield Reader("kept map", lambda folder: _read_cache(folder / "m.npz", 3), (_map(),))
     scores = json.dumps(report.to_json()).encode()
     yield Reader("scores of a card", _scores, ({"v": b"", "s.json": scores},), still=("v",))
 

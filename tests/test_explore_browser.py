@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from stillvec import Corpus, Vocabulary, WordVectors
-from stillvec.exploration import Explorer, Server, exported_page, exporting, tsne_layout
+from stillvec.exploration import Explorer, PageServer, build_export_page, build_page_data
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
+from stillvec.numerics import tsne
+from stillvec.progress import drain
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -47,15 +49,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     folder = tmp_path_factory.mktemp("explore")
     before = os.environ.get("STILLVEC_CACHE")
     os.environ["STILLVEC_CACHE"] = str(folder / "cache")
-    tsne_layout.STEPS, steps = 60, tsne_layout.STEPS
-    *_, data = exporting(explorer())
-    assert isinstance(data, dict)
-    (folder / "page.html").write_text(exported_page(data), "utf-8")
-    with Server(explorer()) as server:
+    tsne.N_STEPS, steps = 60, tsne.N_STEPS
+    data = drain(build_page_data(explorer()))
+    (folder / "page.html").write_text(build_export_page(data), "utf-8")
+    with PageServer(explorer()) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield {"served": server.address, "file": (folder / "page.html").as_uri()}
         server.shutdown()
-    tsne_layout.STEPS = steps
+    tsne.N_STEPS = steps
     os.environ.pop("STILLVEC_CACHE")
     if before is not None:
         os.environ["STILLVEC_CACHE"] = before
@@ -152,11 +153,11 @@ def test_search_completes_by_keyboard_and_the_back_button_goes_back(visit: Visit
 
 def test_an_unknown_word_is_told_and_its_nearest_spelling_leads_on(visit: Visit) -> None:
     page = visit.open("#word?w=icebreg")
-    page.wait_for_selector("#trouble:visible")
-    assert "'icebreg' is in no set" in page.locator("#trouble").inner_text()
-    page.locator("#trouble button", has_text="iceberg").click()
+    page.wait_for_selector("#error:visible")
+    assert "'icebreg' is not in the vocabulary" in page.locator("#error").inner_text()
+    page.locator("#error button", has_text="iceberg").click()
     page.wait_for_selector("#head h1:text-is('iceberg')")
-    assert page.locator("#trouble").is_hidden()
+    assert page.locator("#error").is_hidden()
 
 
 def test_analogies_and_the_odd_one_are_those_of_the_vectors(visit: Visit) -> None:
@@ -164,7 +165,7 @@ def test_analogies_and_the_odd_one_are_those_of_the_vectors(visit: Visit) -> Non
     page.wait_for_selector("#analogous li")
     assert visit.lists("analogous")[0][0] == vectors_of(0).analogy("he", "she", "good")[0][0]
     page = visit.open("#odd")
-    page.locator("#ask-odd input").fill("ice, icy, fire")
+    page.locator("#odd-form input").fill("ice, icy, fire")
     page.keyboard.press("Enter")
     page.wait_for_selector("#odd-ones li.out")
     assert page.locator("#odd-ones li.out .word").all_text_contents() == ["fire", "fire"]
@@ -173,16 +174,16 @@ def test_analogies_and_the_odd_one_are_those_of_the_vectors(visit: Visit) -> Non
 
 def test_axes_lay_words_where_python_lays_them(visit: Visit) -> None:
     page = visit.open("#axes?x=he-she&words=ice,fire,qqq")
-    page.wait_for_selector(".drawn")
-    told = page.locator(".drawn title").all_text_contents()
-    answer = explorer().axes(NAMES[0], ["he", "she"], [], ["ice", "fire"])
+    page.wait_for_selector(".drawing")
+    told = page.locator(".drawing title").all_text_contents()
+    answer = explorer().project_words(NAMES[0], ["he", "she"], [], ["ice", "fire"])
     for word, value in zip(answer["words"], answer["x"], strict=True):
         (found,) = [float(each.split(": ")[1]) for each in told if each.startswith(f"{word}: ")]
         assert found == pytest.approx(value, abs=0.02)
-    assert "Not in these vectors: qqq." in page.locator("#laid").inner_text()
+    assert "Not in the vocabulary: qqq." in page.locator("#plot").inner_text()
     page = visit.open("#axes?x=he-she&y=bad:good&words=ice,fire")
-    page.wait_for_selector(".drawn >> text=↑ good")
-    page.locator(".drawn [role=link]").first.click()
+    page.wait_for_selector(".drawing >> text=↑ good")
+    page.locator(".drawing [role=link]").first.click()
     page.wait_for_selector("#head h1:text-is('ice')")
 
 
@@ -197,7 +198,7 @@ def test_a_card_has_its_layers_relations_and_sentences_served_or_not(browser: An
             page.wait_for_selector("#sentences mark")
             assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
             told = page.locator("#agreement").inner_text()
-            assert ("rounded to bytes, and cosines are off by up to 0.00" in told) == (kind == "file")
+            assert ("rounded to 8 bits; cosines differ by up to 0.00" in told) == (kind == "file")
             page = visit.open("#word?w=fire")
             page.wait_for_selector("#sentences >> text=Not in the 2 sentences of the corpus.")
 
@@ -246,7 +247,7 @@ def test_a_wheel_zooms_where_the_pointer_is_and_the_page_stays(browser: Any, pla
         row = page.evaluate("map.nearest(300, 90, 1e4)")
         x, y = page.evaluate(f"map.onScreen({row})")
         page.mouse.move(box["x"] + x, box["y"] + y)
-        assert page.locator("#under").inner_text() == WORDS[row]
+        assert page.locator("#tooltip").inner_text() == WORDS[row]
 
 
 def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_hides_not_its_word(
@@ -281,7 +282,7 @@ def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_hides_not_its_wo
         assert page.evaluate(UNDER, [150, 150]) == pytest.approx([x, y, 4], abs=1e-3)
         assert page.locator("#panel").is_hidden()  # neither was a tap
 
-        page.evaluate("map.look(0, 0, 1)")
+        page.evaluate("map.setView(0, 0, 1)")
         low = "[...map.words.keys()].reduce((p, q) => (map.onScreen(q)[1] > map.onScreen(p)[1] ? q : p))"
         row = page.evaluate(low)  # the lowest, where the panel will be
         at = page.evaluate(f"map.onScreen({row})")

@@ -25,10 +25,12 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.exploration import Explorer, Server, exported_page, exporting, live_page, tsne_layout
+from stillvec.exploration import Explorer, PageServer, build_export_page, build_live_page, build_page_data
 from stillvec.exploration.explorer_page import SCRIPTS
 from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
+from stillvec.numerics import tsne
+from stillvec.progress import drain
 
 EVIL = "<script>alert(1)</script>"
 WORDS = [*(f"word{n}" for n in range(40)), EVIL, "{{script}}", "</script>", "new york", "été"]
@@ -43,18 +45,18 @@ def vectors_of(seed: int) -> WordVectors:
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tsne_layout, "STEPS", 30)  # a map that is not looked at
+    monkeypatch.setattr(tsne, "N_STEPS", 30)  # a map that is not looked at
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(Explorer({"a": vectors_of(0), "b": vectors_of(1)})) as bound:
+def server() -> Iterator[PageServer]:
+    with PageServer(Explorer({"a": vectors_of(0), "b": vectors_of(1)})) as bound:
         threading.Thread(target=bound.serve_forever, daemon=True).start()
         yield bound
         bound.shutdown()
 
 
-def asked(server: Server, path: str, host: str | None = None, method: str = "GET") -> tuple[int, Any, Any]:
+def asked(server: PageServer, path: str, host: str | None = None, method: str = "GET") -> tuple[int, Any, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     connection.request(method, path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
@@ -70,19 +72,19 @@ def asked(server: Server, path: str, host: str | None = None, method: str = "GET
 # over HTTP
 
 
-def test_questions_are_answered_as_the_explorer_answers(server: Server) -> None:
+def test_questions_are_answered_as_the_explorer_answers(server: PageServer) -> None:
     explorer = server.explorer
     expected = {
-        "/api/about": explorer.about(),
+        "/api/about": explorer.describe(),
         "/api/complete?typed=word1": explorer.complete("word1"),
-        "/api/neighbours?word=word1&k=3": explorer.neighbours("word1", 3),
-        f"/api/neighbours?word={quote(EVIL)}": explorer.neighbours(EVIL),
-        "/api/analogy?a=word1&b=word2&c=word3&method=3cosmul": explorer.analogy(
+        "/api/neighbours?word=word1&k=3": explorer.find_neighbours("word1", 3),
+        f"/api/neighbours?word={quote(EVIL)}": explorer.find_neighbours(EVIL),
+        "/api/analogy?a=word1&b=word2&c=word3&method=3cosmul": explorer.solve_analogy(
             "word1", "word2", "word3", 8, "3cosmul"
         ),
-        "/api/odd?word=word1&word=word2&word=new+york": explorer.odd_one_out(["word1", "word2", "new york"]),
-        "/api/axes?set=b&x=word1&x=word2&word=word3": explorer.axes("b", ["word1", "word2"], [], ["word3"]),
-        "/api/card?word=%C3%A9t%C3%A9": explorer.card("été"),
+        "/api/odd?word=word1&word=word2&word=new+york": explorer.find_odd_one_out(["word1", "word2", "new york"]),
+        "/api/axes?set=b&x=word1&x=word2&word=word3": explorer.project_words("b", ["word1", "word2"], [], ["word3"]),
+        "/api/card?word=%C3%A9t%C3%A9": explorer.describe_word("été"),
     }
     for path, answer in expected.items():
         assert asked(server, path)[:2] == (200, json.loads(json.dumps(answer))), path
@@ -91,57 +93,57 @@ def test_questions_are_answered_as_the_explorer_answers(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        ("/api/neighbours", 400, "One 'word' is wanted in the question, and 0 came."),
-        ("/api/neighbours?word=a&word=b", 400, "One 'word' is wanted in the question, and 2 came."),
-        ("/api/neighbours?word=word1&k=many", 400, "'k' is a whole number, and 'many' came."),
-        ("/api/neighbours?word=word1&k=0", 400, "k is 0"),
-        ("/api/neighbours?word=wrod1", 400, "did you mean 'word1'"),
-        ("/api/analogy?a=word1&b=word2&c=word3&method=x", 400, "no analogy method 'x'"),
-        ("/api/odd?word=word1", 400, "and 1 came"),
-        ("/api/axes?set=c&x=word1&x=word2", 400, "no set 'c'"),
-        ("/api/map?set=..%2F..", 400, "no set"),
-        ("/api/examples?word=word1", 400, "no corpus"),
-        ("/api/nothing", 404, "There is nothing at /api/nothing"),
-        ("/about", 404, "There is nothing at /about"),
-        ("/../../etc/passwd", 404, "There is nothing"),
-        ("/api/odd?word=" + "x" * 30_000, 414, "ask for fewer words"),
+        ("/api/neighbours", 400, "expected one 'word', got 0"),
+        ("/api/neighbours?word=a&word=b", 400, "expected one 'word', got 2"),
+        ("/api/neighbours?word=word1&k=many", 400, "got 'many'"),
+        ("/api/neighbours?word=word1&k=0", 400, "got 0"),
+        ("/api/neighbours?word=wrod1", 200, "did you mean 'word1'"),
+        ("/api/analogy?a=word1&b=word2&c=word3&method=x", 400, "'x'"),
+        ("/api/odd?word=word1", 400, "got 1"),
+        ("/api/axes?set=c&x=word1&x=word2", 400, "'c'"),
+        ("/api/map?set=..%2F..", 400, "'../..'"),
+        ("/api/examples?word=word1", 400, "--corpus"),
+        ("/api/nothing", 404, "Nothing at /api/nothing"),
+        ("/about", 404, "Nothing at /about"),
+        ("/../../etc/passwd", 404, "Nothing at"),
+        ("/api/odd?word=" + "x" * 30_000, 414, "20,000 characters"),
     ],
 )
-def test_a_wrong_question_gets_a_sentence(server: Server, path: str, status: int, sentence: str) -> None:
+def test_a_wrong_question_gets_a_sentence(server: PageServer, path: str, status: int, sentence: str) -> None:
     got, told, _ = asked(server, path)
     assert got == status
     assert sentence in told["error"]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1"])
-def test_another_name_gets_nothing(server: Server, host: str) -> None:
+def test_another_name_gets_nothing(server: PageServer, host: str) -> None:
     for path in ("/", "/api/about"):
         status, told, _ = asked(server, path, host)
         assert status == 403
-        assert "for no other name" in told["error"]
+        assert "only answers requests for" in told["error"]
 
 
-def test_its_own_names_are_served_and_only_read(server: Server) -> None:
+def test_its_own_names_are_served_and_only_read(server: PageServer) -> None:
     assert asked(server, "/", f"LOCALHOST:{server.server_port}")[0] == 200
     assert asked(server, "/", method="DELETE")[0] == 501
     assert server.server_address[0] == "127.0.0.1"
 
 
-def test_the_page_may_do_nothing_but_ask_its_server(server: Server) -> None:
+def test_the_page_may_do_nothing_but_ask_its_server(server: PageServer) -> None:
     status, page, headers = asked(server, "/")
     policy = headers["Content-Security-Policy"]
-    assert (status, page) == (200, live_page()[0])
+    assert (status, page) == (200, build_live_page()[0])
     assert "default-src 'none'" in policy
     assert "connect-src 'self'" in policy
     assert "unsafe" not in policy
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_a_port_that_is_taken_or_none_is_told(server: Server) -> None:
-    with pytest.raises(stillvec.StillvecError, match=f"Port {server.server_port} cannot be had"):
-        Server(server.explorer, server.server_port)
-    with pytest.raises(stillvec.StillvecError, match="from 0 to 65535, and 70000 came"):
-        Server(server.explorer, 70000)
+def test_a_port_that_is_taken_or_none_is_told(server: PageServer) -> None:
+    with pytest.raises(stillvec.StillvecError, match=f"127.0.0.1:{server.server_port}"):
+        PageServer(server.explorer, server.server_port)
+    with pytest.raises(stillvec.StillvecError, match="got 70000"):
+        PageServer(server.explorer, 70000)
 
 
 # the page
@@ -177,13 +179,12 @@ class Reader(HTMLParser):
 def written(**settings: Any) -> tuple[str, dict[str, Any]]:
     vectors = vectors_of(0)
     relations = LexiconRelations([Edge("word1", EVIL, 1.0, "synonym", "noun")], vectors.words)
-    *_, data = exporting(Explorer({EVIL: vectors}, relations), **settings)
-    assert isinstance(data, dict)
-    return exported_page(data), data
+    data = drain(build_page_data(Explorer({EVIL: vectors}, relations), **settings))
+    return build_export_page(data), data
 
 
 def test_the_pages_are_well_formed_and_name_nothing_outside() -> None:
-    for page in (live_page()[0], written()[0]):
+    for page in (build_live_page()[0], written()[0]):
         reader = Reader(page)
         assert len(reader.ids) == len({*reader.ids})
         assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
@@ -192,7 +193,7 @@ def test_the_pages_are_well_formed_and_name_nothing_outside() -> None:
 
 
 def test_the_script_asks_for_no_element_that_the_page_lacks() -> None:
-    page = live_page()[0]
+    page = build_live_page()[0]
     made = {"sentences", "data"}  # by the script, and by the export
     assert {*re.findall(r'\$\("([\w-]+)"\)', page)} <= {*Reader(page).ids} | made
 
@@ -236,13 +237,13 @@ def test_a_written_page_holds_the_vectors_as_bytes_and_no_word_ends_its_data() -
 
 
 def test_a_written_page_has_the_most_frequent_words_only() -> None:
-    _, data = written(most=12, map_too=False)
+    _, data = written(n_words=12, with_map=False)
     assert data["data"][0]["words"] == WORDS[:12]
     assert 0 < data["sets"][0].pop("off") < 0.02
     assert data["sets"][0] == {"name": EVIL, "words": 12, "whole": len(WORDS), "dim": 6}
     assert data["maps"] == {}
-    with pytest.raises(stillvec.StillvecError, match="At least 10 words"):
-        written(most=3)
+    with pytest.raises(stillvec.StillvecError, match="at least 10 words"):
+        written(n_words=3)
 
 
 # the command line
@@ -273,13 +274,13 @@ def test_a_page_is_written_whole_and_its_size_told(
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["missing"], "There is no file or folder missing"),
-        (["FOLDER", "FOLDER"], "named twice"),
-        (["FOLDER"] * 4, "and 4 came"),
+        (["missing"], "missing"),
+        (["FOLDER", "FOLDER"], "twice"),
+        (["FOLDER"] * 4, "got 4"),
         (["FOLDER", "--corpus", "missing.txt"], "missing.txt"),
         (["FOLDER", "--lexicon", "missing.txt"], "missing.txt"),
-        (["FOLDER", "--export", "."], "is a folder"),
-        (["FOLDER", "--port", "99999", "--no-browser"], "from 0 to 65535"),
+        (["FOLDER", "--export", "."], "got a folder"),
+        (["FOLDER", "--port", "99999", "--no-browser"], "65,535"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(
@@ -303,11 +304,11 @@ def test_the_page_is_served_until_it_is_interrupted(folders: list[str]) -> None:
     ) as running:
         try:
             assert running.stdout is not None
-            address = running.stdout.readline().split(": the page")[0]
+            address = running.stdout.readline().split(": ")[0]
             with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
                 assert json.load(answer)["sets"][0]["name"] == "same"
             running.send_signal(signal.SIGINT)
             rest, errors = running.communicate(timeout=60)
         finally:
             running.kill()
-    assert (running.returncode, rest, errors) == (0, "Ended.\n", "")
+    assert (running.returncode, rest, errors) == (0, "stopped\n", "")

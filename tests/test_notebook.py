@@ -137,7 +137,7 @@ def test_a_plot_that_makes_no_sense_is_refused(vectors: WordVectors) -> None:
     wrong = [
         (["he"], {}, "at least two words"),
         ("he", {}, "at least two words"),
-        (["he", "she"], {"method": "umap"}, "no map by 'umap'"),
+        (["he", "she"], {"method": "umap"}, "'umap'"),
         (["he", "she"], {"axes": [("a", "b")] * 3}, "one or two pairs"),
         (["he", "she"], {"axes": [("he", "he")]}, "the same vector"),
     ]

@@ -1,9 +1,129 @@
-"""Looking at vectors: one page on this machine, or one file that needs no server."""
+"""An interactive page to explore vectors: served on this machine, or exported as one file that needs no server."""
 
-from stillvec.exploration.explorer import MOST_SETS, Explorer
-from stillvec.exploration.explorer_page import exported_page, live_page
-from stillvec.exploration.page_export import exporting
-from stillvec.exploration.page_server import Server
-from stillvec.exploration.word_map import WordMap, mapping
+from __future__ import annotations
 
-__all__ = ["MOST_SETS", "Explorer", "Server", "WordMap", "exported_page", "exporting", "live_page", "mapping"]
+import logging
+import os
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from stillvec.corpus import Corpus
+from stillvec.errors import UsageError
+from stillvec.exploration.examples import ExampleReader
+from stillvec.exploration.explorer import MAX_SETS, Explorer
+from stillvec.exploration.explorer_page import build_export_page, build_live_page
+from stillvec.exploration.page_export import build_page_data, export_steps
+from stillvec.exploration.page_server import PageServer
+from stillvec.exploration.relations import LexiconRelations
+from stillvec.exploration.word_map import WordMap, compute_map
+from stillvec.formats import load
+from stillvec.lexicons import read_lexicon
+from stillvec.progress import Progress, drain
+from stillvec.vectors import WordVectors
+
+__all__ = [
+    "Explorer",
+    "PageServer",
+    "WordMap",
+    "build_export_page",
+    "build_live_page",
+    "build_page_data",
+    "compute_map",
+    "create_explorer",
+    "explore",
+    "export_page",
+    "export_steps",
+]
+
+PathLike = str | os.PathLike[str]
+VectorSets = WordVectors | PathLike | Sequence[PathLike] | Mapping[str, WordVectors]
+
+
+def explore(
+    vectors: VectorSets,
+    *,
+    corpus: Sequence[PathLike] | Corpus | None = None,
+    lexicon: PathLike | None = None,
+    layers: VectorSets | None = None,
+    port: int = 0,
+    open_browser: bool = True,
+    notify: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the explorer page on this machine until Ctrl-C.
+
+    Args:
+        vectors: One to three sets of vectors: a path, several paths, or vectors by name.
+        corpus: Text files to show example sentences from.
+        lexicon: Source of relations and parts of speech: "wordnet", a folder or a file.
+        layers: Vectors of a teacher's layers, shown with the details of a word.
+        port: Port to serve the page on; 0 chooses a free one.
+        open_browser: Open the page in the default browser.
+        notify: Receives one line with the address of the page (default: logging).
+    """
+    notify = notify or logging.getLogger(__name__).info
+    with PageServer(create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers), port) as server:
+        notify(f"{server.address}: the explorer page; press Ctrl-C to stop")
+        if open_browser:
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            notify("stopped")
+
+
+def export_page(
+    vectors: VectorSets,
+    path: PathLike,
+    *,
+    n_words: int = 5000,
+    corpus: Sequence[PathLike] | Corpus | None = None,
+    lexicon: PathLike | None = None,
+    layers: VectorSets | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> int:
+    """Write the explorer page as one file that needs no server; return the number of words in its largest set.
+
+    Args:
+        vectors: One to three sets of vectors: a path, several paths, or vectors by name.
+        path: File to write.
+        n_words: Number of words per set, the most frequent first.
+        corpus: Text files to take example sentences from.
+        lexicon: Source of relations and parts of speech: "wordnet", a folder or a file.
+        layers: Vectors of a teacher's layers, shown with the details of a word.
+        progress: Receives progress events.
+    """
+    explorer = create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers)
+    return drain(export_steps(explorer, path, n_words), progress)
+
+
+def create_explorer(
+    vectors: VectorSets,
+    *,
+    corpus: Sequence[PathLike] | Corpus | None = None,
+    lexicon: PathLike | None = None,
+    layers: VectorSets | None = None,
+) -> Explorer:
+    """Load what the explorer page needs; the parameters are those of `explore`."""
+    if isinstance(vectors, Sequence) and not isinstance(vectors, str) and len(vectors) > MAX_SETS:
+        raise UsageError.expected(f"1 to {MAX_SETS} sets of vectors", len(vectors))
+    texts = corpus if isinstance(corpus, Corpus) else Corpus(*corpus) if corpus else None
+    sets = _load_sets(vectors)
+    words = (word for table in sets.values() for word in table.words)
+    relations = None if lexicon is None else LexiconRelations(read_lexicon(lexicon), words)
+    return Explorer(sets, relations, ExampleReader(texts) if texts else None, _load_sets(layers) if layers else {})
+
+
+def _load_sets(sources: VectorSets) -> Mapping[str, WordVectors]:
+    """Vectors by name; those of a path by its last part, or by as many as make the names differ."""
+    if isinstance(sources, WordVectors):
+        return {"vectors": sources}
+    if isinstance(sources, Mapping):
+        return sources
+    paths = [sources] if isinstance(sources, str | os.PathLike) else [*sources]
+    parts = [Path(path).resolve().parts for path in paths]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len({*names}) == len(names):
+            return {name: load(path) for name, path in zip(names, paths, strict=True)}
+    raise UsageError.conflict("The same vectors are given twice", cure="leave one out")

@@ -1,4 +1,4 @@
-"""Sentences of a corpus with a word in them: read on demand, up to a number of them or of seconds; nothing is kept."""
+"""Sentences of a corpus that contain a word: read on demand, up to a number of sentences or seconds; not cached."""
 
 from __future__ import annotations
 
@@ -13,99 +13,87 @@ from stillvec.corpus import Corpus
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
+Quote = tuple[str, str, str]  # text before the word, the word as it is written, text after it
 _BATCH = 512
-_AROUND = 140  # characters shown on either side of the word
-_PATIENCE = 20  # times as long, when it is for all words of a page that is written
+_CONTEXT = 140  # characters shown on either side of the word
+_EXPORT_TIME = 20  # times the time limit, when it is for all words of an exported page
 
 
 @dataclass(frozen=True)
 class Examples:
-    found: list[tuple[str, str, str]]  # what stands before the word, the word as it is written, what stands behind
-    read: int  # sentences
-    ended: bool  # the corpus, rather than the time
-
-
-@dataclass(frozen=True)
-class ExamplesOfMany:
-    found: dict[str, list[tuple[str, str, str]]]  # by word
-    read: int
-    ended: bool
+    quotes: dict[str, list[Quote]]  # by word
+    n_sentences: int  # read
+    complete: bool  # the whole corpus was read
 
 
 @dataclass(frozen=True)
 class ExampleReader:
-    """Reads a corpus from its beginning for every word asked for."""
+    """Reads a corpus from its start for every request."""
 
     corpus: Corpus
-    most: int = 5
+    max_quotes: int = 5
     seconds: float = 3.0
     clock: Callable[[], float] = field(default=time.monotonic)
 
-    def examples(self, word: str, lowercase: bool) -> Examples:
-        """The first sentences with the word, whole or around it."""
-        start, read = self.clock(), 0
-        finder = WordMatcher(Vocabulary([word], lowercase=lowercase))
-        found: list[tuple[str, str, str]] = []
+    def find(self, word: str, lowercase: bool) -> Examples:
+        """The first sentences with a word, shortened around it."""
+        start, n_sentences = self.clock(), 0
+        matcher = WordMatcher(Vocabulary([word], lowercase=lowercase))
+        quotes: list[Quote] = []
         sentences = self.corpus.sentences()
         while batch := [*islice(sentences, _BATCH)]:
-            read += len(batch)
-            found += self._in(finder, [each for each in batch if word in fold(each, lowercase)])
-            if len(found) >= self.most:
-                return Examples(found[: self.most], read, False)
-            if self.clock() - start > self.seconds:
-                return Examples(found, read, False)
-        return Examples(found, read, True)
+            n_sentences += len(batch)
+            candidates = [text for text in batch if word in fold(text, lowercase)]
+            quotes += [quote for _, quote in _match(matcher, candidates)]
+            if len(quotes) >= self.max_quotes or self.clock() - start > self.seconds:
+                return Examples({word: quotes[: self.max_quotes]}, n_sentences, False)
+        return Examples({word: quotes}, n_sentences, True)
 
-    def of_many(self, words: Sequence[str], lowercase: bool, most: int) -> Iterator[ExamplesOfMany]:
-        """The first sentences with each of the words, after every some thousand sentences; one reading for all."""
-        start, read = self.clock(), 0
-        finder = WordMatcher(Vocabulary(words, lowercase=lowercase))
-        found: dict[str, list[tuple[str, str, str]]] = {word: [] for word in words}
-        lacking = np.full(len(words), most)
+    def find_many(self, words: Sequence[str], lowercase: bool, max_quotes: int) -> Iterator[Examples]:
+        """The first sentences with each of many words, in one pass; yields the state after every few thousand."""
+        start, n_sentences = self.clock(), 0
+        matcher = WordMatcher(Vocabulary(words, lowercase=lowercase))
+        quotes: dict[str, list[Quote]] = {word: [] for word in words}
+        missing = np.full(len(words), max_quotes)
         sentences = self.corpus.sentences()
         while batch := [*islice(sentences, 8 * _BATCH)]:
-            read += len(batch)
-            places = finder.find(batch)
-            wanted = np.flatnonzero((places.ids >= 0) & (lacking[places.ids] > 0))
-            _, firsts = np.unique(np.stack([places.ids[wanted], places.text[wanted]]), axis=1, return_index=True)
-            for at in wanted[np.sort(firsts)].tolist():  # once a sentence
-                row, text = int(places.ids[at]), batch[places.text[at]]
-                if lacking[row]:
-                    lacking[row] -= 1
-                    found[words[row]].append(_around(text, int(places.starts[at]), int(places.ends[at])))
-            late = self.clock() - start > self.seconds * _PATIENCE
-            yield ExamplesOfMany(found, read, False)
-            if late or not lacking.any():
+            n_sentences += len(batch)
+            for row, quote in _match(matcher, batch, missing):
+                if missing[row]:
+                    missing[row] -= 1
+                    quotes[words[row]].append(quote)
+            late = self.clock() - start > self.seconds * _EXPORT_TIME
+            yield Examples(quotes, n_sentences, False)
+            if late or not missing.any():
                 return
-        yield ExamplesOfMany(found, read, True)
-
-    def _in(self, finder: WordMatcher, texts: list[str]) -> Iterator[tuple[str, str, str]]:
-        if not texts:
-            return
-        places = finder.find(texts)
-        seen: set[int] = set()
-        for row, start, end, number in zip(
-            places.ids.tolist(), places.starts.tolist(), places.ends.tolist(), places.text.tolist(), strict=True
-        ):
-            if row == 0 and number not in seen:
-                seen.add(number)
-                yield _around(texts[number], start, end)
+        yield Examples(quotes, n_sentences, True)
 
 
-def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
-    return _ending(text[:start]), text[start:end], _beginning(text[end:])
+def _match(matcher: WordMatcher, texts: list[str], missing: np.ndarray | None = None) -> Iterator[tuple[int, Quote]]:
+    """The first match of each word in each text; with `missing`, only of words that still lack sentences."""
+    if not texts:
+        return
+    spans = matcher.find(texts)
+    matches = np.flatnonzero((spans.ids >= 0) & (True if missing is None else missing[spans.ids] > 0))
+    _, firsts = np.unique(np.stack([spans.ids[matches], spans.text[matches]]), axis=1, return_index=True)
+    for at in matches[np.sort(firsts)].tolist():
+        yield int(spans.ids[at]), _quote(texts[spans.text[at]], int(spans.starts[at]), int(spans.ends[at]))
 
 
-def _ending(text: str) -> str:
-    """The last of a text, from a whole word on."""
-    if len(text) <= _AROUND:
+def _quote(text: str, start: int, end: int) -> Quote:
+    return _shorten_start(text[:start]), text[start:end], _shorten_end(text[end:])
+
+
+def _shorten_start(text: str) -> str:
+    """The last characters of a text, from the start of a word."""
+    if len(text) <= _CONTEXT:
         return text
-    _, blank, rest = text[-_AROUND:].partition(" ")
-    return f"… {rest if blank else text[-_AROUND:]}"
+    _, blank, rest = text[-_CONTEXT:].partition(" ")
+    return f"… {rest if blank else text[-_CONTEXT:]}"
 
 
-def _beginning(text: str) -> str:
-    if len(text) <= _AROUND:
+def _shorten_end(text: str) -> str:
+    if len(text) <= _CONTEXT:
         return text
-    rest, blank, _ = text[:_AROUND].rpartition(" ")
-    return f"{rest if blank else text[:_AROUND]} …"
+    rest, blank, _ = text[:_CONTEXT].rpartition(" ")
+    return f"{rest if blank else text[:_CONTEXT]} …"

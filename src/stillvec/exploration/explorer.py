@@ -1,4 +1,4 @@
-"""What the page asks, as plain functions: up to three sets of vectors, each answering for itself."""
+"""The queries of the page as plain methods: up to three sets of vectors, each answering for itself."""
 
 from __future__ import annotations
 
@@ -11,239 +11,240 @@ from typing import Any
 import numpy as np
 
 from stillvec.errors import UsageError, VocabularyError
-from stillvec.exploration.axes import along, paired
+from stillvec.exploration.axes import pair_words, project_words
 from stillvec.exploration.examples import ExampleReader
-from stillvec.exploration.map_cache import Atlas
+from stillvec.exploration.map_cache import MapCache
 from stillvec.exploration.relations import PARTS, LexiconRelations
-from stillvec.exploration.suggestions import Speller
-from stillvec.exploration.word_map import MOST_WORDS, WordMap
+from stillvec.exploration.suggestions import Suggester
+from stillvec.exploration.word_map import MAX_WORDS, WordMap
+from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
 
-MOST_SETS = 3
-MOST_LISTED = 200  # words of one question
-MOST_RELATED = 16  # of one relation
-PER_LAYER = 5  # neighbours
+MAX_SETS = 3
+MAX_LISTED = 200  # words per query
+MAX_RELATED = 16  # words per relation
+N_LAYER_NEIGHBOURS = 5
+N_SUGGESTIONS = 3
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Explorer:
-    """Sets by their names, in the order of the page; what a lexicon, a corpus and layers add, if given."""
+    """Sets of vectors by name, in the order of the page, with an optional lexicon, corpus and layers."""
 
     sets: Mapping[str, WordVectors]
     relations: LexiconRelations | None = None
     reader: ExampleReader | None = None
-    layers: Mapping[str, WordVectors] = field(default_factory=dict)  # of one teacher, for the card of a word
-    atlas: Atlas = field(default_factory=Atlas)
+    layers: Mapping[str, WordVectors] = field(default_factory=dict)  # of one teacher, shown with the details of a word
+    maps: MapCache = field(default_factory=MapCache)
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.sets) <= MOST_SETS:
-            raise UsageError(f"One to {MOST_SETS} sets of vectors are looked at, and {len(self.sets)} came.")
+        if not 0 < len(self.sets) <= MAX_SETS:
+            raise UsageError.expected(f"1 to {MAX_SETS} sets of vectors", len(self.sets))
         for name, vectors in self.sets.items():
             if not len(vectors):
-                raise VocabularyError(f"The set {name} has no words, and there is nothing to look at; give another.")
+                raise VocabularyError(f"The vectors {name} contain no words.", code="no-words")
 
-    def about(self) -> Json:
-        """What there is to ask."""
-        sets = [{"name": name, "words": len(each), "dim": each.dim} for name, each in self.sets.items()]
+    def describe(self) -> Json:
+        """What the page can query."""
+        sets = [{"name": name, "words": len(vectors), "dim": vectors.dim} for name, vectors in self.sets.items()]
         return {
             "sets": sets,
             "lexicon": self.relations is not None,
             "corpus": self.reader is not None,
-            "mapped": MOST_WORDS,
-            "frequent": _telling(self._first.words[:2000]),
+            "mapped": MAX_WORDS,
+            "frequent": _sample_content_words(self._first.words[:2000]),
         }
 
-    def complete(self, typed: str, k: int = 8) -> list[str]:
-        """Words that begin so, of the first set, then of the others."""
-        found = [word for speller in self._spellers.values() for word in speller.beginning(typed, k)]
-        return [*dict.fromkeys(found)][:k]
+    def complete(self, prefix: str, k: int = 8) -> list[str]:
+        """Words with a prefix, of the first set, then of the others."""
+        words = [word for suggester in self._suggesters.values() for word in suggester.complete(prefix, k)]
+        return [*dict.fromkeys(words)][:k]
 
-    def neighbours(self, word: str, k: int = 12) -> list[Json]:
-        """The nearest words of a word in each set; with each neighbour the numbers of the sets it stands in."""
-        answers = self._each(lambda vectors: {"found": vectors.nearest(word, _some(k))}, [word])
-        return _with_shared(answers)
+    def find_neighbours(self, word: str, k: int = 12) -> list[Json]:
+        """The nearest neighbours of a word in each set, each with the numbers of all sets that list it."""
+        return _mark_shared(self._query(lambda vectors: vectors.nearest(word, _check_k(k)), [word]))
 
-    def analogy(self, a: str, b: str, c: str, k: int = 8, method: str = "3cosadd") -> list[Json]:
-        """What is to c as b is to a, in each set."""
-        answers = self._each(lambda vectors: {"found": vectors.analogy(a, b, c, _some(k), method=method)}, [a, b, c])
-        return _with_shared(answers)
+    def solve_analogy(self, a: str, b: str, c: str, k: int = 8, method: str = "3cosadd") -> list[Json]:
+        """`a` is to `b` as `c` is to what, in each set."""
+        answers = self._query(lambda vectors: vectors.analogy(a, b, c, _check_k(k), method=method), [a, b, c])
+        return _mark_shared(answers)
 
-    def odd_one_out(self, words: Sequence[str]) -> list[Json]:
-        """All words from the odd one on: by their mean cosine with the others (Camacho-Collados & Navigli 2016)."""
+    def find_odd_one_out(self, words: Sequence[str]) -> list[Json]:
+        """All words by their mean cosine with the others, the odd one first (Camacho-Collados & Navigli 2016)."""
         words = [*dict.fromkeys(words)]
-        if not 3 <= len(words) <= MOST_LISTED:
-            raise UsageError(f"The odd one is found among 3 to {MOST_LISTED} words, and {len(words)} came.")
+        if not 3 <= len(words) <= MAX_LISTED:
+            raise UsageError.expected(f"3 to {MAX_LISTED} words", len(words), where="odd one out")
 
-        def answer(vectors: WordVectors) -> Json:
-            rows = vectors[words].astype(np.float64)
-            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+        def rank(vectors: WordVectors) -> list[tuple[str, float]]:
+            rows = unit_rows(vectors[words], np.float64)
             cosines = rows @ rows.T
             means = (cosines.sum(axis=1) - np.diag(cosines)) / (len(words) - 1)
-            order = np.argsort(means, kind="stable")
-            return {"found": [(words[row], float(means[row])) for row in order.tolist()]}
+            return [(words[row], float(means[row])) for row in np.argsort(means, kind="stable").tolist()]
 
-        return self._each(answer, words)
+        return self._query(rank, words)
 
-    def axes(self, name: str, x: Sequence[str], y: Sequence[str] = (), words: Sequence[str] = ()) -> Json:
-        """Where words lie on one axis or two; those of a list, or the most frequent ones. Unknown words are named."""
-        vectors = self._named(name)
-        if len(words) > MOST_LISTED:
-            raise UsageError(f"At most {MOST_LISTED} words are laid along axes, and {len(words)} came.")
-        asked = [*dict.fromkeys(words)] or self.about()["frequent"]
-        known = [word for word in asked if has(vectors, word)]
-        pairs = {side: paired(ends, side) for side, ends in (("x", x), ("y", y)) if ends or side == "x"}
-        self._check_known(name, vectors, [word for each in pairs.values() for pair in each for word in pair])
-        places = {side: along(vectors, each, known).tolist() if known else [] for side, each in pairs.items()}
-        return {"words": known, "unknown": [word for word in asked if not has(vectors, word)], **places}
+    def project_words(self, name: str, x: Sequence[str], y: Sequence[str] = (), words: Sequence[str] = ()) -> Json:
+        """The coordinates of words on one or two axes; without `words` of frequent ones. Unknown words are listed."""
+        vectors = self._find_set(name)
+        if len(words) > MAX_LISTED:
+            raise UsageError.expected(f"at most {MAX_LISTED} words", len(words), where="axes")
+        words = [*dict.fromkeys(words)] or self.describe()["frequent"]
+        known = [word for word in words if has_vector(vectors, word)]
+        axes = {side: pair_words(ends, side) for side, ends in (("x", x), ("y", y)) if ends or side == "x"}
+        for end in (end for pairs in axes.values() for pair in pairs for end in pair):
+            if not has_vector(vectors, end):
+                raise UnknownWord(end, name, self._suggesters[name].suggest(end))
+        coordinates = {
+            side: project_words(vectors, pairs, known).tolist() if known else [] for side, pairs in axes.items()
+        }
+        return {"words": known, "unknown": [word for word in words if not has_vector(vectors, word)], **coordinates}
 
-    def card(self, word: str) -> Json:
-        """A word: its count and rank, its length in each set, what the lexicon says; one of n-grams has no rank."""
+    def describe_word(self, word: str) -> Json:
+        """Count, rank and vector length in each set, relations in the lexicon; a word made of n-grams has no rank."""
         facts: list[Json] = []
         for name, vectors in self.sets.items():
-            row = vectors.vocabulary.row(word)
-            if row is not None:
-                count = int(vectors.vocabulary.counts[row])
-                norm = float(np.linalg.norm(np.asarray(vectors.matrix[row], np.float64)))
-                facts.append({"name": name, "word": vectors.words[row], "rank": row + 1, "count": count, "norm": norm})
-            elif has(vectors, word):
-                norm = float(np.linalg.norm(vectors[word]))
-                facts.append({"name": name, "word": word, "rank": None, "count": 0, "norm": norm})
+            if has_vector(vectors, word):
+                row = vectors.vocabulary.row(word)
+                known = {"word": word, "rank": None, "count": 0}
+                if row is not None:
+                    count = int(vectors.vocabulary.counts[row])
+                    known = {"word": vectors.words[row], "rank": row + 1, "count": count}
+                facts.append({"name": name, **known, "norm": float(np.linalg.norm(vectors[word].astype(np.float64)))})
         if not facts:
-            raise UnknownWord(word, "any set", self._alike(word))
-        facts.sort(key=lambda fact: fact["rank"] is None)  # whoever knows the word says how it is written
-        told = {"relations": self.related(word), "part": self.relations.part(word)} if self.relations else {}
-        layers = [(name, each.nearest(word, PER_LAYER)) for name, each in self.layers.items() if word in each]
-        alike = self._alike(word) if facts[0]["rank"] is None else []
-        return {"word": facts[0]["word"], "sets": facts, "layers": layers, "alike": alike, **told}
+            raise UnknownWord(word, None, self._suggest(word))
+        facts.sort(key=lambda fact: fact["rank"] is None)  # a set with the word decides how it is written
+        lexicon = {"relations": self.find_relations(word), "part": self.relations.part(word)} if self.relations else {}
+        layers = [
+            (name, vectors.nearest(word, N_LAYER_NEIGHBOURS))
+            for name, vectors in self.layers.items()
+            if word in vectors
+        ]
+        suggestions = self._suggest(word) if facts[0]["rank"] is None else []
+        return {"word": facts[0]["word"], "sets": facts, "layers": layers, "alike": suggestions, **lexicon}
 
-    def related(self, word: str) -> dict[str, list[str]]:
-        """What the lexicon says of a word, of the words that the first set with it has: the nearest ones first."""
-        vectors = next((each for each in self.sets.values() if word in each), None)
+    def find_relations(self, word: str) -> dict[str, list[str]]:
+        """Related words in the lexicon that the first set with this word contains, the nearest first."""
+        vectors = next((vectors for vectors in self.sets.values() if word in vectors), None)
         if vectors is None or self.relations is None:
             return {}
-        found: dict[str, list[str]] = {}
-        own = vectors[word]
-        for relation, others in self.relations.of(word).items():
-            known = [each for each in others if each in vectors]
+        result: dict[str, list[str]] = {}
+        for relation, others in self.relations.find(word).items():
+            known = [other for other in others if other in vectors]
             if known:
-                rows = vectors[known]
-                cosines = rows @ own / np.maximum(np.linalg.norm(rows, axis=1), 1e-30)
-                order = np.argsort(-cosines, kind="stable")[:MOST_RELATED]
-                found[relation] = [known[place] for place in order.tolist()]
-        return found
+                cosines = unit_rows(vectors[known]) @ vectors[word]
+                result[relation] = [known[at] for at in top_k(cosines, MAX_RELATED).tolist()]
+        return result
 
-    def examples(self, word: str) -> Json:
+    def find_examples(self, word: str) -> Json:
         """Sentences of the corpus."""
         if self.reader is None:
-            raise UsageError("There is no corpus to find sentences in; give --corpus FILE.")
+            raise UsageError("No corpus to find sentences in; pass --corpus FILE.", code="no-corpus")
         row = self._first.vocabulary.row(word)
         written = word if row is None else self._first.words[row]
-        seen = self.reader.examples(written, self._first.vocabulary.lowercase)
-        return {"found": seen.found, "read": seen.read, "ended": seen.ended}
+        examples = self.reader.find(written, self._first.vocabulary.lowercase)
+        return {"found": examples.quotes[written], "read": examples.n_sentences, "ended": examples.complete}
 
-    def map(self, name: str) -> Json:
-        """The map of a set, or how far it is."""
-        state = self.atlas.look(name, self._named(name))
+    def get_map(self, name: str) -> Json:
+        """The map of a set, or the progress of computing it."""
+        state = self.maps.get(name, self._find_set(name))
         if isinstance(state, WordMap):
-            return self.packed_map(name, state)
+            return self.pack_map(name, state)
         return {"stage": state.stage, "done": state.done, "total": state.total}
 
-    def packed_map(self, name: str, laid: WordMap) -> Json:
-        """As the page takes it: places as little-endian pairs of 16 bits, clusters and parts of speech as bytes."""
-        vectors = self._named(name)
-        words = vectors.words[: len(laid.places)]
-        places = np.round((laid.places.astype(np.float64) + 1) / 2 * 65535).astype("<u2")
+    def pack_map(self, name: str, word_map: WordMap) -> Json:
+        """A map as JSON: positions as little-endian pairs of 16 bits, clusters and parts of speech as bytes."""
+        words = self._find_set(name).words[: len(word_map.positions)]
+        positions = np.round((word_map.positions.astype(np.float64) + 1) / 2 * 65535).astype("<u2")
         packed = {
             "words": words,
-            "kept": laid.kept,
-            "places": _base64(places),
-            "cluster": _base64(laid.cluster.astype(np.uint8)),
-            "clusters": [[words[row] for row in rows if row >= 0] for rows in laid.central.tolist()],
+            "kept": word_map.preservation,
+            "places": encode_base64(positions),
+            "cluster": encode_base64(word_map.labels.astype(np.uint8)),
+            "clusters": [[words[row] for row in rows if row >= 0] for rows in word_map.central.tolist()],
         }
-        if self.relations is not None and self.relations.tell_parts:
+        if self.relations is not None and self.relations.has_parts:
             parts = [self.relations.part(word) for word in words]
-            packed["part"] = _base64(np.array([PARTS.index(p) + 1 if p in PARTS else 0 for p in parts], np.uint8))
+            codes = np.array([PARTS.index(part) + 1 if part in PARTS else 0 for part in parts], np.uint8)
+            packed["part"] = encode_base64(codes)
         return packed
 
-    def _each(self, answer: Callable[[WordVectors], Json], words: Iterable[str]) -> list[Json]:
-        """The answer of every set, or in its place which word it lacks; none at all: an error."""
+    def _query(self, answer: Callable[[WordVectors], list[tuple[str, float]]], words: Iterable[str]) -> list[Json]:
+        """The answer of every set, or an error for a set that lacks a word; raises if all of them lack one."""
         answers: list[Json] = []
         for name, vectors in self.sets.items():
-            lacking = [word for word in words if not has(vectors, word)]
-            if lacking:
-                missing = UnknownWord(lacking[0], name, self._spellers[name].alike(lacking[0]))
-                answers.append({"name": name, "error": str(missing), "alike": missing.alike})
+            missing = next((word for word in words if not has_vector(vectors, word)), None)
+            if missing is None:
+                answers.append({"name": name, "found": answer(vectors)})
             else:
-                answers.append({"name": name, **answer(vectors)})
-        if all("error" in each for each in answers):
-            lacking = [word for word in words if not any(has(each, word) for each in self.sets.values())]
-            if lacking:
-                raise UnknownWord(lacking[0], "any set", self._alike(lacking[0]))
+                error = UnknownWord(missing, name, self._suggesters[name].suggest(missing))
+                answers.append({"name": name, "error": str(error), "alike": error.suggestions})
+        if all("error" in answer for answer in answers):
+            for word in words:
+                if not any(has_vector(vectors, word) for vectors in self.sets.values()):
+                    raise UnknownWord(word, None, self._suggest(word))
         return answers
 
-    def _check_known(self, name: str, vectors: WordVectors, words: Iterable[str]) -> None:
-        for word in words:
-            if not has(vectors, word):
-                raise UnknownWord(word, name, self._spellers[name].alike(word))
-
-    def _named(self, name: str) -> WordVectors:
+    def _find_set(self, name: str) -> WordVectors:
         if name not in self.sets:
-            raise UsageError(f"There is no set {name!r}; there are {', '.join(self.sets)}.")
+            raise UsageError.unknown("set of vectors", name, self.sets)
         return self.sets[name]
 
-    def _alike(self, word: str) -> list[str]:
-        found = [each for speller in self._spellers.values() for each in speller.alike(word)]
-        return [*dict.fromkeys(found)][:3]
+    def _suggest(self, word: str) -> list[str]:
+        words = [known for suggester in self._suggesters.values() for known in suggester.suggest(word)]
+        return [*dict.fromkeys(words)][:N_SUGGESTIONS]
 
     @property
     def _first(self) -> WordVectors:
         return next(iter(self.sets.values()))
 
     @cached_property
-    def _spellers(self) -> dict[str, Speller]:
-        return {name: Speller(vectors.vocabulary) for name, vectors in self.sets.items()}
+    def _suggesters(self) -> dict[str, Suggester]:
+        return {name: Suggester(vectors.vocabulary) for name, vectors in self.sets.items()}
 
 
-def has(vectors: WordVectors, word: str) -> bool:
-    """Whether there is a vector for it: its own, or one of its n-grams."""
+def has_vector(vectors: WordVectors, word: str) -> bool:
+    """Whether a word has a vector, its own or one from n-grams."""
     return word in vectors or (vectors.subwords is not None and bool(word.strip()))
 
 
 class UnknownWord(VocabularyError):  # noqa: N818 - it is not an error in the program
-    """A word that a set lacks, with those that are spelt alike."""
+    """A word that is in none of the sets, or not in the set `name`, with words of similar spelling."""
 
-    def __init__(self, word: str, place: str, alike: list[str]) -> None:
-        self.alike = alike
-        hint = f"did you mean {' or '.join(map(repr, alike))}?" if alike else "try another spelling."
-        where = "is in no set" if place == "any set" else f"is not in {place}"
-        super().__init__(f"The word {word!r} {where}; {hint}")
+    code = "unknown-word"
 
-
-def _with_shared(answers: list[Json]) -> list[Json]:
-    """Each neighbour with the numbers of all sets that have it."""
-    lists = [{word for word, _ in each.get("found", ())} for each in answers]
-    for each in answers:
-        if "found" in each:
-            told = [
-                (word, score, [n for n, other in enumerate(lists) if word in other]) for word, score in each["found"]
-            ]
-            each["found"] = told
-    return answers
+    def __init__(self, word: str, name: str | None, suggestions: list[str]) -> None:
+        self.word = word
+        self.suggestions = suggestions
+        hint = f"did you mean {' or '.join(map(repr, suggestions))}?" if suggestions else "try another spelling."
+        where = "not in the vocabulary" if name is None else f"not in {name}"
+        super().__init__(f"{word!r} is {where}; {hint}")
 
 
-def _some(k: int) -> int:
-    if not 1 <= k <= MOST_LISTED:
-        raise UsageError(f"1 to {MOST_LISTED} neighbours can be asked for, and k is {k}.")
-    return k
-
-
-def _base64(array: np.ndarray[Any, Any]) -> str:
+def encode_base64(array: np.ndarray[Any, Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
 
 
-def _telling(words: Sequence[str]) -> list[str]:
-    """Sixty of these to begin with: of four letters or more, and past the first sixth, which are "that" and "with"."""
-    whole = [word for word in words if len(word) > 3 and word.isalpha()]
-    some = whole[len(whole) // 6 :]
-    return some[:: max(1, len(some) // 60)][:60]
+def _mark_shared(answers: list[Json]) -> list[Json]:
+    """Add to each word the numbers of all sets that list it."""
+    lists = [{word for word, _ in answer.get("found", ())} for answer in answers]
+    for answer in answers:
+        if "found" in answer:
+            answer["found"] = [
+                (word, score, [number for number, words in enumerate(lists) if word in words])
+                for word, score in answer["found"]
+            ]
+    return answers
+
+
+def _check_k(k: int) -> int:
+    if not 1 <= k <= MAX_LISTED:
+        raise UsageError.expected(f"1 to {MAX_LISTED}", k, where="k")
+    return k
+
+
+def _sample_content_words(words: Sequence[str]) -> list[str]:
+    """Sixty words to start with: of four letters or more, without the first sixth, which are "that" and "with"."""
+    long = [word for word in words if len(word) > 3 and word.isalpha()]
+    content = long[len(long) // 6 :]
+    return content[:: max(1, len(content) // 60)][:60]

@@ -1,83 +1,99 @@
-"""What a page without a server holds: the most frequent words, vectors as bytes, maps, and all that a card tells."""
+"""The data of a page without a server: the most frequent words, quantized vectors, maps, and all details of a word."""
 
 from __future__ import annotations
 
-import base64
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stillvec.errors import UsageError
-from stillvec.exploration.explorer import PER_LAYER, Explorer
-from stillvec.exploration.word_map import WordMap, mapping
+from stillvec.exploration.explorer import N_LAYER_NEIGHBOURS, Explorer, encode_base64
+from stillvec.exploration.explorer_page import build_export_page
+from stillvec.exploration.word_map import compute_map
+from stillvec.files import atomic_file
+from stillvec.numerics import unit_rows
 from stillvec.progress import Progress
 from stillvec.report.html_markup import plain
 from stillvec.vectors import WordVectors
 
-PER_WORD = 3  # sentences
-_COMPARED = 200  # words whose cosines are compared before and after rounding
+N_QUOTES = 3  # sentences per word
+_N_COMPARED = 200  # words whose cosines are compared before and after quantization
 
 
-def exporting(explorer: Explorer, most: int = 5000, map_too: bool = True) -> Iterator[Progress | dict[str, Any]]:
-    """Signs of life, then the data of a page."""
-    if most < 10:
-        raise UsageError(f"At least 10 words are written, and {most} were asked for.")
-    data = explorer.about() | {"data": [], "maps": {}, "relations": {}, "parts": {}}
-    for (name, vectors), told in zip(explorer.sets.items(), data["sets"], strict=True):
-        words = [plain(word) for word in vectors.words[:most]]
-        told["whole"], told["words"] = told["words"], len(words)
-        packed, told["off"] = _packed(vectors, words)
+def export_steps(
+    explorer: Explorer, path: str | os.PathLike[str], n_words: int = 5000
+) -> Generator[Progress, None, int]:
+    """Write the page with its data as one file; returns the number of words in its largest set."""
+    if Path(path).is_dir():
+        raise UsageError.expected("a file to write", "a folder", path=path)
+    data = yield from build_page_data(explorer, n_words)
+    with atomic_file(Path(path)) as part:
+        part.write_text(build_export_page(data), "utf-8")
+    return max(int(facts["words"]) for facts in data["sets"])
+
+
+def build_page_data(
+    explorer: Explorer, n_words: int = 5000, *, with_map: bool = True
+) -> Generator[Progress, None, dict[str, Any]]:
+    """The data of a page with the `n_words` most frequent words of each set."""
+    if n_words < 10:
+        raise UsageError.expected("at least 10 words", n_words, where="exported page")
+    data = explorer.describe() | {"data": [], "maps": {}, "relations": {}, "parts": {}}
+    for (name, vectors), facts in zip(explorer.sets.items(), data["sets"], strict=True):
+        words = [plain(word) for word in vectors.words[:n_words]]
+        facts["whole"], facts["words"] = facts["words"], len(words)
+        packed, facts["off"] = _pack_vectors(vectors, words)
         data["data"].append(packed)
-        for state in mapping(vectors, most) if map_too else ():
-            if isinstance(state, WordMap):
-                data["maps"][name] = explorer.packed_map(name, state) | {"words": None}  # the words of the set
-            else:
-                yield state
+        if with_map:
+            word_map = yield from compute_map(vectors, n_words)
+            data["maps"][name] = explorer.pack_map(name, word_map) | {"words": None}  # the words of the set
         if explorer.relations is not None:
-            data["relations"] |= {word: found for word in words if (found := explorer.related(word))}
+            data["relations"] |= {word: related for word in words if (related := explorer.find_relations(word))}
             data["parts"] |= {word: part for word in words if (part := explorer.relations.part(word))}
-    every = [*dict.fromkeys(word for each in data["data"] for word in each["words"])]
-    data["layers"] = {name: _near(vectors, every) for name, vectors in explorer.layers.items()}
-    yield from _sentences(explorer, every, data)
-    yield data
+    all_words = [*dict.fromkeys(word for packed in data["data"] for word in packed["words"])]
+    data["layers"] = {name: _find_neighbours(vectors, all_words) for name, vectors in explorer.layers.items()}
+    yield from _add_sentences(explorer, all_words, data)
+    return data
 
 
-def _sentences(explorer: Explorer, words: list[str], data: dict[str, Any]) -> Iterator[Progress]:
+def _add_sentences(explorer: Explorer, words: list[str], data: dict[str, Any]) -> Generator[Progress, None, None]:
     if explorer.reader is None:
         return
-    begun = time.perf_counter()
+    start = time.perf_counter()
     lowercase = next(iter(explorer.sets.values())).vocabulary.lowercase
-    for seen in explorer.reader.of_many(words, lowercase, PER_WORD):
-        data["sentences"], data["read"], data["ended"] = seen.found, seen.read, seen.ended
-        yield Progress("finding sentences", seen.read, None, "sentences", time.perf_counter() - begun)
+    for examples in explorer.reader.find_many(words, lowercase, N_QUOTES):
+        data |= {"sentences": examples.quotes, "read": examples.n_sentences, "ended": examples.complete}
+        yield Progress("finding sentences", examples.n_sentences, None, "sentences", time.perf_counter() - start)
 
 
-def _near(vectors: WordVectors, words: list[str]) -> dict[str, list[str]]:
-    """The neighbours of each word that the vectors of a layer have."""
+def _find_neighbours(vectors: WordVectors, words: list[str]) -> dict[str, list[str]]:
+    """The neighbours of each word that the vectors of a layer contain."""
     known = [word for word in words if word in vectors]
-    found = vectors.nearest_batch(known, PER_LAYER)
-    return {word: [plain(other) for other, _ in near] for word, near in zip(known, found, strict=True)}
+    neighbours = vectors.nearest_batch(known, N_LAYER_NEIGHBOURS)
+    return {word: [plain(other) for other, _ in near] for word, near in zip(known, neighbours, strict=True)}
 
 
-def _packed(vectors: WordVectors, words: list[str]) -> tuple[dict[str, Any], float]:
-    """Rows as bytes, each scaled to its largest number: lengths do not matter to a cosine, and are told apart.
+def _pack_vectors(vectors: WordVectors, words: list[str]) -> tuple[dict[str, Any], float]:
+    """Rows as bytes, each scaled to its largest value, since a cosine does not depend on lengths; lengths apart.
 
-    And how far a cosine is off by it, at most, among those of some words with all.
+    And the largest error of a cosine, between sampled words and all words.
     """
     rows = np.asarray(vectors.matrix[: len(words)], np.float32)
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
-    quantised = np.round(rows / np.where(largest > 0, largest, 1) * 127).astype(np.int8)
+    quantized = np.round(rows / np.where(largest > 0, largest, 1) * 127).astype(np.int8)
     norms = np.linalg.norm(rows, axis=1).astype("<f4")
-    encoded = {name: base64.b64encode(array.tobytes()).decode() for name, array in (("q", quantised), ("n", norms))}
-    counts = vectors.vocabulary.counts[: len(words)].tolist()
-    before, after = (_units(each.astype(np.float32)) for each in (rows, quantised))
-    some = np.random.default_rng(0).permutation(len(rows))[:_COMPARED]
-    off = float(np.abs(before[some] @ before.T - after[some] @ after.T).max())
-    return {"words": words, "counts": counts, "lowercase": vectors.vocabulary.lowercase, **encoded}, off
-
-
-def _units(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+    before, after = (unit_rows(table, np.float32) for table in (rows, quantized))
+    sample = np.random.default_rng(0).permutation(len(rows))[:_N_COMPARED]
+    error = float(np.abs(before[sample] @ before.T - after[sample] @ after.T).max())
+    packed = {
+        "words": words,
+        "counts": vectors.vocabulary.counts[: len(words)].tolist(),
+        "lowercase": vectors.vocabulary.lowercase,
+        "q": encode_base64(quantized),
+        "n": encode_base64(norms),
+    }
+    return packed, error

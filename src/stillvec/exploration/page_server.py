@@ -1,7 +1,6 @@
-"""The page and its questions over HTTP, on this machine only.
+"""The explorer page and its queries over HTTP, for this machine only.
 
-Loopback, GET, and a `Host` that is ours: a page elsewhere whose name was pointed at 127.0.0.1 (DNS rebinding) gets
-nothing.
+Loopback, GET, and our own `Host`: a web page whose host name was pointed at 127.0.0.1 (DNS rebinding) gets nothing.
 """
 
 from __future__ import annotations
@@ -14,64 +13,71 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from stillvec.errors import StillvecError, UsageError
-from stillvec.exploration.explorer import Explorer
-from stillvec.exploration.explorer_page import live_page
+from stillvec.exploration.explorer import Explorer, UnknownWord
+from stillvec.exploration.explorer_page import build_live_page
 
 Query = Mapping[str, list[str]]
-_MOST_ASKED = 20_000  # characters of an address
+_MAX_PATH = 20_000  # characters
 
 
-def _one(query: Query, name: str, default: str | None = None) -> str:
+def _get_one(query: Query, name: str, default: str | None = None) -> str:
     values = query.get(name, [])
     if len(values) == 1:
         return values[0]
     if not values and default is not None:
         return default
-    raise UsageError(f"One {name!r} is wanted in the question, and {len(values)} came.")
+    raise UsageError.expected(f"one {name!r}", len(values), where="query")
 
 
-def _number(query: Query, name: str, default: int) -> int:
-    text = _one(query, name, str(default))
+def _get_number(query: Query, name: str, default: int) -> int:
+    text = _get_one(query, name, str(default))
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f"{name!r} is a whole number, and {text!r} came.") from None
+        raise UsageError.expected("a whole number", repr(text), where=name) from None
 
 
-QUESTIONS: Mapping[str, Callable[[Explorer, Query], Any]] = {
-    "about": lambda explorer, query: explorer.about(),
-    "complete": lambda explorer, query: explorer.complete(_one(query, "typed")),
-    "neighbours": lambda explorer, query: explorer.neighbours(_one(query, "word"), _number(query, "k", 12)),
-    "analogy": lambda explorer, query: explorer.analogy(
-        _one(query, "a"), _one(query, "b"), _one(query, "c"), _number(query, "k", 8), _one(query, "method", "3cosadd")
+QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
+    "about": lambda explorer, query: explorer.describe(),
+    "complete": lambda explorer, query: explorer.complete(_get_one(query, "typed")),
+    "neighbours": lambda explorer, query: explorer.find_neighbours(
+        _get_one(query, "word"), _get_number(query, "k", 12)
     ),
-    "odd": lambda explorer, query: explorer.odd_one_out(query.get("word", [])),
-    "axes": lambda explorer, query: explorer.axes(
-        _one(query, "set"), query.get("x", []), query.get("y", []), query.get("word", [])
+    "analogy": lambda explorer, query: explorer.solve_analogy(
+        _get_one(query, "a"),
+        _get_one(query, "b"),
+        _get_one(query, "c"),
+        _get_number(query, "k", 8),
+        _get_one(query, "method", "3cosadd"),
     ),
-    "card": lambda explorer, query: explorer.card(_one(query, "word")),
-    "examples": lambda explorer, query: explorer.examples(_one(query, "word")),
-    "map": lambda explorer, query: explorer.map(_one(query, "set")),
+    "odd": lambda explorer, query: explorer.find_odd_one_out(query.get("word", [])),
+    "axes": lambda explorer, query: explorer.project_words(
+        _get_one(query, "set"), query.get("x", []), query.get("y", []), query.get("word", [])
+    ),
+    "card": lambda explorer, query: explorer.describe_word(_get_one(query, "word")),
+    "examples": lambda explorer, query: explorer.find_examples(_get_one(query, "word")),
+    "map": lambda explorer, query: explorer.get_map(_get_one(query, "set")),
 }
 
 
-class Server(ThreadingHTTPServer):
-    """`Server(explorer)` is bound at once; `serve_forever()` answers. Port 0: any that is free."""
+class PageServer(ThreadingHTTPServer):
+    """`PageServer(explorer)` binds its port at once; `serve_forever()` answers. Port 0: any free one."""
 
     daemon_threads = True
 
     def __init__(self, explorer: Explorer, port: int = 0) -> None:
         self.explorer = explorer
-        self.page, self.policy = live_page()
-        if not 0 <= port <= 65535:
-            raise UsageError(f"A port is a number from 0 to 65535, and {port} came.")
+        self.page, self.policy = build_live_page()
+        if not 0 <= port < 1 << 16:
+            raise UsageError.expected("a port from 0 to 65,535", port)
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            raise UsageError(f"Port {port} cannot be had ({error.strerror}); give another, or none.") from None
+            message = f"Cannot listen on 127.0.0.1:{port} ({(error.strerror or str(error)).lower()}); choose another"
+            raise UsageError(f"{message} port with --port.", code="port-unavailable") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away before the answer is no error; all else is told as usual."""
+        """A browser that closed the connection is not an error."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -85,46 +91,50 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: PageServer
     server_version = "stillvec"
     sys_version = ""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        address = urlsplit(self.path)
+        url = urlsplit(self.path)
         if self.headers.get("Host", "").lower() not in self.server.hosts:
-            self._tell(403, {"error": f"This page is for {self.server.address} and for no other name."})
-        elif len(self.path) > _MOST_ASKED:
-            self._tell(414, {"error": f"The question is longer than {_MOST_ASKED:,} characters; ask for fewer words."})
-        elif address.path == "/":
+            self._send_json(403, {"error": f"This page only answers requests for {self.server.address}."})
+        elif len(self.path) > _MAX_PATH:
+            self._send_json(414, {"error": f"The request must be at most {_MAX_PATH:,} characters; send fewer words."})
+        elif url.path == "/":
             self._send(200, self.server.page.encode(), "text/html; charset=utf-8")
-        elif (name := address.path.removeprefix("/api/")) in QUESTIONS and address.path.startswith("/api/"):
-            self._answer(name, parse_qs(address.query, keep_blank_values=True))
+        elif (name := url.path.removeprefix("/api/")) in QUERIES and url.path.startswith("/api/"):
+            self._answer(name, parse_qs(url.query, keep_blank_values=True))
         else:
-            self._tell(404, {"error": f"There is nothing at {address.path}; the page is at /."})
+            self._send_json(404, {"error": f"Nothing at {url.path}; the page is at /."})
 
     def _answer(self, name: str, query: Query) -> None:
         try:
-            found = QUESTIONS[name](self.server.explorer, query)
+            self._send_json(200, QUERIES[name](self.server.explorer, query))
+        except UnknownWord as error:  # an answer: a browser would log any other status as an error
+            self._send_json(200, {"error": str(error), "word": error.word, "alike": error.suggestions})
         except StillvecError as error:
-            self._tell(400, {"error": str(error), "alike": getattr(error, "alike", [])})
-        else:
-            self._tell(200, found)
+            self._send_json(400, {"error": str(error)})
 
-    def _tell(self, status: int, found: Any) -> None:
-        self._send(status, json.dumps(found).encode("ascii"), "application/json")
+    def _send_json(self, status: int, content: Any) -> None:
+        self._send(status, json.dumps(content).encode("ascii"), "application/json")
 
-    def _send(self, status: int, body: bytes, kind: str) -> None:
+    def _send(self, status: int, body: bytes, content_type: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", self.server.policy)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        self.send_header("Cache-Control", "no-store")
+        headers = {
+            "Content-Type": content_type,
+            "Content-Length": str(len(body)),
+            "Content-Security-Policy": self.server.policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-store",
+        }
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: only cli prints."""
+        """Print nothing: only the command line prints."""

@@ -1,76 +1,75 @@
-// The state: what is asked stands behind the # of the address, so that links and the back button hold it.
+// The state of the page is in the part of the address after #, so that links and the back button restore it.
 
 const data = $("data");
 const source = data ? new LocalSource(JSON.parse(data.textContent)) : new ServerSource();
-const ROMAN = new Intl.NumberFormat("en");
-let about, map, asking = 0;
+const NUMBERS = new Intl.NumberFormat("en");
+let about, map, lastRequest = 0;
 
 function wordButton(word) {
   return make("button", { type: "button", class: "word", onclick: () => go("word", { w: word }) }, word);
 }
 
-function joinedWords(words) {
-  return words.flatMap((word, place) => (place ? [", ", wordButton(word)] : [wordButton(word)]));
+function joinWords(words) {
+  return words.flatMap((word, index) => (index ? [", ", wordButton(word)] : [wordButton(word)]));
 }
 
-// the name of a set, which may be long: it breaks behind its signs
-function named(name) {
-  return name.split(/(?<=[-_./])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+// a set's name may be long: it breaks after punctuation
+function breakName(name) {
+  return name.split(/(?<=[-_./])/).flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
 }
 
-function chip(text, todo) {
-  return make("button", { type: "button", onclick: todo }, text);
+function chip(text, onclick) {
+  return make("button", { type: "button", onclick }, text);
 }
 
 function state() {
-  const [view, asked = ""] = location.hash.slice(1).split("?");
-  return [view || "word", new URLSearchParams(asked)];
+  const [view, params = ""] = location.hash.slice(1).split("?");
+  return [view || "map", new URLSearchParams(params)];
 }
 
-function address(view, asked) {
-  const written = new URLSearchParams();
-  for (const [key, value] of Object.entries(asked)) for (const each of [value].flat()) if (each !== "" && each !== undefined) written.append(key, each);
-  return `#${view}${[...written].length ? `?${written}` : ""}`;
+function address(view, params) {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) for (const item of [value].flat()) if (item !== "" && item !== undefined) query.append(key, item);
+  return `#${view}${[...query].length ? `?${query}` : ""}`;
 }
 
-function go(view, asked = {}) {
-  const next = address(view, asked);
-  if (next === location.hash) show();
-  else location.hash = next;
+function go(view, params = {}) {
+  const hash = address(view, params);
+  if (hash === location.hash) show();
+  else location.hash = hash;
 }
 
 const VIEWS = { word: showWord, analogy: showAnalogy, odd: showOdd, axes: showAxes, map: showMap };
 
 async function show() {
-  const [view, asked] = state();
-  const known = Object.hasOwn(VIEWS, view) ? view : "word";
+  const [name, params] = state();
+  const view = Object.hasOwn(VIEWS, name) ? name : "word";
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.view === known) link.setAttribute("aria-current", "page");
+    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${known}`;
-  $("trouble").hidden = true;
-  const turn = (asking += 1);
-  const current = () => turn === asking;
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${view}`;
+  $("error").hidden = true;
+  const request = (lastRequest += 1);
+  const isCurrent = () => request === lastRequest;
   try {
-    await VIEWS[known](asked, current);
+    await VIEWS[view](params, isCurrent);
     document.body.dataset.shown = location.hash;
   } catch (error) {
-    if (!(error instanceof Trouble)) throw error;
-    if (current()) complain(error, known, asked);
+    if (!(error instanceof QueryError)) throw error;
+    if (isCurrent()) showError(error, view, params);
   }
 }
 
-function complain(error, view, asked) {
-  const suggestions = (error.alike ?? []).map((word) => chip(word, () => (view === "word" ? go("word", { w: word }) : replaced(error, word, view, asked))));
-  $("trouble").replaceChildren(error.message, " ", make("span", { class: "chips" }, ...suggestions));
-  $("trouble").hidden = false;
+function showError(error, view, params) {
+  const suggestions = (error.alike ?? []).map((word) => chip(word, () => (view === "word" ? go("word", { w: word }) : replaceWord(error.word, word, view, params))));
+  $("error").replaceChildren(error.message, " ", make("span", { class: "chips" }, ...suggestions));
+  $("error").hidden = false;
   document.body.dataset.shown = location.hash;
 }
 
-function replaced(error, word, view, asked) {
-  const wrong = error.message.match(/^The word '(.*)' is /s)?.[1];
-  const next = {};
-  for (const key of new Set(asked.keys())) next[key] = asked.getAll(key).map((each) => (each === wrong ? word : each));
-  go(view, next);
+function replaceWord(wrong, word, view, params) {
+  const corrected = {};
+  for (const key of new Set(params.keys())) corrected[key] = params.getAll(key).map((value) => (value === wrong ? word : value));
+  go(view, corrected);
 }

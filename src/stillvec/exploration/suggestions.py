@@ -1,4 +1,4 @@
-"""Words that begin like what was typed, the most frequent first, and words that are spelt nearly so."""
+"""Completions of what is typed, the most frequent words first, and words with a similar spelling."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from heapq import nsmallest
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
 
-_LOOKED_AT = 200_000  # words, the most frequent
+_MAX_COMPARED = 200_000  # most frequent words that a misspelt one is compared with
 
 
-class Speller:
-    """The words of a vocabulary in the order of the alphabet; case decides nothing, also where the words have it."""
+class Suggester:
+    """The words of a vocabulary in alphabetical order, ignoring case."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         keys = [word.lower() if word.isascii() else fold(word, True) for word in vocabulary.words]
@@ -22,33 +22,32 @@ class Speller:
         self._keys = [keys[row] for row in order]
         self._rows = order
 
-    def beginning(self, typed: str, k: int = 8) -> list[str]:
-        """The k most frequent words that begin so; a word that is just so comes first."""
-        key = fold(typed, True)
+    def complete(self, prefix: str, k: int = 8) -> list[str]:
+        """The k most frequent words with this prefix; the prefix itself comes first if it is a word."""
+        key = fold(prefix, True)
         if not key:
             return []
         first = bisect_left(self._keys, key)
         last = bisect_left(self._keys, key + "\U0010ffff", lo=first)
-        whole = bisect_left(self._keys, key + "\0", lo=first)
-        exact = sorted(self._rows[first:whole])
-        rows = [*exact, *nsmallest(k, self._rows[whole:last])][:k]
+        longer = bisect_left(self._keys, key + "\0", lo=first)
+        rows = [*sorted(self._rows[first:longer]), *nsmallest(k, self._rows[longer:last])][:k]
         return [self._words[row] for row in rows]
 
-    def alike(self, typed: str, k: int = 3) -> list[str]:
-        """The k words of the nearest spelling with the same first letter; of equally near ones the most frequent."""
-        key = fold(typed, True)
-        near = {
+    def suggest(self, word: str, k: int = 3) -> list[str]:
+        """The k words with the nearest spelling and the same first letter; equally near ones by frequency."""
+        key = fold(word, True)
+        candidates = {
             known: row
             for known, row in zip(self._keys, self._rows, strict=True)
-            if row < _LOOKED_AT and known[:1] == key[:1] and abs(len(known) - len(key)) < 3
+            if row < _MAX_COMPARED and known[:1] == key[:1] and abs(len(known) - len(key)) < 3
         }
-        close = difflib.get_close_matches(key, near, n=30, cutoff=0.7)
-        close.sort(key=lambda known: (_edits(key, known), near[known]))
-        return [self._words[near[known]] for known in close[:k]]
+        close = difflib.get_close_matches(key, candidates, n=30, cutoff=0.7)
+        close.sort(key=lambda known: (_edit_distance(key, known), candidates[known]))
+        return [self._words[candidates[known]] for known in close[:k]]
 
 
-def _edits(a: str, b: str) -> int:
-    """Letters to put in, take out, change or swap with the next (Damerau 1964, no part edited twice)."""
+def _edit_distance(a: str, b: str) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours (Damerau 1964, no part edited twice)."""
     rows: list[list[int]] = [[*range(len(b) + 1)]]
     for i, x in enumerate(a, 1):
         row = [i]

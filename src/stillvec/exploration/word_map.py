@@ -1,9 +1,9 @@
-"""The map: the most frequent words in a plane, once, kept under a digest of their vectors; and their clusters."""
+"""The map: positions of the most frequent words in a plane, cached under a digest of their vectors, and clusters."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,121 +11,90 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.exploration import tsne_layout
 from stillvec.files import atomic_file, cache_folder, digest
+from stillvec.numerics import kmeans, principal_plane, top_k, tsne, unit_rows
 from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
-MOST_WORDS = 50_000
+MAX_WORDS = 50_000
 _PERPLEXITY = 20.0
-_CLUSTERS = 20
-_NAMED_BY = 3  # words
-_FREQUENT = 50  # words of a cluster, or the first tenth of them, that may name it
-_VERSION = 2  # of what is below: another number, and old maps are not found
+_N_CLUSTERS = 20
+_N_CENTRAL = 3  # words that name a cluster
+_N_FREQUENT = 50  # words of a cluster that may name it, or its first tenth
+_VERSION = 3  # of this algorithm: maps of another version are not read from the cache
 
 
 @dataclass(frozen=True)
 class WordMap:
-    places: NDArray[np.float32]  # (n, 2) of the first n words
-    cluster: NDArray[np.int32]  # (n,)
-    central: NDArray[np.int32]  # (clusters, 3) rows of their most central frequent words, -1 where a cluster has fewer
-    kept: float  # of the ten nearest of a word, the share that is among its ten nearest here
+    positions: NDArray[np.float32]  # (n, 2), of the first n words
+    labels: NDArray[np.int64]  # (n,), the cluster of each word
+    central: NDArray[np.int64]  # (clusters, 3), rows of the most central frequent words, -1 where there are fewer
+    preservation: float  # the share of a word's 10 nearest neighbours that are among its 10 nearest on the map
 
 
-def mapping(vectors: WordVectors, most: int = MOST_WORDS) -> Iterator[Progress | WordMap]:
-    """Signs of life, then the map; one that was laid before comes at once."""
+def compute_map(vectors: WordVectors, max_words: int = MAX_WORDS) -> Generator[Progress, None, WordMap]:
+    """The map of the most frequent words, from the cache if it was computed before."""
     start = time.perf_counter()
-    unit = _unit(vectors, most)
-    place = cache_folder() / "maps" / f"{_name(unit)}.npz"
-    before = _laid_before(place, len(unit))
-    if before is not None:
-        yield before
-        return
+    unit = unit_rows(vectors.matrix[:max_words], np.float32)
+    path = cache_folder() / "maps" / f"{_cache_key(unit)}.npz"
+    cached = _read_cache(path, len(unit))
+    if cached is not None:
+        return cached
 
-    def step(stage: str, done: int, total: int, unit_: str) -> Progress:
-        return Progress(stage, done, total, unit_, time.perf_counter() - start)
+    def event(stage: str, done: int, total: int, counted: str) -> Progress:
+        return Progress(stage, done, total, counted, time.perf_counter() - start)
 
-    yield step("finding neighbours", 0, len(unit), "words")
-    cluster, central = clusters(unit, _CLUSTERS)
-    points = tsne_layout.components(unit)
-    places = np.zeros((len(unit), 2), np.float32)
-    k, kept = min(int(3 * _PERPLEXITY), len(unit) - 1), 1.0
-    if k > 3:
-        near, far, done = np.zeros((len(unit), k), np.int64), np.zeros((len(unit), k), np.float32), 0
-        for rows, found, distances in tsne_layout.neighbours(unit, k):
-            near[rows], far[rows], done = found, distances, done + len(rows)
-            yield step("finding neighbours", done, len(unit), "words")
-        joined = tsne_layout.shares(near, far, min(_PERPLEXITY, k / 3))
+    yield event("finding neighbours", 0, len(unit), "words")
+    labels, central = find_clusters(unit, _N_CLUSTERS)
+    positions = principal_plane(unit).astype(np.float32)
+    k, preservation = min(int(3 * _PERPLEXITY), len(unit) - 1), 1.0
+    if k > 3:  # fewer words have no neighbourhood
+        near, distances = np.zeros((len(unit), k), np.int64), np.zeros((len(unit), k), np.float32)
+        for rows, near[rows], distances[rows] in tsne.find_neighbours(unit, k):
+            yield event("finding neighbours", rows.stop, len(unit), "words")
+        probabilities = tsne.joint_probabilities(near, distances, min(_PERPLEXITY, k / 3))
         start = time.perf_counter()
-        for done, now in enumerate(tsne_layout.optimise(points, joined, tsne_layout.STEPS), 1):
-            places = now
-            yield step("laying the map", done, tsne_layout.STEPS, "steps")
-        kept = tsne_layout.neighbour_preservation(near, far, places)
-    else:  # too few to have a neighbourhood
-        places[:, : points.shape[1]] = points[:, :2]
-    laid = WordMap(_fitted(places), cluster, central, kept)
-    with atomic_file(place) as part, open(part, "wb") as stream:
-        np.savez(stream, places=laid.places, cluster=laid.cluster, central=laid.central, kept=laid.kept)
-    yield laid
+        for step, latest in enumerate(tsne.optimise(unit, probabilities, tsne.N_STEPS), 1):
+            positions = latest
+            yield event("computing the map", step, tsne.N_STEPS, "steps")
+        preservation = tsne.neighbour_preservation(near, positions)
+    result = WordMap(_fit_square(positions), labels, central, preservation)
+    with atomic_file(path) as part, open(part, "wb") as stream:
+        np.savez(stream, **vars(result))
+    return result
 
 
-def clusters(unit: NDArray[np.float32], count: int, rounds: int = 25) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Spherical k-means (Dhillon & Modha 2001) from one seed: the cluster of each row (n,), and its central rows."""
-    count = min(count, len(unit))
-    draw = np.random.default_rng(0)
-    centres = unit[_apart(unit, count, draw)]  # (c, d)
-    for _ in range(rounds):
-        member = (unit @ centres.T).argmax(axis=1)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, member, unit)
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres = np.where(lengths > 0, sums / np.maximum(lengths, 1e-12), centres)
-    near = unit @ centres.T
-    member = near.argmax(axis=1)
-    central = np.full((count, _NAMED_BY), -1, np.int32)
-    for each in range(count):
-        inside = np.flatnonzero(member == each)  # in order of frequency: a rare word is no good name
-        inside = inside[: max(_FREQUENT, len(inside) // 10)]
-        best = inside[np.argsort(-near[inside, each], kind="stable")[:_NAMED_BY]]
-        central[each, : len(best)] = best
-    return member.astype(np.int32), central
+def find_clusters(unit: NDArray[np.float32], n_clusters: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Spherical k-means of unit rows: the cluster of each row (n,), and the central rows of each cluster (c, 3)."""
+    n_clusters = min(n_clusters, len(unit))
+    labels, centres, _ = kmeans(unit, n_clusters, np.random.default_rng(0), n_rounds=25, spherical=True)
+    central = np.full((n_clusters, _N_CENTRAL), -1, np.int64)
+    for cluster in range(n_clusters):
+        members = np.flatnonzero(labels == cluster)  # by frequency: a rare word is no good name
+        members = members[: max(_N_FREQUENT, len(members) // 10)]
+        best = members[top_k(unit[members] @ centres[cluster], _N_CENTRAL)]
+        central[cluster, : len(best)] = best
+    return labels, central
 
 
-def _apart(unit: NDArray[np.float32], count: int, draw: np.random.Generator) -> list[int]:
-    """k-means++ (Arthur & Vassilvitskii 2007): a start is drawn the likelier, the farther it is from those drawn."""
-    chosen = [0]
-    far = np.maximum(1 - unit @ unit[0], 0).astype(np.float64)
-    for _ in range(count - 1):
-        total = far.sum()
-        at = int(draw.choice(len(unit), p=far / total)) if total > 0 else len(chosen) % len(unit)
-        chosen.append(at)
-        far = np.minimum(far, np.maximum(1 - unit @ unit[at], 0))
-    return chosen
-
-
-def _unit(vectors: WordVectors, most: int) -> NDArray[np.float32]:
-    rows = np.array(vectors.matrix[:most], np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
-
-
-def _name(unit: NDArray[np.float32]) -> str:
-    facts = f"map {_VERSION} {unit.shape} {_PERPLEXITY} {_CLUSTERS} {tsne_layout.STEPS}"
+def _cache_key(unit: NDArray[np.float32]) -> str:
+    facts = f"map {_VERSION} {unit.shape} {_PERPLEXITY} {_N_CLUSTERS} {tsne.N_STEPS}"
     return digest(iter([facts.encode(), np.ascontiguousarray(unit).tobytes()]))
 
 
-def _laid_before(place: Path, words: int) -> WordMap | None:
-    """What was laid before; a file that cannot be read is laid anew."""
+def _read_cache(path: Path, n_words: int) -> WordMap | None:
+    """A cached map; None if there is none or the file cannot be read."""
     try:
-        with open(place, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            found = WordMap(arrays["places"], arrays["cluster"], arrays["central"], float(arrays["kept"]))
-    except Exception:  # a damaged archive fails in as many ways as it has bytes, and only costs time
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            columns = [arrays[name] for name in ("positions", "labels", "central")]
+            cached = WordMap(columns[0], columns[1], columns[2], float(arrays["preservation"]))
+    except Exception:  # a damaged archive fails in many ways, and only costs time
         return None
-    return found if found.places.shape == (words, 2) else None
+    return cached if cached.positions.shape == (n_words, 2) else None
 
 
-def _fitted(places: NDArray[Any]) -> NDArray[np.float32]:
-    """Into a square of side two around zero, both directions on one scale."""
-    low, high = places.min(axis=0), places.max(axis=0)
+def _fit_square(positions: NDArray[Any]) -> NDArray[np.float32]:
+    """Scale both directions alike into [-1, 1]²."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
     half = max(float((high - low).max()) / 2, np.finfo(np.float32).tiny)
-    return np.asarray((places - (low + high) / 2) / half, np.float32)
+    return np.asarray((positions - (low + high) / 2) / half, np.float32)

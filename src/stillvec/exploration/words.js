@@ -1,104 +1,99 @@
-// A word and its card; lists side by side; analogies and the odd one.
+// A word and its details; lists side by side; analogies and the odd one out.
 
 const ANALOGIES = [["man", "woman", "king"], ["france", "paris", "japan"], ["walk", "walked", "go"], ["good", "better", "bad"]];
-const ODDS = [["breakfast", "cereal", "dinner", "lunch"], ["red", "green", "heavy", "blue"], ["violin", "piano", "flute", "painter"]];
+const ODD_EXAMPLES = [["breakfast", "cereal", "dinner", "lunch"], ["red", "green", "heavy", "blue"], ["violin", "piano", "flute", "painter"]];
 
-async function showWord(asked, current) {
-  const word = asked.get("w"), k = Number(asked.get("k")) || 12;
+async function showWord(params, isCurrent) {
+  const word = params.get("w"), k = Number(params.get("k")) || 12;
   $("welcome").hidden = Boolean(word);
-  $("found").hidden = true;
+  $("result").hidden = true;
   document.title = word ? `${word} · word vectors` : "Word vectors";
   if (!word) return;
   $("typed").value = word;
-  const [card, answers] = await Promise.all([source.ask("card", { word }), source.ask("neighbours", { word, k })]);
-  if (!current()) return;
-  $("found").hidden = false;
+  const [card, answers] = await Promise.all([source.query("card", { word }), source.query("neighbours", { word, k })]);
+  if (!isCurrent()) return;
+  $("result").hidden = false;
   const first = card.sets[0];
-  const onMap = make("a", { href: address("map", { w: card.word }) }, "on the map");
-  const meant = card.alike?.length ? make("p", { class: "chips" }, ...card.alike.map((each) => chip(each, () => go("word", { w: each })))) : "";
-  $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, factsOf(first, card.part), ...(first.rank ? [onMap] : [])), meant);
+  const mapLink = make("a", { href: address("map", { w: card.word }) }, "Show on map");
+  const suggestions = card.alike?.length ? make("p", { class: "chips" }, ...card.alike.map((other) => chip(other, () => go("word", { w: other })))) : "";
+  $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, describeFacts(first, card.part), ...(first.rank ? [mapLink] : [])), suggestions);
   drawColumns($("neighbours"), answers);
   $("more").hidden = k > 12;
   $("more").onclick = () => go("word", { w: word, k: 40 });
-  $("agreement").textContent = `${agreement(answers, k)} ${rounding()}`.trim();
-  drawCard(card);
-  if (about.corpus) drawExamples(card.word, current);
+  $("agreement").textContent = `${describeAgreement(answers, k)} ${describeRounding()}`.trim();
+  drawDetails(card);
+  if (about.corpus) drawExamples(card.word, isCurrent);
 }
 
 const PART_NAMES = { noun: "noun", verb: "verb", adj: "adjective", adv: "adverb" };
 
-function factsOf({ rank, count }, part) {
-  if (!rank) return "not among the words: its vector is made of its n-grams";
-  return [`rank ${ROMAN.format(rank)}`, count ? `seen ${ROMAN.format(count)} times` : "", PART_NAMES[part] ?? ""].filter(Boolean).join(" · ");
+function describeFacts({ rank, count }, part) {
+  if (!rank) return "out of vocabulary: vector computed from character n-grams";
+  return [`rank ${NUMBERS.format(rank)}`, count ? `${NUMBERS.format(count)} ${count === 1 ? "occurrence" : "occurrences"}` : "", PART_NAMES[part] ?? ""].filter(Boolean).join(" · ");
 }
 
-function agreement(answers, k) {
-  const there = answers.filter((each) => each.found);
-  if (there.length < 2) return "";
-  const all = there[0].found.filter(([, , sets]) => sets.length === there.length).length;
-  return `${all} of ${k} neighbours stand in ${there.length === 2 ? "both" : "all three"} lists; dots say in which others a word stands.`;
+function describeAgreement(answers, k) {
+  const lists = answers.filter((answer) => answer.found);
+  if (lists.length < 2) return "";
+  const nShared = lists[0].found.filter(([, , sets]) => sets.length === lists.length).length;
+  return `${nShared} of ${k} neighbours are in ${lists.length === 2 ? "both" : "all three"} lists; dots mark the other lists that contain a word.`;
 }
 
-// what a page without a server does not have
-function rounding() {
+// an exported page has fewer words and rounded vectors
+function describeRounding() {
   if (!data) return "";
-  const cut = about.sets.some((set) => set.whole > set.words), off = Math.max(...about.sets.map((set) => set.off));
-  return `Found among the words of this page${cut ? ", the most frequent ones" : ""}; its vectors are rounded to bytes, and cosines are off by up to ${off.toFixed(3)}.`;
+  const cut = about.sets.some((set) => set.whole > set.words), error = Math.max(...about.sets.map((set) => set.off));
+  return `Searched among ${cut ? "the most frequent words, which this page contains" : "all words"}. Vectors are rounded to 8 bits; cosines differ by up to ${error.toFixed(3)}.`;
 }
 
-function drawCard(card) {
+function drawDetails(card) {
   const rows = card.sets.map((set) => make("tr", {},
-    make("th", { scope: "row" }, dotOf(set.name), ...named(set.name)),
-    ...[set.rank ? ROMAN.format(set.rank) : "–", set.count ? ROMAN.format(set.count) : "–", set.norm.toPrecision(3)].map((text) => make("td", {}, text))));
-  const head = make("tr", {}, make("th", {}, "vectors"), ...["rank", "count", "length"].map((text) => make("th", { class: "num" }, text)));
+    make("th", { scope: "row" }, colourDot(set.name), ...breakName(set.name)),
+    ...[set.rank ? NUMBERS.format(set.rank) : "–", set.count ? NUMBERS.format(set.count) : "–", set.norm.toPrecision(3)].map((text) => make("td", {}, text))));
+  const head = make("tr", {}, make("th", {}, "vectors"), ...["rank", "count", "norm"].map((text) => make("th", { class: "num" }, text)));
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
-  const layers = make("dl");
-  for (const [name, near] of card.layers ?? []) layers.append(make("dt", {}, name), make("dd", {}, ...joinedWords(near.map(([word]) => word))));
-  const list = make("dl");
-  for (const [relation, words] of Object.entries(card.relations ?? {})) {
-    list.append(make("dt", {}, relation), make("dd", {}, ...joinedWords(words)));
-  }
-  $("card").replaceChildren(table, ...(layers.children.length ? [make("h2", {}, "Layer by layer"), layers] : []), ...(list.children.length ? [make("h2", {}, "In the lexicon"), list] : []), make("div", { id: "sentences" }));
+  const wordLists = (title, lists) => (lists.length ? [make("h2", {}, title), make("dl", {}, ...lists.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, ...joinWords(words))]))] : []);
+  const layers = (card.layers ?? []).map(([name, near]) => [name, near.map(([word]) => word)]);
+  $("card").replaceChildren(table, ...wordLists("Neighbours by layer", layers), ...wordLists("Lexicon", Object.entries(card.relations ?? {})), make("div", { id: "sentences" }));
 }
 
-async function drawExamples(word, current) {
-  const place = $("sentences");
-  place.replaceChildren(make("h2", {}, "In the corpus"), make("p", { class: "note" }, "reading …"));
-  const answer = await source.ask("examples", { word });
-  if (!current()) return;
-  const quotes = answer.found.map(([before, it, behind]) => make("blockquote", {}, before, make("mark", {}, it), behind));
-  const read = `${ROMAN.format(answer.read)} sentences`;
-  const note = quotes.length ? "" : answer.ended ? `Not in the ${read} of the corpus.` : `Not in the first ${read}; time was up.`;
-  place.replaceChildren(make("h2", {}, "In the corpus"), ...quotes, ...(note ? [make("p", { class: "note" }, note)] : []));
+async function drawExamples(word, isCurrent) {
+  const place = $("sentences"), title = () => make("h2", {}, "Sentences in the corpus");
+  place.replaceChildren(title(), make("p", { class: "note" }, "searching …"));
+  const answer = await source.query("examples", { word });
+  if (!isCurrent()) return;
+  const quotes = answer.found.map(([before, match, after]) => make("blockquote", {}, before, make("mark", {}, match), after));
+  const nRead = `${NUMBERS.format(answer.read)} sentences`;
+  const note = quotes.length ? "" : answer.ended ? `Not in the ${nRead} of the corpus.` : `Not in the first ${nRead}; the search stopped at its time limit.`;
+  place.replaceChildren(title(), ...quotes, ...(note ? [make("p", { class: "note" }, note)] : []));
 }
 
-function dotOf(name) {
+function colourDot(name) {
   return make("span", { class: `dot s${about.sets.findIndex((set) => set.name === name)}` });
 }
 
-// lists side by side: a bar a score, and a dot for every other set that has the word
-
+// lists side by side: one bar per score, one dot for every other set that has the word
 function drawColumns(place, answers, odd = false) {
   place.classList.toggle("several", answers.length > 1);
   place.style.setProperty("--sets", answers.length);
-  const there = answers.filter((each) => each.found).length;
+  const nLists = answers.filter((answer) => answer.found).length;
   place.replaceChildren(...answers.map((answer, number) => {
-    const column = make("div", { class: `s${number}` }, make("h3", {}, dotOf(answer.name), make("span", {}, ...named(answer.name))));
+    const column = make("div", { class: `s${number}` }, make("h3", {}, colourDot(answer.name), make("span", {}, ...breakName(answer.name))));
     if (answer.error) {
-      const alike = joinedWords(answer.alike);
-      column.append(make("p", { class: "lacks" }, "lacks a word here", ...(alike.length ? ["; it has ", ...alike] : []), "."));
+      const alike = joinWords(answer.alike);
+      column.append(make("p", { class: "lacks" }, "not in the vocabulary", ...(alike.length ? ["; did you mean ", ...alike, "?"] : ["."])));
       return column;
     }
-    const top = Math.max(...answer.found.map(([, score]) => score), 1e-9);
+    const top = Math.max(...answer.found.map(([, score]) => score), odd ? 1e-9 : 1);
     const items = answer.found.map(([word, score, sets = []], rank) => {
-      const others = sets.filter((each) => each !== number);
-      const also = make("span", { class: "also" }, ...others.map((each) => make("span", { class: `dot s${each}`, title: `also in ${about.sets[each].name}` })));
+      const others = sets.filter((other) => other !== number);
+      const also = make("span", { class: "also" }, ...others.map((other) => make("span", { class: `dot s${other}`, title: `also in ${about.sets[other].name}` })));
       const item = make("li", {}, wordButton(word), also, make("span", { class: "value" }, score.toFixed(3)));
-      item.style.setProperty("--share", `${100 * clamp(score / Math.max(top, odd ? top : 1), 0, 1)}%`);
+      item.style.setProperty("--share", clamp(score / top, 0, 1));
       item.dataset.word = word;
-      if (sets.length === there && there > 1) item.classList.add("all");
+      if (sets.length === nLists && nLists > 1) item.classList.add("all");
       if (odd && !rank) item.classList.add("out");
-      for (const [name, on] of [["pointerenter", true], ["pointerleave", false]]) item.addEventListener(name, () => light(place, word, on));
+      for (const [name, on] of [["pointerenter", true], ["pointerleave", false]]) item.addEventListener(name, () => highlight(place, word, on));
       return item;
     });
     column.append(make("ol", {}, ...items));
@@ -106,37 +101,37 @@ function drawColumns(place, answers, odd = false) {
   }));
 }
 
-function light(place, word, on) {
-  const same = [...place.querySelectorAll("li")].filter((item) => item.dataset.word === word);
-  for (const item of same) item.classList.toggle("same", on && same.length > 1);
+function highlight(place, word, on) {
+  const items = [...place.querySelectorAll("li")].filter((item) => item.dataset.word === word);
+  for (const item of items) item.classList.toggle("same", on && items.length > 1);
 }
 
-async function showAnalogy(asked, current) {
-  const form = $("ask-analogy");
-  const [a, b, c] = ["a", "b", "c"].map((name) => asked.get(name) ?? "");
-  const method = asked.get("m") ?? "3cosadd";
+async function showAnalogy(params, isCurrent) {
+  const form = $("analogy-form");
+  const [a, b, c] = ["a", "b", "c"].map((name) => params.get(name) ?? "");
+  const method = params.get("m") ?? "3cosadd";
   Object.entries({ a, b, c }).forEach(([name, value]) => { form.elements[name].value = value; });
   $("method").value = method;
-  $("answer").textContent = "what?";
+  $("answer").textContent = "?";
   $("analogous").replaceChildren();
   document.title = a ? `${a} : ${b} = ${c} : ? · word vectors` : "Analogy · word vectors";
   if (!(a && b && c)) return;
-  const answers = await source.ask("analogy", { a, b, c, method });
-  if (!current()) return;
-  $("answer").textContent = answers.find((each) => each.found)?.found[0]?.[0] ?? "what?";
+  const answers = await source.query("analogy", { a, b, c, method });
+  if (!isCurrent()) return;
+  $("answer").textContent = answers.find((answer) => answer.found)?.found[0]?.[0] ?? "?";
   drawColumns($("analogous"), answers);
 }
 
-function listed(text) {
+function splitList(text) {
   return text.split(/[,;\n]/).map((word) => word.trim()).filter(Boolean);
 }
 
-async function showOdd(asked, current) {
-  const words = asked.getAll("w");
-  $("ask-odd").elements.words.value = words.join(", ");
+async function showOdd(params, isCurrent) {
+  const words = params.getAll("w");
+  $("odd-form").elements.words.value = words.join(", ");
   $("odd-ones").replaceChildren();
   document.title = "Odd one out · word vectors";
   if (!words.length) return;
-  const answers = await source.ask("odd", { word: words });
-  if (current()) drawColumns($("odd-ones"), answers, true);
+  const answers = await source.query("odd", { word: words });
+  if (isCurrent()) drawColumns($("odd-ones"), answers, true);
 }

@@ -51,6 +51,15 @@ def principal_axes(moments: NDArray[Any]) -> tuple[Array, Array]:
     return np.where(values > noise, values, 0), vectors * np.where(signs == 0, 1, signs)
 
 
+def principal_plane(rows: NDArray[Any]) -> Array:
+    """The first two principal components (n, 2) of rows (n, D); columns that do not exist are zero."""
+    mean = np.asarray(np.mean(rows, axis=0, dtype=np.float64))
+    _, axes = principal_axes(second_moments(rows, mean))
+    plane = np.zeros((len(rows), 2))
+    plane[:, : axes.shape[1]] = apply_map(np.asarray(rows, np.float64), axes[:, :2], mean)
+    return plane
+
+
 def raise_to_power(values: Array, exponent: float) -> Array:
     """`values ** exponent`, and 0 where a value is 0, whatever the exponent."""
     return np.where(values > 0, np.where(values > 0, values, 1) ** exponent, 0)

@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.numerics import principal_plane
+from stillvec.numerics.tsne import embed_points
 from stillvec.report.html_markup import Html, element, joined, name_of, number
 from stillvec.report.report_data import ReportData
-from stillvec.report.tsne import principal_plane, tsne
 from stillvec.vectors import WordVectors
 
 PAIRS = (
@@ -42,7 +43,7 @@ def planes_section(material: ReportData) -> Html | None:
             np.asarray(material.sets[name][[word for pair in known for word in pair]], np.float64)
         )  # (2n, d)
         alike = element("p", f"Differences of pairs are alike by {number(alikeness(points))}.", class_="note")
-        views = {"PCA": principal_plane(points), "t-SNE": tsne(points)}
+        views = {"PCA": principal_plane(points), "t-SNE": embed_points(points)}
         drawn = [_plane(f"{kind} of {name}", kind, places, known) for kind, places in views.items()]
         heading = element("h3", name_of(name), class_=f"set {material.colour(name)}")
         rows.append(element("div", heading, alike, element("div", *drawn, class_="planes"), class_="space"))

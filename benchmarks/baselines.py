@@ -55,7 +55,7 @@ def main() -> None:
         text.lines.exists()
         lines = time.perf_counter() - begun - read
         print(
-            f"{facts['words']:,} words, {text.n_words:,} of them known and in sentences, {len(vocabulary):,} distinct; "
+            f"{facts.n_words:,} words, {text.n_words:,} of them known and in sentences, {len(vocabulary):,} distinct; "
             f"read twice in {read:.1f} s, lines written for gensim in {lines:.1f} s; "
             f"{options.threads} threads, {options.dim} dimensions, {options.epochs} epochs"
         )

@@ -29,7 +29,7 @@ import torch
 
 from stillvec.corpus import Corpus
 from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, DeviceCopier, TextChunk, compute_states
-from stillvec.learners import LEARNERS, EncodingPass, Learner
+from stillvec.learners import LEARNERS, EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import TextSource
 from stillvec.pipeline.sentence_stream import SentenceStream, batched
 from stillvec.pipeline.settings import parse_methods
@@ -124,11 +124,11 @@ def _whole(
 ) -> tuple[int, float]:
     """Tokens, and seconds from file to sums, without the own texts of `auto`."""
     corpus_parts = {name: part for name, part in learner.specs().items() if part.source is not TextSource.OWN_TEXTS}
-    encoding_pass = EncodingPass({"bench": _Only(corpus_parts)}, teacher, vocabulary)
+    encoding_pass = EncodingPass(PassPlan({"bench": _Only(corpus_parts)}, vocabulary), teacher)
     stream = SentenceStream(Corpus(text, paragraphs="lines"), vocabulary, None, load.n_sentences)
     begun = time.perf_counter()
     pieces = 0
-    for _, progress in encoding_pass.read(stream.chunks(), load):
+    for _, progress in encoding_pass.run(stream.chunks(), load):
         pieces = progress.n_tokens
     _settle(teacher)
     return pieces, time.perf_counter() - begun
@@ -214,10 +214,10 @@ def _child(text: str) -> dict:
         pass
     vocabulary = Vocabulary.build(counter.counts(), max_words=5000)
     teacher = tiny_teacher(vocabulary.words)
-    encoding_pass = EncodingPass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
-    for _ in encoding_pass.read(SentenceStream(corpus, vocabulary, None, 2048).chunks()):
+    encoding_pass = EncodingPass(PassPlan({"aggregate": LEARNERS["aggregate"]()}, vocabulary), teacher)
+    for _ in encoding_pass.run(SentenceStream(corpus, vocabulary, None, 2048).chunks()):
         pass
-    return {"words": count.words, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {"words": count.n_words, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 if __name__ == "__main__":

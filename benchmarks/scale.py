@@ -152,11 +152,11 @@ def measure(text: Path, figures: Figures) -> Figures:
     sentences = sum(1 for _ in corpus.sentences())
     return dataclasses.replace(
         figures,
-        words_per_sentence=count.words / sentences,
-        bytes_per_word=sum(len(paragraph.encode()) + 1 for paragraph in corpus.paragraphs()) / count.words,
-        count_rate=count.words / counting,
-        scan_rate=count.words / through,
-        select_rate=count.words / choosing,
+        words_per_sentence=count.n_words / sentences,
+        bytes_per_word=sum(len(paragraph.encode()) + 1 for paragraph in corpus.paragraphs()) / count.n_words,
+        count_rate=count.n_words / counting,
+        scan_rate=count.n_words / through,
+        select_rate=count.n_words / choosing,
         merge_rate=size / cpu_seconds(lambda: merged(*tables)),
     )
 

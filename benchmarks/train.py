@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from stillvec.encoding import Contexts, ContextWriter
 from stillvec.learners import LEARNERS
 from stillvec.learners.context_blocks import ContextBlock, ContextBlocks
-from stillvec.learners.stored_contexts import kept_arrays
+from stillvec.learners.stored_contexts import context_arrays
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import BatchResult, train
 from stillvec.learners.x2static import X2Static
@@ -261,7 +261,7 @@ def _cut(contexts: Contexts, words: int, sentences: int) -> Statistics:
 
 def _statistics(contexts: Contexts, words: int) -> Statistics:
     """The contexts as a learner gets them."""
-    return Statistics(Vocabulary([f"w{row}" for row in range(words)]), kept_arrays(contexts))
+    return Statistics(Vocabulary([f"w{row}" for row in range(words)]), context_arrays(contexts))
 
 
 if __name__ == "__main__":

@@ -537,9 +537,9 @@ def _results() -> Iterator[Reader]:
 def _gone_on(folder: Path) -> Reader:
     from types import SimpleNamespace
 
-    from tiny_corpus import listened, sentences
+    from tiny_corpus import listened, make_pass, sentences
 
-    from stillvec.learners import LEARNERS, EncodingPass
+    from stillvec.learners import LEARNERS
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
     from stillvec.teachers import load_teacher
@@ -547,19 +547,19 @@ def _gone_on(folder: Path) -> Reader:
     teacher = load_teacher(str(folder), device="cpu")
     words = Vocabulary(["the", "bread", "river", "old"], [9, 3, 2, 1])
     lesson = partial(
-        EncodingPass, {name: LEARNERS[name]() for name in ("aggregate", "first_component", "additive")}, teacher
+        make_pass, {name: LEARNERS[name]() for name in ("aggregate", "first_component", "additive")}, teacher
     )
     heard = listened(lesson(words), sentences(24))
 
     def read(folder: Path) -> None:
         checkpoint = PassCheckpoint(folder / "out", resume=True)
         run: Any = SimpleNamespace(resume=True, checkpoint=checkpoint)
-        Run._recall(run, lesson(words), checkpoint.read({"seed": 1}))
+        Run._restore(run, lesson(words), checkpoint.read({"seed": 1}))
 
     return Reader(
         "checkpoint gone on with",
         read,
-        (_written(lambda folder: PassCheckpoint(folder / "out").write({"seed": 1}, heard.remember)),),
+        (_written(lambda folder: PassCheckpoint(folder / "out").write({"seed": 1}, heard.state.to_arrays)),),
     )
 
 

@@ -593,7 +593,9 @@ def test_threads_are_those_asked_for_and_afterwards_as_before(
 ) -> None:
     seen: list[tuple[int, int | None]] = []
     whole = Run.steps
-    monkeypatch.setattr(Run, "steps", lambda run: seen.append((torch.get_num_threads(), run.threads)) or whole(run))
+    monkeypatch.setattr(
+        Run, "steps", lambda run: seen.append((torch.get_num_threads(), run.reader.threads)) or whole(run)
+    )
     before = torch.get_num_threads()
     assert distil(corpus, "--threads", before + 1) == 0
     assert seen == [(before + 1, before + 1)]

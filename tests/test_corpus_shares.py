@@ -86,7 +86,7 @@ def test_chunks_end_with_the_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "text.txt").write_text("A line of text in a file.\n" * 1000, "utf-8")
     monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 5000)
     reading = SentenceStream(Corpus(tmp_path / "text.txt"), Vocabulary(["text"]), None, 16)
-    parts = reading.parts()
+    parts = reading.slices()
     assert len(parts) == 6
     monkeypatch.undo()
     apart = [chunk for part in parts for chunk in part.chunks()]
@@ -94,7 +94,7 @@ def test_chunks_end_with_the_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [*reading.chunks()] == apart
     assert [*reading.paragraphs()] == [chunk for part in parts for chunk in part.paragraphs()]
     assert (
-        SentenceStream(reading.corpus, reading.vocabulary, 5, 16).parts()[0].corpus is reading.corpus
+        SentenceStream(reading.corpus, reading.vocabulary, 5, 16).slices()[0].corpus is reading.corpus
     )  # choosing is one stream
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, sentences, slow_states
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences, slow_states
 
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import UsageError
-from stillvec.learners import LEARNERS, EncodingPass
+from stillvec.learners import LEARNERS
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.pipeline import sentence_stream
 from stillvec.pipeline.sentence_stream import SentenceStream
@@ -94,9 +94,9 @@ def kept_paragraphs(
 ) -> dict[str, np.ndarray]:
     part = StoredContexts(unit="paragraph", states=True, **settings)
     learner: Any = SimpleNamespace(specs=lambda: {"contexts": part})
-    heard = listened(EncodingPass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).statistics_of(
-        "it"
-    )["contexts"]
+    heard = listened(make_pass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).statistics_of("it")[
+        "contexts"
+    ]
     return {name.removeprefix("stored:"): np.array(array) for name, array in heard.arrays.items()}
 
 
@@ -191,11 +191,11 @@ def test_listeners_of_paragraphs_do_not_hear_each_others_words(teacher: Teacher)
     learners: dict[str, Any] = {
         str(least): LEARNERS["x2static"](context="paragraph", min_sentences=least) for least in (1, 3)
     }
-    together = listened(EncodingPass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
+    together = listened(make_pass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
     for name, learner in learners.items():
-        alone = listened(EncodingPass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).statistics_of(
-            name
-        )["contexts"]
+        alone = listened(make_pass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).statistics_of(name)[
+            "contexts"
+        ]
         for label, array in alone.arrays.items():
             assert np.array_equal(array, together.statistics_of(name)["contexts"][label]), (name, label)
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, sentences
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences
 
 from stillvec.encoding import (
     BatchBudget,
@@ -197,7 +197,7 @@ def lesson(
     teacher: Teacher, desk: StoreLocation | None, *parts: str, vocabulary: Vocabulary | None = None
 ) -> EncodingPass:
     learners = {name: LEARNERS[name]() for name in parts or ("attentive_skipgram",)}
-    return EncodingPass(learners, teacher, vocabulary or counted(TEXTS), desk=desk)
+    return make_pass(learners, teacher, vocabulary or counted(TEXTS), store=desk)
 
 
 @pytest.mark.parametrize("methods", [("x2static",), ("attentive_skipgram",)])
@@ -207,7 +207,7 @@ def test_it_says_beforehand_how_much_room_it_needs_and_takes_about_that(
     words = sum(len(text.split()) for text in TEXTS)
     made = lesson(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods)
     said = made.bytes_needed
-    kept = listened(made, TEXTS).kept_at(methods[0])
+    kept = listened(made, TEXTS).store_path(methods[0])
     assert kept is not None
     files = sum(file.stat().st_size for file in kept.iterdir() if file.name != "store.json")
     assert said == files == bytes_needed(words, len(TEXTS), 16, states=methods != ("x2static",))
@@ -252,8 +252,8 @@ def test_a_store_that_is_there_needs_no_room(teacher: Teacher, place: Path, monk
     first = listened(lesson(teacher, desk(place)), TEXTS)
     free(monkeypatch, 0)
     again = lesson(teacher, desk(place))
-    assert not again.needs_corpus
-    assert again.kept_at("attentive_skipgram") == first.kept_at("attentive_skipgram")
+    assert not again.reads_sentences
+    assert again.store_path("attentive_skipgram") == first.store_path("attentive_skipgram")
 
 
 def test_a_folder_that_cannot_be_written_is_refused_beforehand(
@@ -287,7 +287,7 @@ def test_a_disk_that_gets_full_is_one_sentence_and_leaves_nothing(where: str, te
     with no_file_above(limit), pytest.raises(StillvecError, match=r"stores: File too large; nothing half-written"):
         listened(made, TEXTS)
     assert there(place.parent) == []
-    assert listened(lesson(teacher, desk(place)), TEXTS).kept_at("attentive_skipgram") is not None, (
+    assert listened(lesson(teacher, desk(place)), TEXTS).store_path("attentive_skipgram") is not None, (
         "the next one succeeds"
     )
 
@@ -302,7 +302,7 @@ def test_whatever_ends_a_pass_leaves_nothing(error: type[BaseException], teacher
         raise error
 
     if error is GeneratorExit:  # who listened has gone
-        steps = made.read([TextChunk(TEXTS[:8]), TextChunk(TEXTS[8:16])], BatchBudget(64, 8))
+        steps = made.run([TextChunk(TEXTS[:8]), TextChunk(TEXTS[8:16])], BatchBudget(64, 8))
         next(steps)
         assert [name.endswith(".part") for name in there(place.parent)] == [True]
         del steps
@@ -311,7 +311,7 @@ def test_whatever_ends_a_pass_leaves_nothing(error: type[BaseException], teacher
             for _ in made.read(corpus(), BatchBudget(64, 8)):
                 pass
     assert there(place.parent) == []
-    assert made.kept_at("attentive_skipgram") is None
+    assert made.store_path("attentive_skipgram") is None
 
 
 def test_an_interrupt_while_the_store_is_closed_leaves_nothing(
@@ -362,7 +362,7 @@ def test_a_store_can_be_read_by_whom_a_folder_can_be_read(place: Path, tmp_path:
 
 def name_of(teacher: Teacher, vocabulary: Vocabulary, part: StoredContexts, source: dict[str, object]) -> str:
     keeper = part.make_accumulator(teacher, vocabulary)
-    return StoreLocation(Path("stores"), source).place(keeper._facts).name
+    return StoreLocation(Path("stores"), source).path_for(keeper._facts).name
 
 
 def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:

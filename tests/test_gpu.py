@@ -9,8 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tiny_corpus import make_pass  # noqa: E402
+
 from stillvec.encoding import BatchBudget, TextChunk  # noqa: E402
-from stillvec.learners import LEARNERS, EncodingPass  # noqa: E402
+from stillvec.learners import LEARNERS  # noqa: E402
 from stillvec.teachers import load_teacher  # noqa: E402
 from stillvec.vocabulary import Vocabulary, WordCounter  # noqa: E402
 
@@ -31,11 +33,11 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
     found = {}
     for device in ("cpu", "cuda"):
         teacher = load_teacher(os.environ.get("STILLVEC_MINILM", "minilm"), device=device, precision="fp32")
-        lesson = EncodingPass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+        lesson = make_pass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
         load = BatchBudget(2048, 16, workers if device == "cuda" else 0)
-        for _ in lesson.read([TextChunk(SENTENCES[:30]), TextChunk(SENTENCES[30:])], load):
+        for _ in lesson.run([TextChunk(SENTENCES[:30]), TextChunk(SENTENCES[30:])], load):
             pass
-        found[device] = lesson.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors.matrix
+        found[device] = lesson.plan.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors.matrix
     np.testing.assert_allclose(found["cuda"], found["cpu"], atol=2e-3)
 
 

@@ -23,8 +23,10 @@ from stillvec.encoding import TextChunk
 from stillvec.errors import CorpusError, UsageError
 from stillvec.formats import load, read_manifest
 from stillvec.pipeline import Distillation, Run
+from stillvec.pipeline.readers import ReadTask
 from stillvec.pipeline.result_folders import saved_steps
 from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.progress import Progress
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = [*sentences(9000), "A lonely lighthouse keeper whistles."]
@@ -62,7 +64,7 @@ def written(run: Run, out: Path) -> Path:
 def overwritten(run: Run, text: Path) -> None:
     """Between counting and reading."""
     for step in run.steps():
-        if step.stage == "starting the workers":
+        if isinstance(step, Progress) and step.stage == "starting the workers":
             text.write_bytes(b"\x7fELF" + bytes(1000))
 
 
@@ -101,22 +103,23 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     cluster: Any, corpus: Corpus, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In shares that are stretches of a file, read by several; one process reads the same ones, one after the other."""
-    from stillvec.distributed.ray_run import RayRun
+    from stillvec.distributed.ray_reader import RayReader
 
     monkeypatch.setattr(
         "stillvec.corpus.file_slices.SHARE", 100_000
     )  # the first file, and four stretches of the second
     one = written(Run(settings(model), corpus, store=tmp_path / "stores"), tmp_path / "one")
-    run = RayRun(settings(model), corpus, store=tmp_path / "other-stores", workers=2)
-    died, reading = tmp_path / "died", run.reading
-    monkeypatch.setattr(run, "reading", lambda *given: dying(reading(*given), died))
+    reader = RayReader(workers=2)
+    run = Run(settings(model), corpus, store=tmp_path / "other-stores", reader=reader)
+    died, stream = tmp_path / "died", ReadTask.stream
+    monkeypatch.setattr(ReadTask, "stream", lambda *given: dying(stream(*given), died))
     killed = 0
     for step in saved_steps(run, tmp_path / "two"):
         if step.stage == "reading the corpus" and not killed:
-            killed = run.processes[0]  # it has jobs: two wait at each, and one of five is done
+            killed = reader.processes[0]  # it has jobs: two wait at each, and one of five is done
             os.kill(killed, signal.SIGKILL)
-    again = cluster.get(run.workers[0].described.remote(run._orders))["process"]
-    run.end()
+    again = cluster.get(reader.workers[0].describe.remote(reader._config))["process"]
+    reader.close()
     assert died.exists()
     assert killed
     assert again != killed
@@ -129,15 +132,16 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
 @pytest.mark.slow
 def test_the_number_of_workers_decides_no_bit(cluster: Any, corpus: Corpus, model: str, tmp_path: Path) -> None:
     """Of chosen sentences too, which are those that one process chooses."""
-    from stillvec.distributed.ray_run import RayRun
+    from stillvec.distributed.ray_reader import RayReader
 
     chosen = settings(model, contexts=2000, method="auto,whitened_context,first_component,x2static:context=paragraph")
     one = written(Run(chosen, corpus, store=tmp_path / "a"), tmp_path / "one")
     made = []
     for workers in (1, 3):
-        run = RayRun(chosen, corpus, store=tmp_path / f"b-{workers}", workers=workers)
+        reader = RayReader(workers=workers)
+        run = Run(chosen, corpus, store=tmp_path / f"b-{workers}", reader=reader)
         made.append(written(run, tmp_path / f"with-{workers}"))
-        run.end()
+        reader.close()
         check_same(one, made[-1])
     for folder in made[0].iterdir():
         assert np.array_equal(load(folder).matrix, load(made[1] / folder.name).matrix)
@@ -147,7 +151,7 @@ def test_the_number_of_workers_decides_no_bit(cluster: Any, corpus: Corpus, mode
 def test_many_files_with_a_result_that_is_added_to_and_one_that_is_overwritten(
     cluster: Any, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stillvec.distributed.ray_run import RayRun
+    from stillvec.distributed.ray_reader import RayReader
 
     (tmp_path / "texts").mkdir()
     for number in range(40):
@@ -159,14 +163,16 @@ def test_many_files_with_a_result_that_is_added_to_and_one_that_is_overwritten(
     plain = settings(model, method="aggregate")
     first = written(Run(plain, Corpus.from_texts(TEXTS[5000:5200])), tmp_path / "first")
     one = written(Run(plain, texts, first), tmp_path / "one" / "it")
-    run = RayRun(plain, texts, first, workers=2)
+    reader = RayReader(workers=2)
+    run = Run(plain, texts, first, reader=reader)
     two = written(run, tmp_path / "two" / "it")
-    run.end()
+    reader.close()
     check_same(one.parent, two.parent)
-    run = RayRun(plain, texts, workers=2)
+    reader = RayReader(workers=2)
+    run = Run(plain, texts, reader=reader)
     with pytest.raises(CorpusError, match=r"39\.txt"):  # our sentence, from the task that reads it
         overwritten(run, tmp_path / "texts" / "39.txt")
-    run.end()
+    reader.close()
 
 
 def test_a_failure_in_a_worker_is_one_sentence(

@@ -130,7 +130,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", [*REFUSED])
 def test_what_several_processes_cannot_do_is_refused(case: str, room: Path, tmp_path: Path) -> None:
     class Two:
-        number, of, here = 0, 2, 2
+        rank, world_size, local_world_size = 0, 2, 2
 
     arguments, named = REFUSED[case]
     parser = argparse.ArgumentParser()
@@ -151,10 +151,10 @@ def test_every_chunk_is_in_one_share(room: Path, contexts: int | None, in_order:
     """The choice of sentences is that of one process, and stretches lie in the order of the corpus."""
     corpus = Corpus(room / "one.txt", room / "two.txt")
     count = counted(corpus, Partition())
-    vocabulary, facts = count.chosen(corpus, Distillation(min_count=1))
+    vocabulary, facts = count.choose_words(corpus, Distillation(min_count=1))
 
     def reading(share: Partition) -> SentenceStream:
-        return SentenceStream(corpus, vocabulary, contexts, 64, 0, share, facts["characters"], facts["words"])
+        return SentenceStream(corpus, vocabulary, contexts, 64, 0, share, facts.n_characters, facts.n_words)
 
     whole = chunks_of(reading, Partition())
     shares = [chunks_of(reading, Partition(number, 3, in_order)) for number in range(3)]
@@ -177,7 +177,7 @@ def test_shares_of_the_count_add_up(tmp_path: Path, files: int) -> None:
     one, two, three = (counted(corpus, Partition(number, 3)) for number in range(3))
     assert one + two + three == whole
     assert (three + (one + two)).digest == whole.digest
-    assert one.words < whole.words
+    assert one.n_words < whole.n_words
     (tmp_path / "00.txt").write_text("Something else.", "utf-8")
     assert counted(Corpus(tmp_path), Partition()).digest != whole.digest
 
@@ -191,10 +191,10 @@ def test_words_read_alone_and_texts_beside_the_corpus_are_dealt_once() -> None:
     texts = [TextChunk([str(number)]) for number in range(7)]
     for in_order in (False, True):
         shares = [Partition(number, 3, in_order) for number in range(3)]
-        assert (np.sum([share.rows(wanted) for share in shares], axis=0) == wanted).all()
-        dealt = [text.texts[0] for share in shares for text in share.dealt(texts)]
+        assert (np.sum([share.owned_words(wanted) for share in shares], axis=0) == wanted).all()
+        dealt = [text.texts[0] for share in shares for text in share.owned(texts)]
         assert sorted(dealt) == [*map(str, range(7))]
-    assert not Partition(0, 3, in_order=True).rows(wanted).any(), "they come after the last stretch"
+    assert not Partition(0, 3, in_order=True).owned_words(wanted).any(), "they come after the last stretch"
 
 
 def test_shards_of_contexts_are_joined_in_the_scale_of_the_first(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tiny_corpus import sentences
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_dataset import rows
+from stillvec.distributed.ray_dataset import read_blocks
 from stillvec.distributed.ray_jobs import SENTENCES, ReadingJob
 from stillvec.distributed.ray_worker import Worker, WorkerConfig
 from stillvec.encoding import BatchBudget
@@ -35,11 +35,11 @@ def orders(model: str, tmp_path: Path) -> WorkerConfig:
 def blocks() -> Iterator[Any]:
     corpus = Corpus.from_texts(TEXTS)
     reading = SentenceStream(corpus, VOCABULARY, None, 16)
-    return rows(lambda given: given, [reading], corpus, SENTENCES, 4)
+    return read_blocks(lambda given: given, [reading], corpus, SENTENCES, 4)
 
 
 def done(worker: Worker, orders: WorkerConfig) -> list[dict[int, dict[str, Any]]]:
-    jobs = [worker.do([orders], ReadingJob(f"job-{number}"), block) for number, block in enumerate(blocks())]
+    jobs = [worker.run([orders], ReadingJob(f"job-{number}"), block) for number, block in enumerate(blocks())]
     assert sum(told["sentences"] for told, _ in jobs) == len(TEXTS)
     return [heard for _, heard in jobs]
 
@@ -58,8 +58,8 @@ def test_jobs_share_those_who_prepare_and_give_what_they_give_alone(
         for part in one:
             assert all(np.array_equal(one[part][name], other[part][name]) for name in one[part])
     assert len(multiprocessing.active_children()) == 2, "those of the first job"
-    assert worker._preparer is not None
-    worker._preparer.__exit__()
+    assert worker._loader is not None
+    worker._loader.__exit__()
     assert multiprocessing.active_children() == []
 
 
@@ -67,11 +67,11 @@ def test_after_a_job_that_failed_others_prepare(orders: WorkerConfig, monkeypatc
     monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16, 2))
     worker = Worker(lambda given: given)
     block = next(blocks())
-    broken = {**{name: block[name] for name in ("texts", "paragraphs")}, "whole": []}  # shorter than the others
+    broken = {"texts": block["texts"], "unit": []}  # shorter than the others
     with pytest.raises((ValueError, StillvecError)):
-        worker.do([orders], ReadingJob("bad"), broken)
-    assert worker._preparer is None
+        worker.run([orders], ReadingJob("bad"), broken)
+    assert worker._loader is None
     assert multiprocessing.active_children() == []
     done(worker, orders)
-    assert worker._preparer is not None
-    worker._preparer.__exit__()
+    assert worker._loader is not None
+    worker._loader.__exit__()

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, matrix_of, sentences
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, make_pass, matrix_of, sentences
 
 from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import LexiconError, StillvecError, UsageError
 from stillvec.learners import LEARNERS, EncodingPass, Learner
-from stillvec.learners.accumulators import TextSource, layers_of
+from stillvec.learners.accumulators import TextSource, parse_layers
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
@@ -111,16 +111,16 @@ def test_every_method_goes_on_from_the_middle_of_a_pass_to_the_same_bytes(
     def read(lesson: EncodingPass) -> list[dict[str, np.ndarray]]:
         chunks = [TextChunk(texts[at : at + 32]) for at in range(0, len(texts), 32)]
         paragraphs = [TextChunk([" ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)], None, True, True)]
-        steps = lesson.read(chunks, BatchBudget(128, 32), paragraphs)
-        return [{key: np.array(array) for key, array in lesson.remember().items()} for _ in steps]
+        steps = lesson.run(chunks, BatchBudget(128, 32), paragraphs)
+        return [{key: np.array(array) for key, array in lesson.state.to_arrays().items()} for _ in steps]
 
-    whole = EncodingPass({"it": learner}, teacher, vocabulary)
-    assert whole.can_remember, "its listener lacks a memory"
+    whole = make_pass({"it": learner}, teacher, vocabulary)
+    assert whole.state.can_checkpoint, "its listener lacks a memory"
     moments = read(whole)
     wanted = {part: dict(kept.arrays) for part, kept in whole.statistics_of("it").items()}
     for moment in {0, len(moments) // 3, len(moments) // 2, len(moments) - 2, len(moments) - 1}:
-        lesson = EncodingPass({"it": learner}, teacher, vocabulary)
-        lesson.recall(moments[moment])
+        lesson = make_pass({"it": learner}, teacher, vocabulary)
+        lesson.state.restore(moments[moment])
         read(lesson)
         for part, kept in lesson.statistics_of("it").items():
             assert kept.arrays.keys() == wanted[part].keys()
@@ -219,7 +219,7 @@ def test_several_methods_hear_in_one_encoding_what_each_hears_alone(
 
 def test_equal_parts_of_several_methods_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
     names = {"auto": LEARNERS["auto"](), "additive": LEARNERS["additive"](), "again": LEARNERS["additive"](ridge=1.0)}
-    lesson = EncodingPass(names, teacher, vocabulary)
+    lesson = make_pass(names, teacher, vocabulary)
     first = {name: lesson.statistics_of(name)["sentences"]["sum:products"] for name in names}
     assert np.shares_memory(first["auto"], first["additive"])
     assert np.shares_memory(first["additive"], first["again"])
@@ -231,13 +231,13 @@ def test_equal_parts_of_several_methods_listen_once(teacher: Teacher, vocabulary
      ("last3", (4, 5, 6)), ("last9", tuple(range(7))), ("6-6", (6,))],
 )  # fmt: skip
 def test_layers_are_written_in_several_ways(layer: str, wanted: tuple[int, ...]) -> None:
-    assert layers_of(layer, 6) == wanted
+    assert parse_layers(layer, 6) == wanted
 
 
 @pytest.mark.parametrize("layer", ["7", "-8", "4-2", "3-7", "first", "", "1-", "2-x", "1.5", "last-2", "last0"])
 def test_a_layer_that_is_not_there_is_refused(layer: str) -> None:
     with pytest.raises(UsageError):
-        layers_of(layer, 6)
+        parse_layers(layer, 6)
 
 
 def test_poolings_that_do_not_exist_are_refused_by_name(teacher: Teacher, vocabulary: Vocabulary) -> None:
@@ -267,7 +267,7 @@ def test_a_dictionary_that_is_not_there_is_told_before_the_corpus_is_read(
         LEARNERS["auto"](dictionary=str(tmp_path / "none.tsv")),
     ):
         with pytest.raises(StillvecError, match=r"none\.tsv"):
-            EncodingPass({"it": learner}, teacher, vocabulary)
+            make_pass({"it": learner}, teacher, vocabulary)
 
 
 @pytest.mark.parametrize("words", [["house"], ["house", "sea"], ["house", "sea", "dog"]])

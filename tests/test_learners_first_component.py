@@ -10,13 +10,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, matrix_of, sentences, slow_states, words_of
+from tiny_corpus import (
+    DOES,
+    KIND,
+    WHAT,
+    WHERE,
+    WHO,
+    counted,
+    heard_by,
+    make_pass,
+    matrix_of,
+    sentences,
+    slow_states,
+    words_of,
+)
 
 from stillvec.cli import main
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, run_pass
 from stillvec.errors import UsageError
 from stillvec.formats import load, read_statistics
-from stillvec.learners import EncodingPass
 from stillvec.learners.first_component import FirstComponent, StateSample, first_components, occurrence_keys
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
@@ -60,8 +72,8 @@ def component(states: np.ndarray, *, center: bool) -> np.ndarray:
 def read(part: StateSample, teacher: Teacher, vocabulary: Vocabulary, chunks: Sequence[Sequence[str]]) -> Statistics:
     """What the part keeps of texts that are read in these chunks."""
     learner = FirstComponent(part.layer, part.pieces, part.keep, seed=part.seed)
-    lesson = EncodingPass({"it": learner}, teacher, vocabulary)
-    for _ in lesson.read([TextChunk(chunk) for chunk in chunks], BatchBudget(256, 32)):
+    lesson = make_pass({"it": learner}, teacher, vocabulary)
+    for _ in lesson.run([TextChunk(chunk) for chunk in chunks], BatchBudget(256, 32)):
         pass
     return lesson.statistics_of("it")["sample"]
 
@@ -134,10 +146,10 @@ def test_states_that_are_all_alike_give_their_direction_and_not_rounding() -> No
 def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
     teacher: Teacher, vocabulary: Vocabulary
 ) -> None:
-    lesson = EncodingPass({"it": FirstComponent(keep=3)}, teacher, vocabulary)
+    lesson = make_pass({"it": FirstComponent(keep=3)}, teacher, vocabulary)
     (listener,) = lesson._listeners.values()
     rows = []
-    for _ in lesson.read([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
+    for _ in lesson.run([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
         rows.append(len(listener.states))  # type: ignore[attr-defined]
     kept = lesson.statistics_of("it")["sample"]
     counts = np.maximum(vocabulary.counts, 1)  # "walrus" was read alone
@@ -231,7 +243,7 @@ def test_the_same_pieces_in_another_order_are_another_context(teacher: Teacher) 
 
 
 def test_both_kinds_of_component_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
-    lesson = EncodingPass({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
+    lesson = make_pass({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
     assert len(lesson._listeners) == 1
 
 
@@ -278,4 +290,4 @@ def test_a_gpu_keeps_the_contexts_of_a_cpu(teacher: Teacher, vocabulary: Vocabul
 @pytest.mark.parametrize("keep", [0, -1])
 def test_no_contexts_at_all_are_refused(keep: int, teacher: Teacher, vocabulary: Vocabulary) -> None:
     with pytest.raises(UsageError, match="keep is at least 1"):
-        EncodingPass({"it": FirstComponent(keep=keep)}, teacher, vocabulary)
+        make_pass({"it": FirstComponent(keep=keep)}, teacher, vocabulary)

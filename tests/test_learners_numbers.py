@@ -20,13 +20,14 @@ from tiny_corpus import (
     counted,
     heard_by,
     likeness,
+    make_pass,
     matrix_of,
     sentences,
     slow_states,
     words_of,
 )  # fmt: skip
 
-from stillvec.learners import LEARNERS, EncodingPass, Learner
+from stillvec.learners import LEARNERS, Learner
 from stillvec.learners.additive import Additive
 from stillvec.learners.aggregate import Aggregate
 from stillvec.learners.auto import _AS_GOOD, Auto
@@ -396,10 +397,10 @@ def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corp
 def test_words_of_an_earlier_result_are_not_read_alone_again(teacher: Teacher) -> None:
     texts = sentences(24)
     earlier = counted(texts, keep=["zebra"])
-    lesson = EncodingPass(
+    lesson = make_pass(
         {"it": Aggregate(), "own": TokenTable()}, teacher, counted(texts, keep=["zebra", "lion"]), known=earlier
     )
-    for _ in lesson.read([]):
+    for _ in lesson.run([]):
         pass
     read = lesson.statistics_of("it")["states"]
     words = [word for word, times in zip(read.vocabulary, read["sum:contexts"], strict=True) if times]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, sentences
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, make_pass, sentences
 
-from stillvec.encoding import BatchBudget, TextChunk
+from stillvec.encoding import BatchBudget, TextChunk, TextUnit
 from stillvec.learners import EncodingPass
-from stillvec.learners.accumulator_state import can_remember, recall, remembered
+from stillvec.learners.accumulator_state import can_checkpoint, load_state, save_state
 from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.additive import WeightedSentences
 from stillvec.learners.first_component import StateSample
@@ -46,8 +46,10 @@ def teacher() -> Teacher:
 
 def steps(lesson: EncodingPass) -> Iterator[None]:
     chunks = [TextChunk(TEXTS[at : at + 16]) for at in range(0, len(TEXTS), 16)]
-    paragraphs = [TextChunk([" ".join(TEXTS[at : at + 2]) for at in range(0, len(TEXTS), 2)], None, True, True)]
-    for _ in lesson.read(chunks, BatchBudget(32, 16), paragraphs):
+    paragraphs = [
+        TextChunk([" ".join(TEXTS[at : at + 2]) for at in range(0, len(TEXTS), 2)], unit=TextUnit.WHOLE_PARAGRAPHS)
+    ]
+    for _ in lesson.run(chunks, BatchBudget(32, 16), paragraphs):
         yield
 
 
@@ -62,14 +64,14 @@ def steps(lesson: EncodingPass) -> Iterator[None]:
 )
 def test_a_pass_goes_on_from_each_of_its_batches(part: AccumulatorSpec, teacher: Teacher) -> None:
     vocabulary = counted(TEXTS, keep=ABSENT)
-    whole = EncodingPass({"it": Only(part)}, teacher, vocabulary)
-    moments = [{name: np.array(array) for name, array in whole.remember().items()} for _ in steps(whole)]
+    whole = make_pass({"it": Only(part)}, teacher, vocabulary)
+    moments = [{name: np.array(array) for name, array in whole.state.to_arrays().items()} for _ in steps(whole)]
     assert len(moments) > 20
     wanted = whole.statistics_of("it")["it"].arrays
     for moment in moments[::5]:
-        lesson = EncodingPass({"it": Only(part)}, teacher, vocabulary)
-        lesson.recall(moment)
-        for name, array in remembered(lesson.listeners[0]).items():
+        lesson = make_pass({"it": Only(part)}, teacher, vocabulary)
+        lesson.state.restore(moment)
+        for name, array in save_state(lesson.accumulators[part]).items():
             assert array.tobytes() == moment[f"part/0/{name}"].tobytes(), name
         for _ in steps(lesson):
             pass
@@ -96,7 +98,7 @@ class Everything:
 def test_each_kind_of_memory_comes_back() -> None:
     old, new = Everything(5), Everything(2)
     table = new.table
-    recall(new, {name: np.array(array) for name, array in remembered(old).items()})
+    load_state(new, {name: np.array(array) for name, array in save_state(old).items()})
     assert new.table is table, "a table that did not grow is filled where it lies"
     assert torch.equal(new.table, old.table)
     assert torch.equal(new.grown, old.grown)
@@ -112,5 +114,5 @@ def test_each_kind_of_memory_comes_back() -> None:
 
 
 def test_who_names_no_memory_cannot_be_gone_on_with() -> None:
-    assert can_remember(Everything(1))
-    assert not can_remember(object())
+    assert can_checkpoint(Everything(1))
+    assert not can_checkpoint(object())

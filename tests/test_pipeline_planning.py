@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_corpus import refused, sentences
+from tiny_corpus import make_pass, refused, sentences
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
 from stillvec.encoding import BatchBudget
 from stillvec.formats import load, read_manifest
-from stillvec.learners import LEARNERS, EncodingPass
-from stillvec.learners.accumulator_state import remembered
+from stillvec.learners import LEARNERS
+from stillvec.learners.accumulator_state import save_state
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.memory_estimate import growing, listening
+from stillvec.pipeline.memory_estimate import growing_bytes, table_bytes
 from stillvec.pipeline.plan import Plan, Planning
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
@@ -53,10 +53,10 @@ def test_what_the_teacher_will_read_is_what_it_reads(
     call = ["distill", str(corpus), "--teacher", model, "--method", "aggregate", "--out", str(tmp_path / "out")]
     assert main([*call, *more]) == 0
     manifest = read_manifest(tmp_path / "out")
-    assert plan.words == len(load(tmp_path / "out"))
-    assert plan.corpus_words == manifest["corpus"]["words"]
-    assert plan.sentences == pytest.approx(manifest["read"]["sentences"], rel=0.1)
-    assert plan.pieces == pytest.approx(manifest["read"]["pieces"], rel=0.1)
+    assert plan.n_words == len(load(tmp_path / "out"))
+    assert plan.n_corpus_words == manifest["corpus"]["words"]
+    assert plan.n_sentences == pytest.approx(manifest["read"]["sentences"], rel=0.1)
+    assert plan.n_tokens == pytest.approx(manifest["read"]["pieces"], rel=0.1)
     assert (plan.device, plan.precision) == ("cpu", "fp32")
     files = ("vectors.safetensors", "statistics.safetensors")
     assert plan.disk == pytest.approx(sum((tmp_path / "out" / name).stat().st_size for name in files), rel=0.1)
@@ -64,9 +64,9 @@ def test_what_the_teacher_will_read_is_what_it_reads(
 
 def test_texts_of_a_methods_own_are_counted(corpus: Path, model: str) -> None:
     with_texts, without = (planned(corpus, model, method=name) for name in ("auto", "aggregate"))
-    assert with_texts.sentences == without.sentences + 4 * with_texts.words
-    assert with_texts.pieces > without.pieces
-    assert planned(None, model, method="decontextualized", keep=("apple", "pear")).sentences == 6
+    assert with_texts.n_sentences == without.n_sentences + 4 * with_texts.n_words
+    assert with_texts.n_tokens > without.n_tokens
+    assert planned(None, model, method="decontextualized", keep=("apple", "pear")).n_sentences == 6
 
 
 @pytest.mark.parametrize("name", [*LEARNERS])
@@ -75,10 +75,10 @@ def test_tables_of_all_words_are_told_from_one(name: str, tmp_path: Path) -> Non
     given = {"source": str(tmp_path / "glosses.tsv")} if name == "dictionary" else {}
     learners, teacher = {"it": LEARNERS[name](**given)}, tiny_teacher()
     vocabulary = Vocabulary([f"word{number}" for number in range(37)], [1] * 37)
-    memories = [remembered(each) for each in EncodingPass(learners, teacher, vocabulary).listeners]
+    memories = [save_state(each) for each in make_pass(learners, teacher, vocabulary).accumulators.values()]
     held = sum(array.nbytes for memory in memories for array in memory.values())
-    assert listening(learners, teacher, 37) == held > 0
-    assert growing(learners, teacher, vocabulary, 0, 0) == 0
+    assert table_bytes(learners, teacher, 37) == held > 0
+    assert growing_bytes(learners, teacher, vocabulary, 0, 0) == 0
 
 
 def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
@@ -96,7 +96,7 @@ def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, caps
 
 def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
     call = ["distill", str(corpus), "--teacher", model, "--dim", "999", "--method", "aggregate", "--dry-run", "--quiet"]
-    assert "999 were asked for" in refused(capsys, main([*call, "--out", str(tmp_path / "out")]))
+    assert "got 999" in refused(capsys, main([*call, "--out", str(tmp_path / "out")]))
 
 
 def test_only_a_dry_run_needs_no_output(corpus: Path, capsys: Any) -> None:

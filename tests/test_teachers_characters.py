@@ -16,11 +16,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
+from tiny_corpus import make_pass
 
 from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, encode_batch
 from stillvec.encoding.batch import window_starts
 from stillvec.errors import TeacherError, UsageError
-from stillvec.learners import LEARNERS, EncodingPass
+from stillvec.learners import LEARNERS
 from stillvec.pipeline import distill
 from stillvec.teachers import Teacher, align, load_teacher
 from stillvec.teachers.character_tokenizer import CharacterTokenizer
@@ -223,10 +224,10 @@ def test_batches_come_alike_from_worker_processes(teacher: Teacher) -> None:
 
 def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
     vocabulary = Vocabulary(["house", "sea", "new york"])
-    lesson = EncodingPass({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
-    for _ in lesson.read([TextChunk(TEXTS)], BatchBudget(256, 16)):
+    lesson = make_pass({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
+    for _ in lesson.run([TextChunk(TEXTS)], BatchBudget(256, 16)):
         pass
-    vectors = lesson.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors
+    vectors = lesson.plan.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors
     assert vectors.matrix.shape == (3, 16)
     assert np.linalg.norm(vectors.matrix, axis=1).min() > 0
 
@@ -234,7 +235,7 @@ def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
 def test_what_it_cannot_give_is_said(teacher: Teacher) -> None:
     assert teacher.tokenizer.vocabulary() == []
     with pytest.raises(TeacherError, match="no token embeddings"):
-        EncodingPass({"token_table": LEARNERS["token_table"]()}, teacher, Vocabulary(["house"]))
+        make_pass({"token_table": LEARNERS["token_table"]()}, teacher, Vocabulary(["house"]))
 
 
 def test_without_corpus_and_words_there_is_nothing_to_distil(folder: Path) -> None:

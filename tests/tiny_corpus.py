@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.encoding import BatchBudget, TextChunk, TextUnit
-from stillvec.learners import EncodingPass, Learner
+from stillvec.encoding import BatchBudget, StoreLocation, TextChunk, TextUnit
+from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -54,8 +54,8 @@ def heard_by(
     learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]
 ) -> dict[str, dict[str, Statistics]]:
     """What each learner hears in one encoding."""
-    lesson = EncodingPass(learners, teacher, vocabulary)
-    for _ in lesson.read([TextChunk(texts[i : i + 32]) for i in range(0, len(texts), 32)], BatchBudget(256, 32)):
+    lesson = make_pass(learners, teacher, vocabulary)
+    for _ in lesson.run([TextChunk(texts[i : i + 32]) for i in range(0, len(texts), 32)], BatchBudget(256, 32)):
         pass
     return {name: lesson.statistics_of(name) for name in learners}
 
@@ -91,11 +91,21 @@ def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
     return told
 
 
+def make_pass(
+    learners: Mapping[str, Learner],
+    teacher: Teacher,
+    vocabulary: Vocabulary,
+    known: Vocabulary | None = None,
+    store: StoreLocation | None = None,
+) -> EncodingPass:
+    return EncodingPass(PassPlan(learners, vocabulary, known), teacher, store=store)
+
+
 def listened(lesson: EncodingPass, texts: Sequence[str], workers: int = 0, *, whole: bool = False) -> EncodingPass:
     """A lesson that was read these texts, as sentences or as paragraphs read whole."""
     unit = TextUnit.WHOLE_PARAGRAPHS if whole else TextUnit.SENTENCES
     chunks = [TextChunk(texts[i : i + 16], unit=unit) for i in range(0, len(texts), 16)]
     load = BatchBudget(256, 16, workers)
-    for _ in lesson.read([], load, chunks) if whole else lesson.read(chunks, load):
+    for _ in lesson.run([], load, chunks) if whole else lesson.run(chunks, load):
         pass
     return lesson

@@ -32,3 +32,11 @@ class Result:
         """Write a stillvec folder, with or without the statistics."""
         kept = self.statistics if statistics and self.statistics else None
         write_folder(self.vectors, Path(path), self.manifest, kept, self.model)
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """An event of a run: one of its methods is finished."""
+
+    name: str
+    result: Result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stillvec.cli.console import note, table
 from stillvec.cli.progress_bar import watch
@@ -16,6 +16,7 @@ from stillvec.lexicons import read_words
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.distillation import check_output
 from stillvec.pipeline.plan import Plan, Planning
+from stillvec.pipeline.readers import LocalReader, Reader
 from stillvec.pipeline.result_folders import saved_steps
 from stillvec.pipeline.settings import CONTEXTS
 
@@ -98,9 +99,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"At least one thread is needed, and --threads {options.threads} came.")
     with torch_threads(options.threads):
         if "WORLD_SIZE" in os.environ:  # torchrun started this process, perhaps among several
-            from stillvec.distributed.collectives import together
+            from stillvec.distributed.collectives import join_group
 
-            with together(options.device) as team:
+            with join_group(options.device) as team:
                 return distilled(options, team)
         return distilled(options)
 
@@ -131,11 +132,10 @@ def distilled(options: argparse.Namespace, team: ProcessGroup | None = None) -> 
     if options.corpus:
         corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
     work = work_of(options, settings, corpus, team)
-    work.threads = options.threads
     if options.dry_run:
         tell(plan(work, quiet=options.quiet))
         return 0
-    if team is None or not team.number:
+    if work.reader.finishes:
         check_output(options.out, work)
     try:
         watch(saved_steps(work, options.out, statistics=not options.no_statistics), quiet=options.quiet)
@@ -159,22 +159,25 @@ def work_of(
     if others is None:
         if options.address or options.workers:
             raise UsageError("--address and --workers are for --engine ray; give it too.")
-        return Run(settings, corpus, options.add_to, store=options.store, resume=options.resume, out=options.out)
+        reader: Reader = LocalReader(options.threads)
+        given = {"store": options.store, "resume": options.resume, "out": options.out}
+        return Run(settings, corpus, options.add_to, **given, reader=reader)
     for flag, given in (("--resume", options.resume), ("--dry-run", options.dry_run)):
         if given:
             raise UsageError(f"{flag} is for a run of one process; leave it out, or start one without {others}.")
     if team is None:
         if options.threads:
             raise UsageError("--threads is for this machine; a Ray cluster gives each worker its share of processors.")
-        from stillvec.distributed.ray_run import RayRun
+        from stillvec.distributed.ray_reader import RayReader
 
-        there: dict[str, Any] = {"address": options.address, "workers": options.workers}
-        return RayRun(settings, corpus, options.add_to, store=options.store, **there)
+        reader = RayReader(options.address, options.workers)
+        return Run(settings, corpus, options.add_to, store=options.store, reader=reader)
     if options.engine == "ray":
         raise UsageError("torchrun and --engine ray each start processes of their own; leave one of them out.")
-    from stillvec.distributed.torchrun_run import RankRun
+    from stillvec.distributed.torchrun_reader import TorchrunReader
 
-    return RankRun(team, settings, corpus, options.add_to, store=options.store)
+    reader = TorchrunReader(team, options.threads)
+    return Run(settings, corpus, options.add_to, store=options.store, reader=reader)
 
 
 def plan(work: Run, *, quiet: bool) -> Plan:
@@ -186,10 +189,10 @@ def plan(work: Run, *, quiet: bool) -> Plan:
 
 def tell(found: Plan) -> None:
     """A small table, on what the run will take."""
-    corpus = f" of {found.corpus_words:,} in the corpus" if found.corpus_words else ""
+    corpus = f" of {found.n_corpus_words:,} in the corpus" if found.n_corpus_words else ""
     rows = [
-        ("words of the vocabulary", f"{found.words:,}{corpus}"),
-        ("the teacher reads", f"about {found.sentences:,} texts, {found.pieces:,} pieces"),
+        ("words of the vocabulary", f"{found.n_words:,}{corpus}"),
+        ("the teacher reads", f"about {found.n_sentences:,} texts, {found.n_tokens:,} pieces"),
         ("time", f"about {format_duration(found.seconds)}, before methods are finished"),
         ("memory", f"{format_bytes(found.memory)} at the peak"),
         ("memory of the GPU", format_bytes(found.device_memory) if found.device_memory else ""),
@@ -209,7 +212,7 @@ def format_duration(seconds: float) -> str:
 
 def summary(work: Run) -> None:
     """One line on what was read."""
-    read, corpus = work.facts["read"], work.facts["corpus"]
+    read, corpus = work.read_facts.to_manifest(), work.corpus_facts.to_manifest()
     if corpus["words"] and not read["pieces"]:
         note("The teacher was not asked: its contexts were kept by an earlier run.")
     elif corpus["words"]:

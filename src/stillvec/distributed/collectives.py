@@ -1,4 +1,4 @@
-"""The processes of torchrun as one program: the first speaks, and an error anywhere is told once and ends all."""
+"""The processes of torchrun as one program: the first one prints, and an error in any of them is shown once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from stillvec.distributed.process_group import ProcessGroup
 
 
 @contextmanager
-def together(device: str) -> Iterator[ProcessGroup | None]:
-    """Our place among the processes; None where there is only one."""
-    if not ProcessGroup.started():
+def join_group(device: str) -> Iterator[ProcessGroup | None]:
+    """The group of processes that torchrun started; None where there is only one process."""
+    if not ProcessGroup.is_started():
         yield None
         return
-    team = ProcessGroup()
+    group = ProcessGroup()
     try:
         with ExitStack() as silence:
-            if team.number:
+            if group.rank:
                 silence.enter_context(redirect_stdout(io.StringIO()))
                 silence.enter_context(redirect_stderr(io.StringIO()))
-            team.take_device(device)
-            yield team
+            group.select_device(device)
+            yield group
     except BaseException:
-        if not team.fails_first():
+        if not group.fails_first():
             sys.exit(1)
         raise
-    team.end()
+    group.close()

@@ -1,7 +1,7 @@
-"""What a run gives its workers to do: stretches of the corpus that depend on the text and never on who reads them.
+"""What the workers of a Ray cluster are given to do: parts of the corpus that depend on the text, never on the workers.
 
-A job's statistics are a result of their own, and results are merged in the order of the jobs, two neighbours at a time.
-So the numbers, to the last bit, do not depend on how many workers there are, or on which of them were lost on the way.
+The statistics of a job are a result of their own, and results are merged in the order of the jobs, two neighbours at a
+time. So the numbers do not depend, to the last bit, on how many workers there are, or on which of them were lost.
 """
 
 from __future__ import annotations
@@ -10,73 +10,76 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stillvec.learners.encoding_pass import Met
+from stillvec.learners.encoding_pass import WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.statistics import Statistics, merge
 from stillvec.statistics.mergeable import Array
 from stillvec.vocabulary import Vocabulary
 
-Heard = dict[int, dict[str, Array]]  # the arrays of parts, by their number in the lesson
+JobStatistics = dict[int, dict[str, Array]]  # arrays of accumulators, by their number in the pass
 SENTENCES, PARAGRAPHS = "sentences", "paragraphs"
-_JOBS = 64  # that many, at least, if there are as many chunks
-_RUN = 32  # chunks of a job, at most, where sentences are chosen,
-_LONGEST = 1 << 28  # and else characters: about what a share of packed files holds
-AGAIN = 8  # times that a worker is started again, and a job tried again
-_ALONE = 8192  # words a job, where they are read alone
+MAX_RETRIES = 8  # of a worker that dies, and of its job
+_MIN_JOBS = 64  # if there are as many chunks
+_MAX_CHUNKS = 32  # per job, where sentences are selected
+_MAX_CHARACTERS = 1 << 28  # per job otherwise: about as much as a slice of compressed files holds
+_WORDS_PER_JOB = 8192  # of words that are read alone
 
 
 @dataclass(frozen=True)
 class ReadingJob:
-    """Text of the corpus, which comes with it; or a share of what is read beside the corpus."""
+    """Text of the corpus, which is sent along; or a part of what is read beside the corpus."""
 
     name: str
     unit: str = SENTENCES
-    share: Partition | None = None  # of what is read beside the corpus,
-    met: Met | None = None  # where these words were met
+    partition: Partition | None = None  # of what is read beside the corpus
+    counts: WordCounts | None = None  # of words in the corpus, for such a part
 
 
-def chunks_a_job(reading: SentenceStream) -> int:
-    """At most: jobs end with the shares of the corpus."""
-    size = reading.characters_at_once
-    most = _RUN if reading.contexts is not None else max(1, _LONGEST // size)
-    return max(1, min(most, reading.characters // size // _JOBS))
+def chunks_per_job(stream: SentenceStream) -> int:
+    """At most: jobs also end with the slices of the corpus."""
+    size = stream.characters_per_chunk
+    limit = _MAX_CHUNKS if stream.contexts is not None else max(1, _MAX_CHARACTERS // size)
+    return max(1, min(limit, stream.n_characters // size // _MIN_JOBS))
 
 
-def leftover_jobs(words: int, met: Met, *, in_order: bool) -> list[ReadingJob]:
-    """What is read beside the corpus; where contexts are kept, by one, so that they stay in order."""
-    count = 1 if in_order else max(1, -(-words // _ALONE))
-    return [ReadingJob(f"rest-{number}-of-{count}", share=Partition(number, count), met=met) for number in range(count)]
+def leftover_jobs(n_words: int, counts: WordCounts, *, in_order: bool) -> list[ReadingJob]:
+    """What is read beside the corpus; where contexts are stored, one job, so that they stay in order."""
+    number = 1 if in_order else max(1, -(-n_words // _WORDS_PER_JOB))
+    return [
+        ReadingJob(f"rest-{index}-of-{number}", partition=Partition(index, number), counts=counts)
+        for index in range(number)
+    ]
 
 
-def merged(one: Heard, other: Heard) -> Heard:
-    """Two neighbouring results as one, by the code that merges results; both have the words of one vocabulary."""
+def merge_jobs(one: JobStatistics, other: JobStatistics) -> JobStatistics:
+    """Two neighbouring results as one, as results are merged; both have the words of one vocabulary."""
     same = Vocabulary(())  # whose rows need not be looked up
     both = {
-        part: dict(merge(Statistics(same, one[part]), Statistics(same, other[part]), same).arrays)
-        for part in one.keys() & other.keys()
+        number: dict(merge(Statistics(same, one[number]), Statistics(same, other[number]), same).arrays)
+        for number in one.keys() & other.keys()
     }
     return {**one, **other, **both}
 
 
-class Tree:
-    """Results merged as they are promised: neighbours first, in a shape that only their number decides."""
+class MergeTree:
+    """Results merged as they arrive: neighbours first, in a shape that depends only on their number."""
 
     def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
         self._merge = merge
-        self._open: list[tuple[int, Any]] = []  # how many results are in each, fewer and fewer
+        self._open: list[tuple[int, Any]] = []  # (number of results, merged result), fewer and fewer
 
     def add(self, result: Any) -> None:
         self._open.append((1, result))
         while len(self._open) > 1 and self._open[-1][0] == self._open[-2][0]:
-            self._join()
+            self._merge_last()
 
-    def whole(self) -> Any:
-        """All of it; None where nothing was added."""
+    def root(self) -> Any:
+        """All results as one; None where nothing was added."""
         while len(self._open) > 1:
-            self._join()
+            self._merge_last()
         return self._open[0][1] if self._open else None
 
-    def _join(self) -> None:
+    def _merge_last(self) -> None:
         (count, one), (more, other) = self._open[-2:]
         self._open[-2:] = [(count + more, self._merge(one, other))]

@@ -1,4 +1,4 @@
-"""A worker of a Ray cluster: it holds a teacher on its device, and reads what it is given."""
+"""A worker of a Ray cluster: it holds a teacher on its device, and reads the jobs it is given."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import Any
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_dataset import chunks_in
-from stillvec.distributed.ray_jobs import SENTENCES, Heard, ReadingJob
+from stillvec.distributed.ray_dataset import block_chunks
+from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob
 from stillvec.encoding import BatchBudget, BatchLoader, PassProgress, StoreLocation
-from stillvec.learners import EncodingPass
-from stillvec.learners.accumulators import OwnTextsSpec
-from stillvec.learners.encoding_pass import CORPUS, batch_loader
-from stillvec.learners.encoding_pass import PARAGRAPHS as BY_PARAGRAPH
+from stillvec.learners import EncodingPass, PassPlan
+from stillvec.learners.accumulators import TextSource
+from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, make_loader
 from stillvec.learners.partition import Partition
+from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition
 from stillvec.pipeline.manifest import describe_teacher
-from stillvec.teachers import load_teacher
+from stillvec.pipeline.readers import LocalReader
+from stillvec.progress import drain
 from stillvec.vocabulary import Vocabulary
 
 
@@ -34,95 +35,82 @@ class WorkerConfig:
     settings: Distillation
     vocabulary: Vocabulary
     known: Vocabulary | None
-    corpus: bool  # whether there is one
-    desk: StoreLocation | None
+    has_corpus: bool
+    store: StoreLocation | None
     folder: str  # where the run was started
     threads: int = 1  # of a CPU
 
 
 class Worker:
-    """Reads jobs; what a job gives depends on nothing that an earlier one left."""
+    """Reads jobs; the result of a job does not depend on earlier ones."""
 
     def __init__(self, fetch: Callable[[Any], Any]) -> None:
         self.fetch = fetch
-        self._begun = False
-        self._preparer: BatchLoader | None = None  # who prepares text stays, and remembers it, from job to job
+        self.config: WorkerConfig | None = None
+        self._loader: BatchLoader | None = None  # lives, with its processes and caches, from job to job
 
-    def _begin(self, orders: WorkerConfig) -> None:
-        """At the first job: what a worker is made with must not hang on an object that the cluster may lose."""
-        chdir(orders.folder)
-        torch.set_num_threads(orders.threads)
-        chosen = orders.settings
-        self.orders = orders
-        self.teacher = load_teacher(
-            chosen.teacher,
-            device=chosen.device,
-            precision=chosen.precision,
-            unsafe_weights=chosen.unsafe_weights,
-            remote_code=chosen.remote_code,
-        )
-        self.learners = chosen.learners(self.teacher.depth, corpus=orders.corpus)
-        self.load = BatchBudget.for_teacher(self.teacher, orders.threads)
-        self._begun = True
+    def _start(self, reference: Sequence[Any]) -> WorkerConfig:
+        """On the first job: a worker's constructor must not depend on an object that the cluster may lose."""
+        if self.config is None:
+            config: WorkerConfig = self.fetch(reference[0])
+            chdir(config.folder)
+            torch.set_num_threads(config.threads)
+            self.teacher = LocalReader().load_teacher(config.settings)
+            learners = config.settings.learners(self.teacher.depth, corpus=config.has_corpus)
+            self.plan = PassPlan(learners, config.vocabulary, config.known)
+            self.budget = BatchBudget.for_teacher(self.teacher, config.threads)
+            self.config = config
+        return self.config
 
-    def described(self, given: Sequence[Any]) -> dict[str, Any]:
-        """The teacher as it stands here, how much it gets at once, our process; `given` is a reference in a list."""
-        if not self._begun:
-            self._begin(self.fetch(given[0]))
-        return {"teacher": describe_teacher(self.teacher), "load": self.load, "process": os.getpid()}
+    def describe(self, reference: Sequence[Any]) -> dict[str, Any]:
+        """The teacher on this machine, its budget, and this process; `reference` is one in a list."""
+        self._start(reference)
+        return {"teacher": describe_teacher(self.teacher), "budget": self.budget, "process": os.getpid()}
 
-    def do(self, given: Sequence[Any], job: ReadingJob, text: Any = None) -> tuple[dict[str, Any], Heard]:
-        """What is small, for the run to look at, and what is large, for whoever merges it."""
-        if not self._begun:
-            self._begin(self.fetch(given[0]))
-        orders = self.orders
-        desk = None if orders.desk is None else dataclasses.replace(orders.desk, shard=f"job-{job.name}")
-        lesson = EncodingPass(self.learners, self.teacher, orders.vocabulary, orders.known, desk)
-        lesson.preparer = self._preparer = (
-            self._preparer or batch_loader(self.teacher, orders.vocabulary, self.load).__enter__()
-        )
-        if job.share is not None and job.met is not None:
-            lesson.share = job.share
-            steps = lesson.complete(job.met)
+    def run(self, reference: Sequence[Any], job: ReadingJob, text: Any = None) -> tuple[dict[str, Any], JobStatistics]:
+        """A small report for the run, and statistics, which are large, for merging."""
+        config = self._start(reference)
+        store = None if config.store is None else dataclasses.replace(config.store, shard=f"job-{job.name}")
+        if self._loader is None:
+            self._loader = make_loader(self.teacher, config.vocabulary, self.budget).__enter__()
+        encoding_pass = EncodingPass(self.plan, self.teacher, store=store, partition=job.partition, loader=self._loader)
+        if job.counts is not None:
+            steps = encoding_pass.read_missing_words(job.counts)
+        elif job.unit == SENTENCES:
+            steps = encoding_pass.read_corpus(block_chunks(text))
         else:
-            chunks = chunks_in(text)
-            steps = lesson.hear(chunks) if job.unit == SENTENCES else lesson.hear((), paragraphs=chunks)
+            steps = encoding_pass.read_corpus((), paragraphs=block_chunks(text))
         try:
-            read: dict[str, PassProgress] = dict(steps)
+            stages: dict[str, PassProgress] = dict(steps)
         except BaseException:
-            self._preparer.__exit__()
-            self._preparer = None
+            self._loader.__exit__()
+            self._loader = None
             raise
-        own = {part for part in lesson.heard_by if isinstance(part, OwnTextsSpec)}
-        heard = {
-            number: dict(lesson.statistics(part).arrays)
-            for number, (part, listener) in enumerate(lesson.heard_by.items())
-            if not hasattr(listener, "kept") and (job.share is not None or part not in own)
+        statistics = {
+            number: dict(encoding_pass.statistics(spec).arrays)
+            for number, (spec, accumulator) in enumerate(encoding_pass.accumulators.items())
+            if not isinstance(accumulator, ContextStoreWriter)
+            and (job.partition is not None or spec.source is not TextSource.OWN_TEXTS)
         }
-        first = read.get(CORPUS if job.unit == SENTENCES else BY_PARAGRAPH, PassProgress())
-        told = {
-            "met": lesson.words_met,
-            "sentences": first.n_sentences if job.share is None else 0,
-            "words": first.n_words if job.share is None else 0,
-            "pieces": sum(progress.n_tokens for progress in read.values()),
-            "lacking": lesson.lacking,
+        in_corpus = stages.get(CORPUS if job.unit == SENTENCES else PARAGRAPHS, PassProgress())
+        in_corpus = in_corpus if job.partition is None else PassProgress()
+        report = {
+            "counts": encoding_pass.word_counts() if job.partition is None else {},
+            "sentences": in_corpus.n_sentences,
+            "words": in_corpus.n_words,
+            "pieces": sum(progress.n_tokens for progress in stages.values()),
+            "missing": encoding_pass.n_missing_words,
         }
-        return told, heard
+        return report, statistics
 
 
-def count(corpus: Corpus, settings: Distillation, share: Partition, folder: str) -> CorpusCounts:
-    """A share of the first reading."""
+def count(corpus: Corpus, settings: Distillation, partition: Partition, folder: str) -> CorpusCounts:
+    """Count one part of the corpus."""
     chdir(folder)
-    steps = count_partition(corpus, settings, share)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: CorpusCounts = end.value
-            return found
+    return drain(count_partition(corpus, settings, partition))
 
 
 def chdir(folder: str) -> None:
-    """Where the run was started, so that its paths mean the same here, if the machines share that folder."""
+    """Go where the run was started, so that its paths mean the same here, if the machines share that folder."""
     with suppress(OSError):
         os.chdir(folder)

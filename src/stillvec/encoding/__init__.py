@@ -10,7 +10,7 @@ from stillvec.encoding.context_store import (
     check_room,
     format_bytes,
     join_stores,
-    shard_of,
+    shard_path,
 )
 from stillvec.encoding.device_copy import DeviceCopier
 from stillvec.encoding.encoded import Encoded
@@ -45,6 +45,6 @@ __all__ = [
     "format_bytes",
     "join_stores",
     "run_pass",
-    "shard_of",
+    "shard_path",
     "synchronize",
 ]

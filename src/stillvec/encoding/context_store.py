@@ -47,13 +47,13 @@ class StoreLocation:
 
     folder: Path
     source: Mapping[str, object]
-    words: int = 0  # about as many will be read
-    sentences: int = 0
+    n_words: int = 0  # about as many will be read
+    n_sentences: int = 0
     checkpoint: Path | None = None  # of the run, which half a store waits for
-    there: int = 0  # bytes of half a store that is gone on with
+    bytes_written: int = 0  # of a partial store that is continued
     shard: str | None = None  # where several write one store: the name of this part of it
 
-    def place(self, facts: Mapping[str, object]) -> Path:
+    def path_for(self, facts: Mapping[str, object]) -> Path:
         """The store of this text and these facts, by name."""
         text = json.dumps({"version": VERSION, **self.source, **facts}, sort_keys=True, default=str)
         return self.folder / hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
@@ -78,7 +78,7 @@ class Contexts:
             raise FormatError(f"{path} is not a store of contexts; remove it, and it is written anew.") from None
 
 
-def shard_of(place: Path, name: str) -> Path:
+def shard_path(place: Path, name: str) -> Path:
     """A store on its own until it is joined with the others; its name says all that decides what is in it."""
     return place.with_name(f"{place.name}-{name}")
 
@@ -131,7 +131,7 @@ class ContextWriter:
             for at in range(0, len(rows), _AT_ONCE):
                 self._write(self._streams[name], _rescaled(rows[at : at + _AT_ONCE], part.scale / self.scale))
 
-    def remember(self) -> dict[str, NDArray[Any]]:
+    def save_state(self) -> dict[str, NDArray[Any]]:
         """Settle what was written, and say how to go on from there."""
         rows = np.array([self._rows[name] for name in self._names])
         kept = {"rows": rows, "scale": np.array(self.scale)}
@@ -144,7 +144,7 @@ class ContextWriter:
             os.fsync(stream.fileno())
         return kept | {"part": np.frombuffer(str(self._part.resolve()).encode(), np.uint8)}
 
-    def recall(self, kept: Mapping[str, NDArray[Any]]) -> None:
+    def load_state(self, kept: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `remember` said; what was written after it is cut off."""
         self.scale = float(kept["scale"])
         self._rows = dict(zip(self._names, kept["rows"].tolist(), strict=True))

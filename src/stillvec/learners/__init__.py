@@ -1,7 +1,7 @@
 """Methods: one file each, one paper each."""
 
 from stillvec.learners.accumulators import Learner
-from stillvec.learners.encoding_pass import EncodingPass
+from stillvec.learners.encoding_pass import EncodingPass, PassPlan
 from stillvec.registry import Registry
 
 LEARNERS: Registry[type[Learner]] = Registry(
@@ -21,4 +21,4 @@ LEARNERS: Registry[type[Learner]] = Registry(
     },
 )
 
-__all__ = ["LEARNERS", "EncodingPass", "Learner"]
+__all__ = ["LEARNERS", "EncodingPass", "Learner", "PassPlan"]

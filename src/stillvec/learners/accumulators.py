@@ -13,7 +13,7 @@ from torch import Tensor
 
 from stillvec.encoding import BatchConsumer, Encoded, TextChunk
 from stillvec.errors import UsageError
-from stillvec.learners.partition import ALONE_AT_ONCE
+from stillvec.learners.partition import WORDS_PER_CHUNK
 from stillvec.learners.table_memory import word_table
 from stillvec.result import Result
 from stillvec.statistics import Statistics
@@ -45,6 +45,15 @@ class HasTotals(Protocol):
 
     def totals(self) -> dict[str, Array]:
         """Those arrays."""
+
+
+@runtime_checkable
+class TrainsInStream(Protocol):
+    """An accumulator that trains a model during the pass."""
+
+    @property
+    def loss(self) -> float:
+        """The current loss; NaN before the first one."""
 
 
 class AccumulatorSpec(Protocol):
@@ -80,7 +89,7 @@ class Learner(Protocol):
         """Vectors from the statistics of its specs."""
 
 
-def layers_of(layer: str, depth: int) -> tuple[int, ...]:
+def parse_layers(layer: str, depth: int) -> tuple[int, ...]:
     """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`."""
     text = str(layer).strip()
     if text.startswith("last") and text[4:].isdigit() and int(text[4:]):
@@ -117,24 +126,24 @@ class WordStates:
 class _WordTables:
     state_fields = ("tables", "n_contexts")
 
-    def __init__(self, part: WordStates, teacher: Teacher, words: int) -> None:
-        if part.contexts not in ("mean", "max", "min"):
-            raise UsageError(f"There is no context pooling {part.contexts!r}; known are mean, max, min.")
-        self.part = part
-        self.layers = layers_of(part.layer, teacher.depth)
-        self.kind = "sum" if part.contexts == "mean" else part.contexts
+    def __init__(self, spec: WordStates, teacher: Teacher, n_words: int) -> None:
+        if spec.contexts not in ("mean", "max", "min"):
+            raise UsageError(f"There is no context pooling {spec.contexts!r}; known are mean, max, min.")
+        self.spec = spec
+        self.layers = parse_layers(spec.layer, teacher.depth)
+        self.kind = "sum" if spec.contexts == "mean" else spec.contexts
         empty = {"sum": 0.0, "max": -torch.inf, "min": torch.inf}[self.kind]
-        self.tables = {layer: word_table(words, teacher.dim, teacher.device, empty) for layer in self.layers}
-        self.n_contexts = torch.zeros(words, dtype=torch.int64, device=teacher.device)
+        self.tables = {layer: word_table(n_words, teacher.dim, teacher.device, empty) for layer in self.layers}
+        self.n_contexts = torch.zeros(n_words, dtype=torch.int64, device=teacher.device)
 
     def update(self, encoded: Encoded) -> None:
         ids = encoded.known_id
         self.n_contexts.index_add_(0, ids, torch.ones_like(ids))
         for layer, table in self.tables.items():
-            if self.kind == "sum" and self.part.pieces == "mean":
+            if self.kind == "sum" and self.spec.pieces == "mean":
                 encoded.add_to(table, layer)
                 continue
-            states = encoded.words(layer, self.part.pieces)[encoded.known]
+            states = encoded.words(layer, self.spec.pieces)[encoded.known]
             if self.kind == "sum":
                 table.index_add_(0, ids, states)
             else:
@@ -198,7 +207,7 @@ def chunk_of_whole_texts(texts: Sequence[str], rows: Sequence[int] | Array) -> T
     return TextChunk(texts, WordSpans(np.asarray(rows, np.int32), np.zeros_like(lengths), lengths, every))
 
 
-def chunk_texts(pairs: Iterable[tuple[int, str]], size: int = ALONE_AT_ONCE) -> Iterator[TextChunk]:
+def chunk_texts(pairs: Iterable[tuple[int, str]], size: int = WORDS_PER_CHUNK) -> Iterator[TextChunk]:
     """(row, text) pairs → marked chunks."""
     rows: list[int] = []
     texts: list[str] = []

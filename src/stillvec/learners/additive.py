@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from stillvec.encoding import Encoded
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
 from stillvec.learners.table_memory import word_table
 from stillvec.result import Result
 from stillvec.statistics import Statistics
@@ -46,7 +46,7 @@ class _Bags:
     state_fields = ("products", "words", "shares", "lengths", "room")
 
     def __init__(self, part: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
-        self.layers = layers_of(part.layer, teacher.depth)
+        self.layers = parse_layers(part.layer, teacher.depth)
         self.room = part.max_sentences
         self.unit = part.unit
         self.weights = sif_weights(vocabulary, part.smoothing)

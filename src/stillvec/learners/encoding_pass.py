@@ -1,4 +1,7 @@
-"""One encoding, many learners: parts that are equal listen once, words the corpus lacks are read alone."""
+"""One pass over the corpus for many learners: a frozen plan, a state that a checkpoint holds, and the loop.
+
+Specs that are equal share one accumulator. Words that the corpus lacks are read alone, as texts of one word.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +30,19 @@ from stillvec.encoding import (
     check_room,
     run_pass,
 )
-from stillvec.learners.accumulator_state import can_remember, recall, remembered
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, Learner, OwnTextsSpec, TextSource, chunk_texts
+from stillvec.learners.accumulator_state import can_checkpoint, load_state, save_state
+from stillvec.learners.accumulators import (
+    Accumulator,
+    AccumulatorSpec,
+    HasTotals,
+    Learner,
+    OwnTextsSpec,
+    TextSource,
+    TrainsInStream,
+    chunk_texts,
+)
 from stillvec.learners.partition import Partition
-from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_found_contexts
+from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_contexts_found
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import N_CONTEXTS, N_ISOLATED, STORED
 from stillvec.teachers import Teacher
@@ -36,306 +50,333 @@ from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 CORPUS = "the corpus"
 PARAGRAPHS = "the paragraphs"
-WITHOUT = "words without a context"
-Met = dict[str, NDArray[np.int64]]  # how often words were met in the corpus; those of several shares are added
+WITHOUT_CONTEXT = "words without a context"
+Arrays = dict[str, NDArray[Any]]
+WordCounts = dict[str, NDArray[np.int64]]  # how often words were read in the corpus; partitions add up
 
 
-class EncodingPass:
-    """Learners, a teacher and a vocabulary; `read` drives the teacher, `heard` gives each learner its statistics."""
+@dataclass(frozen=True)
+class PassPlan:
+    """What one pass computes."""
 
-    def __init__(
-        self,
-        learners: Mapping[str, Learner],
-        teacher: Teacher,
-        vocabulary: Vocabulary,
-        known: Vocabulary | None = None,
-        desk: StoreLocation | None = None,
-    ) -> None:
-        self.learners = learners
-        self.teacher = teacher
-        self.vocabulary = vocabulary
-        self.known = known  # words of an earlier result, whose own texts were read then
-        self.contexts = np.zeros(len(vocabulary), np.int64)  # how often each word was read in the corpus
-        parts: dict[AccumulatorSpec, None] = {
-            part: None for learner in learners.values() for part in learner.specs().values()
-        }
-        self._listeners: dict[AccumulatorSpec, Accumulator] = {
-            part: part.make_accumulator(teacher, vocabulary) for part in parts
-        }
-        if desk is not None:
-            for listener in self._keepers:
-                listener.open(desk)
-            if self.bytes_needed:
-                check_room(desk.folder, self.bytes_needed - desk.there)
-        self.over = False  # everything was read
-        self._alone = np.zeros(len(vocabulary), np.int64)  # which words were read alone
-        self._lacking: dict[str, NDArray[np.bool_]] = {}  # words that a listener to paragraphs is read alone
-        self._ways: dict[str, _ReadingState] = {}  # how far each reading is
-        self._totals: dict[AccumulatorSpec, dict[str, NDArray[Any]]] = {}  # of the corpus, before words were read alone
-        self.preparer: BatchLoader | None = None  # one that was there before, and stays
-        self.share = Partition()  # where several read one corpus: ours,
-        self.agree: Callable[[Met], Met] = lambda met: met  # what all of them met,
-        self.lacking = 0  # words that none of them met,
-        self.words_met: Met = {}
-        self.told: dict[AccumulatorSpec, Statistics] = {}  # and what they heard together, once it is known
+    learners: Mapping[str, Learner]
+    vocabulary: Vocabulary
+    known: Vocabulary | None = None  # words of an earlier result, whose own texts were read then
 
-    @property
-    def listeners(self) -> list[Accumulator]:
-        return [*self._listeners.values()]
+    @cached_property
+    def specs(self) -> tuple[AccumulatorSpec, ...]:
+        """The specs of all learners, without duplicates."""
+        return tuple(dict.fromkeys(spec for learner in self.learners.values() for spec in learner.specs().values()))
 
-    @property
-    def heard_by(self) -> Mapping[AccumulatorSpec, Accumulator]:
-        """Every part with its listener."""
-        return self._listeners
+    def reads(self, source: TextSource) -> bool:
+        """Whether any spec reads this kind of text."""
+        return any(spec.source is source for spec in self.specs)
 
-    @property
-    def _keepers(self) -> list[ContextStoreWriter]:
-        return [listener for listener in self._listeners.values() if isinstance(listener, ContextStoreWriter)]
-
-    def _hearing(self, source: TextSource) -> list[Accumulator]:
-        """Who listens to the corpus read by sentences, or by paragraphs, and has not yet what it wants."""
-        return [
-            listener
-            for part, listener in self._listeners.items()
-            if part.source is source and getattr(listener, "kept", None) is None
-        ]
-
-    @property
-    def needs_corpus(self) -> bool:
-        """Whether anyone wants to hear it sentence by sentence."""
-        return bool(self._hearing(TextSource.SENTENCES))
-
-    @property
-    def needs_paragraphs(self) -> bool:
-        return bool(self._hearing(TextSource.PARAGRAPHS))
-
-    @property
-    def bytes_needed(self) -> int:
-        """What will be written to disk during the pass, about."""
-        return sum(keeper.bytes_needed() for keeper in self._keepers)
-
-    @property
-    def losses(self) -> list[float]:
-        """Of those who train in the stream, lately."""
-        watches = (getattr(listener, "watch", None) for listener in self._listeners.values())
-        return [watch.loss for watch in watches if watch is not None and not math.isnan(watch.loss)]
-
-    @property
-    def can_remember(self) -> bool:
-        """Whether all who listen can go on in the middle of a pass."""
-        return all(map(can_remember, self._listeners.values()))
-
-    def remember(self) -> dict[str, NDArray[Any]]:
-        """All that a lesson holds between two batches, not copied: to be written down before the next one."""
-        kept: dict[str, NDArray[Any]] = {"contexts": self.contexts}
-        kept |= {f"way/{key}": way.written() for key, way in self._ways.items()}
-        kept |= {f"lacking/{key}": mask for key, mask in self._lacking.items()}
-        for number, (part, listener) in enumerate(self._listeners.items()):
-            for kind, arrays in (("part", remembered(listener)), ("totals", self._totals.get(part, {}))):
-                kept |= {f"{kind}/{number}/{name}": array for name, array in arrays.items()}
-        return kept
-
-    def recall(self, kept: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from there; to be called before `read`, which is given the same texts and passes over those read."""
-        self.contexts[:] = kept["contexts"]
-        self._ways = {key: _ReadingState.read(row) for key, row in _under("way", kept).items()}
-        self._lacking = {key: np.array(mask) for key, mask in _under("lacking", kept).items()}
-        for number, (part, listener) in enumerate(self._listeners.items()):
-            recall(listener, _under(f"part/{number}", kept))
-            totals = _under(f"totals/{number}", kept)
-            if totals:
-                self._totals[part] = {name: np.array(array) for name, array in totals.items()}
-
-    def kept_at(self, name: str) -> Path | None:
-        """The folder of the contexts that the learner of that name trains on."""
-        mine = dict.fromkeys(self.learners[name].specs().values())
-        found = (listener for part, listener in self._listeners.items() if part in mine)
-        places = (each.kept.path for each in found if isinstance(each, ContextStoreWriter) and each.kept is not None)
-        return next((place for place in places if place is not None), None)
-
-    def read(
-        self, corpus: Iterable[TextChunk], load: BatchBudget | None = None, paragraphs: Iterable[TextChunk] = ()
-    ) -> Iterator[tuple[str, PassProgress]]:
-        """The corpus for those who listen to it, then each part's own texts; (what is being read, how far)."""
-
-        def both(ready: BatchLoader) -> Iterator[tuple[str, PassProgress]]:
-            yield from self._hear(ready, corpus, paragraphs)
-            yield from self._complete(ready, self.agree(self.met()))
-
-        return self._through(both, load)
-
-    def hear(
-        self, corpus: Iterable[TextChunk], load: BatchBudget | None = None, paragraphs: Iterable[TextChunk] = ()
-    ) -> Iterator[tuple[str, PassProgress]]:
-        """Only the corpus, or some of it: `words_met` then says what was met there, for those who `complete`."""
-
-        def only(ready: BatchLoader) -> Iterator[tuple[str, PassProgress]]:
-            yield from self._hear(ready, corpus, paragraphs)
-            self.words_met = self.met()
-
-        return self._through(only, load)
-
-    def complete(self, met: Met, load: BatchBudget | None = None) -> Iterator[tuple[str, PassProgress]]:
-        """All but the corpus, which others heard, and met these words."""
-        return self._through(lambda ready: self._complete(ready, met), load)
-
-    def _through(
-        self, reading: Callable[[BatchLoader], Iterator[tuple[str, PassProgress]]], load: BatchBudget | None
-    ) -> Iterator[tuple[str, PassProgress]]:
-        preparing: AbstractContextManager[BatchLoader] = (
-            batch_loader(self.teacher, self.vocabulary, load or BatchBudget.for_teacher(self.teacher))
-            if self.preparer is None
-            else nullcontext(self.preparer)
-        )
-        try:
-            last = None
-            with preparing as ready:
-                for last in reading(ready):
-                    yield last
-            self.over = True
-            if last is not None:  # once more, before contexts are put away: the last moment to remember
-                yield last
-            for keeper in self._keepers:
-                keeper.close()
-        except BaseException:
-            for keeper in self._keepers:
-                keeper.abandon()
-            raise
-
-    def _hear(
-        self, ready: BatchLoader, corpus: Iterable[TextChunk], paragraphs: Iterable[TextChunk]
-    ) -> Iterator[tuple[str, PassProgress]]:
-        """The corpus, or a share of it."""
-        if hearing := self._hearing(TextSource.SENTENCES):
-            yield from self._drive("corpus", CORPUS, ready, corpus, [*hearing, _ContextCounter(self.contexts)])
-        if by_paragraph := self._hearing(TextSource.PARAGRAPHS):
-            yield from self._drive("paragraphs", PARAGRAPHS, ready, paragraphs, by_paragraph)
-
-    def met(self) -> Met:
-        """How often words were met: in sentences, and by each of those who hear paragraphs and may leave some out."""
-        read = self._ways.get("paragraphs", _ReadingState()).progress.n_sentences
-        found: Met = {"contexts": self.contexts, "paragraphs": np.array([read])}
-        every = [*self._listeners.values()]
-        for each in self._hearing(TextSource.PARAGRAPHS):
-            found[f"part-{every.index(each)}"] = cast(ContextAccumulator, each).met
-        return found
-
-    def _complete(self, ready: BatchLoader, met: Met) -> Iterator[tuple[str, PassProgress]]:
-        """Words that nobody met, read alone, and the texts that parts have of their own."""
-        new = self._new()
-        if hearing := self._hearing(TextSource.SENTENCES):
-            lacking = (met["contexts"] == 0) & new
-            self.lacking = int((met["contexts"] == 0).sum())
-            self._alone[:] = self.share.rows(lacking)
-            if not self._totals and met["contexts"].any() and lacking.any():
-                self._totals = {part: _totals(each) for part, each in self._listeners.items() if each in hearing}
-            yield from self._drive("alone", WITHOUT, ready, self._by_themselves(self._alone), hearing)
-        every = [*self._listeners.values()]
-        for each in (cast(ContextAccumulator, listener) for listener in self._hearing(TextSource.PARAGRAPHS)):
-            number = every.index(each)
-            if met["paragraphs"].any():
-                check_found_contexts(each.part, met[f"part-{number}"])
-            key = f"lacking-{number}"
-            mine = self._lacking.setdefault(key, self.share.rows((met[f"part-{number}"] == 0) & new))
-            yield from self._drive(key, WITHOUT, ready, self._by_themselves(mine), [each])
-        for number, (part, heard) in enumerate(self._listeners.items()):
-            if isinstance(part, OwnTextsSpec):
-                texts = self.share.dealt(_only(part.texts(self.vocabulary), new))
-                yield from self._drive(f"own-{number}", part.label, ready, texts, [heard])
-
-    def _by_themselves(self, wanted: NDArray[Any]) -> Iterator[TextChunk]:
-        return chunk_texts((row, self.vocabulary.words[row]) for row in np.flatnonzero(wanted).tolist())
-
-    def _new(self) -> NDArray[np.bool_]:
-        """The words that no earlier result has."""
+    @cached_property
+    def new_words(self) -> NDArray[np.bool_]:
+        """Which words no earlier result has (V,)."""
         if self.known is None:
             return np.ones(len(self.vocabulary), bool)
         return self.vocabulary.rows_in(self.known) < 0
 
-    def _drive(
-        self, key: str, label: str, ready: BatchLoader, texts: Iterable[TextChunk], listeners: Sequence[BatchConsumer]
-    ) -> Iterator[tuple[str, PassProgress]]:
-        """One reading, from where it was left: first it tells how far that was."""
-        way = self._ways.setdefault(key, _ReadingState())
-        if way.progress.n_sentences:
-            yield label, way.progress
-        if way.over:
-            return
-        for progress in run_pass(self.teacher, ready.batches(texts, way.mark), listeners, way.progress):
-            way.progress = replace(progress, corpus_position=way.mark.corpus_position or progress.n_words)
-            yield label, way.progress
-        way.over = True
-
-    def statistics_of(self, name: str) -> dict[str, Statistics]:
-        """What the learner of that name listened for, by part."""
-        return {label: self.statistics(part) for label, part in self.learners[name].specs().items()}
-
-    def statistics(self, part: AccumulatorSpec) -> Statistics:
-        """What a part heard."""
-        if part in self.told:
-            return self.told[part]
-        arrays = self._listeners[part].arrays() | self._totals.get(part, {})
-        if not isinstance(part, OwnTextsSpec) and not any(name.startswith(STORED) for name in arrays):
-            arrays |= {N_CONTEXTS: self.contexts, N_ISOLATED: self._alone}
-        return Statistics(self.vocabulary, arrays)
-
-
-def batch_loader(teacher: Teacher, vocabulary: Vocabulary, load: BatchBudget) -> BatchLoader:
-    """Who makes batches for the lessons of a teacher and a vocabulary."""
-    return BatchLoader(BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), load), load.workers)
+    def make_accumulators(self, teacher: Teacher) -> dict[AccumulatorSpec, Accumulator]:
+        """Empty accumulators; raises an error if the teacher lacks a layer, or a spec cannot be satisfied."""
+        return {spec: spec.make_accumulator(teacher, self.vocabulary) for spec in self.specs}
 
 
 @dataclass
-class _ReadingState:
-    """How far a reading is."""
+class StageState:
+    """How far one stage of the reading is."""
 
-    mark: Bookmark = field(default_factory=Bookmark)
+    bookmark: Bookmark = field(default_factory=Bookmark)
     progress: PassProgress = field(default_factory=PassProgress)
-    over: bool = False
+    finished: bool = False
 
-    def written(self) -> NDArray[np.float64]:
-        mark, far = self.mark, self.progress
-        return np.array(
-            [mark.chunks, mark.batches, far.n_sentences, far.n_words, far.n_tokens, far.seconds, self.over], float
-        )
+    def update(self, progress: PassProgress) -> None:
+        self.progress = replace(progress, corpus_position=self.bookmark.corpus_position or progress.n_words)
+
+    def to_array(self) -> NDArray[np.float64]:
+        mark, progress = self.bookmark, self.progress
+        counts = (mark.chunks, mark.batches, progress.n_sentences, progress.n_words, progress.n_tokens)
+        return np.array([*counts, progress.seconds, self.finished], float)
 
     @classmethod
-    def read(cls, row: NDArray[np.float64]) -> _ReadingState:
-        chunks, batches, sentences, words, pieces = map(int, row[:5])
-        far = PassProgress(sentences, words, pieces, float(row[5]), corpus_position=words)  # until the next batch
-        return cls(Bookmark(chunks, batches), far, bool(row[6]))
+    def from_array(cls, row: NDArray[np.float64]) -> StageState:
+        chunks, batches, n_sentences, n_words, n_tokens = map(int, row[:5])
+        progress = PassProgress(n_sentences, n_words, n_tokens, float(row[5]), corpus_position=n_words)
+        return cls(Bookmark(chunks, batches), progress, bool(row[6]))
 
 
-def _under(kind: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """What stands under a heading."""
-    return {name[len(kind) + 1 :]: array for name, array in kept.items() if name.startswith(f"{kind}/")}
+@dataclass
+class PassState:
+    """Everything that changes during a pass, and all that a checkpoint holds."""
+
+    accumulators: dict[AccumulatorSpec, Accumulator]
+    n_contexts: NDArray[np.int64]  # (V,) how often each word was read in the corpus
+    stages: dict[str, StageState] = field(default_factory=dict)
+    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)  # words read alone, of paragraph stages
+    totals: dict[AccumulatorSpec, Arrays] = field(default_factory=dict)  # of the corpus, before words were read alone
+
+    @property
+    def can_checkpoint(self) -> bool:
+        return all(map(can_checkpoint, self.accumulators.values()))
+
+    def to_arrays(self) -> Arrays:
+        """Not copied: to be written before the next batch."""
+        arrays: Arrays = {"contexts": self.n_contexts}
+        arrays |= {f"way/{key}": stage.to_array() for key, stage in self.stages.items()}
+        arrays |= {f"lacking/{key}": mask for key, mask in self.missing.items()}
+        for number, (spec, accumulator) in enumerate(self.accumulators.items()):
+            for kind, fields in (("part", save_state(accumulator)), ("totals", self.totals.get(spec, {}))):
+                arrays |= {f"{kind}/{number}/{name}": array for name, array in fields.items()}
+        return arrays
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a checkpoint: the pass is then given the same texts, and skips those that were read."""
+        self.n_contexts[:] = arrays["contexts"]
+        self.stages = {key: StageState.from_array(row) for key, row in _with_prefix("way", arrays).items()}
+        self.missing = {key: np.array(mask) for key, mask in _with_prefix("lacking", arrays).items()}
+        for number, (spec, accumulator) in enumerate(self.accumulators.items()):
+            load_state(accumulator, _with_prefix(f"part/{number}", arrays))
+            if totals := _with_prefix(f"totals/{number}", arrays):
+                self.totals[spec] = {name: np.array(array) for name, array in totals.items()}
 
 
-def _totals(heard: Accumulator) -> dict[str, NDArray[Any]]:
-    """Of those that have some, and only these: all that was heard may be gigabytes on a GPU."""
-    own: Callable[[], dict[str, NDArray[Any]]] = getattr(heard, "totals", dict)
-    return {name: array.copy() for name, array in own().items()}
+class _Stage(NamedTuple):
+    """Texts that some accumulators read."""
+
+    key: str
+    label: str
+    chunks: Iterable[TextChunk]
+    accumulators: Sequence[BatchConsumer]
+
+
+class EncodingPass:
+    """Runs a plan with a teacher; `statistics_of` then gives each learner its statistics.
+
+    `store` is where contexts are stored. Where several processes read one corpus, `partition` is the part of this one,
+    and `all_reduce` sums word counts over all of them. A `loader` that is given is used and not closed.
+    """
+
+    def __init__(
+        self,
+        plan: PassPlan,
+        teacher: Teacher,
+        *,
+        store: StoreLocation | None = None,
+        partition: Partition | None = None,
+        all_reduce: Callable[[WordCounts], WordCounts] = dict,
+        loader: BatchLoader | None = None,
+    ) -> None:
+        self.plan, self.teacher, self.vocabulary = plan, teacher, plan.vocabulary
+        self.state = PassState(plan.make_accumulators(teacher), np.zeros(len(self.vocabulary), np.int64))
+        self.finished = False  # everything was read
+        self.n_missing_words = 0  # words of the vocabulary that no process read in the corpus
+        self._isolated = np.zeros(len(self.vocabulary), np.int64)  # which words were read alone
+        self._partition = partition or Partition()
+        self._all_reduce = all_reduce
+        self._loader = loader
+        if store is not None:
+            for writer in self.context_writers:
+                writer.open(store)
+            if self.bytes_needed:
+                check_room(store.folder, self.bytes_needed - store.bytes_written)
+        self._complete = {  # stored by an earlier run: they need not read the corpus again
+            spec
+            for spec, accumulator in self.accumulators.items()
+            if isinstance(accumulator, ContextStoreWriter) and accumulator.contexts is not None
+        }
+
+    @property
+    def accumulators(self) -> Mapping[AccumulatorSpec, Accumulator]:
+        return self.state.accumulators
+
+    @property
+    def context_writers(self) -> list[ContextStoreWriter]:
+        return [each for each in self.accumulators.values() if isinstance(each, ContextStoreWriter)]
+
+    def _reading(self, source: TextSource) -> dict[AccumulatorSpec, Accumulator]:
+        return {
+            spec: accumulator
+            for spec, accumulator in self.accumulators.items()
+            if spec.source is source and spec not in self._complete
+        }
+
+    @property
+    def reads_sentences(self) -> bool:
+        return bool(self._reading(TextSource.SENTENCES))
+
+    @property
+    def reads_paragraphs(self) -> bool:
+        return bool(self._reading(TextSource.PARAGRAPHS))
+
+    @property
+    def bytes_needed(self) -> int:
+        """About what the pass will write to disk."""
+        return sum(writer.bytes_needed() for writer in self.context_writers)
+
+    @property
+    def losses(self) -> list[float]:
+        """Current losses of models that train during the pass."""
+        training = (each for each in self.accumulators.values() if isinstance(each, TrainsInStream))
+        return [each.loss for each in training if not math.isnan(each.loss)]
+
+    def store_path(self, name: str) -> Path | None:
+        """The folder of the contexts that the learner of that name trains on."""
+        own = {*self.plan.learners[name].specs().values()}
+        writers = (each for spec, each in self.accumulators.items() if spec in own)
+        stores = (each.contexts for each in writers if isinstance(each, ContextStoreWriter))
+        return next((store.path for store in stores if store is not None and store.path is not None), None)
+
+    def run(
+        self, sentences: Iterable[TextChunk], budget: BatchBudget | None = None, paragraphs: Iterable[TextChunk] = ()
+    ) -> Iterator[tuple[str, PassProgress]]:
+        """Read the corpus, words it lacks, then each spec's own texts; yields (what is read, how far)."""
+        return self._read(chain(self._corpus_stages(sentences, paragraphs), self._other_stages()), budget)
+
+    def read_corpus(
+        self, sentences: Iterable[TextChunk], budget: BatchBudget | None = None, paragraphs: Iterable[TextChunk] = ()
+    ) -> Iterator[tuple[str, PassProgress]]:
+        """Read only the corpus, or a part of it: `word_counts` are then summed for `read_missing_words`."""
+        return self._read(self._corpus_stages(sentences, paragraphs), budget)
+
+    def read_missing_words(
+        self, counts: WordCounts, budget: BatchBudget | None = None
+    ) -> Iterator[tuple[str, PassProgress]]:
+        """Read everything but the corpus, in which others counted these words."""
+        return self._read(self._other_stages(counts), budget)
+
+    def _read(self, stages: Iterable[_Stage], budget: BatchBudget | None) -> Iterator[tuple[str, PassProgress]]:
+        """The pass: each stage's chunks become batches, the teacher reads them, the accumulators are updated."""
+        event = None
+        try:
+            with self._open_loader(budget) as loader:
+                for stage in stages:
+                    state = self.state.stages.setdefault(stage.key, StageState())
+                    if state.progress.n_sentences:  # an earlier run got this far
+                        yield (event := (stage.label, state.progress))
+                    if state.finished:
+                        continue
+                    batches = loader.batches(stage.chunks, state.bookmark)
+                    for progress in run_pass(self.teacher, batches, stage.accumulators, state.progress):
+                        state.update(progress)
+                        yield (event := (stage.label, state.progress))
+                    state.finished = True
+            self.finished = True
+            if event is not None:  # once more, for a last checkpoint before contexts are closed
+                yield event
+            for writer in self.context_writers:
+                writer.close()
+        except BaseException:
+            for writer in self.context_writers:
+                writer.abandon()
+            raise
+
+    def _open_loader(self, budget: BatchBudget | None) -> AbstractContextManager[BatchLoader]:
+        if self._loader is not None:
+            return nullcontext(self._loader)
+        return make_loader(self.teacher, self.vocabulary, budget or BatchBudget.for_teacher(self.teacher))
+
+    def _corpus_stages(self, sentences: Iterable[TextChunk], paragraphs: Iterable[TextChunk]) -> Iterator[_Stage]:
+        if reading := self._reading(TextSource.SENTENCES):
+            counter = _ContextCounter(self.state.n_contexts)
+            yield _Stage("corpus", CORPUS, sentences, [*reading.values(), counter])
+        if reading := self._reading(TextSource.PARAGRAPHS):
+            yield _Stage("paragraphs", PARAGRAPHS, paragraphs, [*reading.values()])
+
+    def _other_stages(self, counts: WordCounts | None = None) -> Iterator[_Stage]:
+        """Words that the corpus lacks, read alone, and the specs' own texts."""
+        counts = self._all_reduce(self.word_counts()) if counts is None else counts
+        new = self.plan.new_words
+        if reading := self._reading(TextSource.SENTENCES):
+            missing = (counts["contexts"] == 0) & new
+            self.n_missing_words = int((counts["contexts"] == 0).sum())
+            self._isolated[:] = self._partition.owned_words(missing)
+            if not self.state.totals and counts["contexts"].any() and missing.any():
+                self.state.totals = {spec: _totals(accumulator) for spec, accumulator in reading.items()}
+            yield _Stage("alone", WITHOUT_CONTEXT, self._single_words(self._isolated), [*reading.values()])
+        for number, spec in self._numbered(TextSource.PARAGRAPHS):
+            accumulator, n_contexts = self._paragraph_reader(spec), counts[f"part-{number}"]
+            if counts["paragraphs"].any():
+                check_contexts_found(accumulator.spec, n_contexts)
+            key = f"lacking-{number}"
+            missing = self.state.missing.setdefault(key, self._partition.owned_words((n_contexts == 0) & new))
+            yield _Stage(key, WITHOUT_CONTEXT, self._single_words(missing), [accumulator])
+        for number, spec in self._numbered(TextSource.OWN_TEXTS):
+            own = cast(OwnTextsSpec, spec)
+            texts = self._partition.owned(_keep_words(own.texts(self.vocabulary), new))
+            yield _Stage(f"own-{number}", own.label, texts, [self.accumulators[spec]])
+
+    def _numbered(self, source: TextSource) -> Iterator[tuple[int, AccumulatorSpec]]:
+        reading = self._reading(source)
+        return ((number, spec) for number, spec in enumerate(self.accumulators) if spec in reading)
+
+    def _paragraph_reader(self, spec: AccumulatorSpec) -> ContextAccumulator:
+        return cast(ContextAccumulator, self.accumulators[spec])
+
+    def word_counts(self) -> WordCounts:
+        """How often words were read: in sentences, and by each spec that reads paragraphs, which may skip some."""
+        n_paragraphs = self.state.stages.get("paragraphs", StageState()).progress.n_sentences
+        counts: WordCounts = {"contexts": self.state.n_contexts, "paragraphs": np.array([n_paragraphs])}
+        for number, spec in self._numbered(TextSource.PARAGRAPHS):
+            counts[f"part-{number}"] = self._paragraph_reader(spec).n_contexts
+        return counts
+
+    def _single_words(self, chosen: NDArray[Any]) -> Iterator[TextChunk]:
+        return chunk_texts((row, self.vocabulary.words[row]) for row in np.flatnonzero(chosen).tolist())
+
+    def statistics_of(
+        self, name: str, merged: Mapping[AccumulatorSpec, Statistics] | None = None
+    ) -> dict[str, Statistics]:
+        """The statistics of the learner of that name, by spec; `merged` are those of several processes."""
+        merged = merged or {}
+        specs = self.plan.learners[name].specs()
+        return {label: merged[spec] if spec in merged else self.statistics(spec) for label, spec in specs.items()}
+
+    def statistics(self, spec: AccumulatorSpec) -> Statistics:
+        """What was accumulated for a spec."""
+        arrays = self.accumulators[spec].arrays() | self.state.totals.get(spec, {})
+        if spec.source is not TextSource.OWN_TEXTS and not any(name.startswith(STORED) for name in arrays):
+            arrays |= {N_CONTEXTS: self.state.n_contexts, N_ISOLATED: self._isolated}
+        return Statistics(self.vocabulary, arrays)
+
+
+def make_loader(teacher: Teacher, vocabulary: Vocabulary, budget: BatchBudget) -> BatchLoader:
+    """The loader of batches for a teacher and a vocabulary."""
+    return BatchLoader(BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), budget), budget.workers)
+
+
+def _with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{prefix}/")}
+
+
+def _totals(accumulator: Accumulator) -> Arrays:
+    """A copy of the totals alone: all arrays may be gigabytes on a GPU."""
+    totals = accumulator.totals() if isinstance(accumulator, HasTotals) else {}
+    return {name: array.copy() for name, array in totals.items()}
 
 
 class _ContextCounter:
+    """Counts the words of the vocabulary."""
+
     layers: tuple[int, ...] = ()
 
-    def __init__(self, contexts: NDArray[np.int64]) -> None:
-        self.contexts = contexts
+    def __init__(self, n_contexts: NDArray[np.int64]) -> None:
+        self.n_contexts = n_contexts
 
     def update(self, encoded: Encoded) -> None:
         ids = encoded.batch.word_id
-        self.contexts += np.bincount(ids[ids >= 0], minlength=len(self.contexts))
+        self.n_contexts += np.bincount(ids[ids >= 0], minlength=len(self.n_contexts))
 
 
-def _only(chunks: Iterable[TextChunk], wanted: NDArray[np.bool_]) -> Iterator[TextChunk]:
-    """The texts, each standing for one word, whose word is wanted."""
-    for marked in chunks:
-        found = marked.spans
-        if found is None or wanted[found.ids].all():
-            yield marked
+def _keep_words(chunks: Iterable[TextChunk], chosen: NDArray[np.bool_]) -> Iterator[TextChunk]:
+    """Of texts that each stand for one word, those whose word is chosen."""
+    for chunk in chunks:
+        spans = chunk.spans
+        if spans is None or chosen[spans.ids].all():
+            yield chunk
             continue
-        stay = np.flatnonzero(wanted[found.ids])
-        every = np.arange(len(stay), dtype=np.int32)
-        texts = [marked.texts[number] for number in found.text[stay]]
-        yield TextChunk(texts, WordSpans(found.ids[stay], found.starts[stay], found.ends[stay], every))
+        rows = np.flatnonzero(chosen[spans.ids])
+        texts = [chunk.texts[number] for number in spans.text[rows]]
+        numbers = np.arange(len(rows), dtype=np.int32)
+        yield TextChunk(texts, WordSpans(spans.ids[rows], spans.starts[rows], spans.ends[rows], numbers))

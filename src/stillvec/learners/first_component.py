@@ -21,7 +21,7 @@ from torch import Tensor
 
 from stillvec.encoding import Batch, Encoded
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -61,7 +61,7 @@ class _Sample:
         if part.keep < 1:
             raise UsageError(f"The setting keep is at least 1, and {part.keep} came.")
         self.part = part
-        self.layers = layers_of(part.layer, teacher.depth)
+        self.layers = parse_layers(part.layer, teacher.depth)
         self.bound = np.full(words, np.iinfo(np.int64).max)  # a full word takes only keys that are smaller
         self.words = np.zeros(0, np.int32)  # (R,) of each row; -1: free
         self.keys = np.zeros(0, np.int64)

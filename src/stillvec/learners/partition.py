@@ -1,4 +1,4 @@
-"""Which of many shares of the reading is whose: a corpus is a stream of chunks, and every chunk is read once."""
+"""Which part of the reading belongs to which process: a corpus is a stream of chunks, and each is read once."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
-ALONE_AT_ONCE = 4096  # words that are read alone, in a chunk
+WORDS_PER_CHUNK = 4096  # of words that are read alone
 
 
 @dataclass(frozen=True)
 class Partition:
-    """The share `number` of `of`. Chunks are dealt out one by one, or, `in_order`, in stretches of the corpus.
+    """Part `index` of `count`. Chunks are dealt out one by one or, `in_order`, in contiguous stretches of the corpus.
 
-    Chunks stay whole, so every share reads the batches that one process would read. Stretches, laid end to end, are in
-    the order of the corpus: for contexts that are trained on. What is read beside the corpus comes after the last one.
+    Chunks stay whole, so that every part reads the batches that a single process would read. Contiguous parts,
+    concatenated, are in the order of the corpus, as training needs it; texts beside the corpus then go to the last one.
     """
 
-    number: int = 0
-    of: int = 1
+    index: int = 0
+    count: int = 1
     in_order: bool = False
 
-    def takes(self, chunk: int, gone: float) -> bool:
-        """Whether a chunk of the corpus is in it; `gone` is the share of the corpus before that chunk."""
-        return (min(int(gone * self.of), self.of - 1) if self.in_order else chunk % self.of) == self.number
+    def owns_chunk(self, chunk: int, position: float) -> bool:
+        """Whether a chunk of the corpus is in this part; `position` is the fraction of the corpus before it."""
+        owner = min(int(position * self.count), self.count - 1) if self.in_order else chunk % self.count
+        return owner == self.index
 
-    def dealt(self, chunks: Iterable[T]) -> Iterator[T]:
-        """Those of the chunks of other texts that are in it."""
-        return (chunk for number, chunk in enumerate(chunks) if self._deals(number))
+    def owned(self, chunks: Iterable[T]) -> Iterator[T]:
+        """The chunks of other texts that are in this part."""
+        return (chunk for number, chunk in enumerate(chunks) if self._owns_other(number))
 
-    def rows(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Those of the words read alone that are in it: whole chunks of them."""
-        rows = np.flatnonzero(wanted)
-        mine = np.fromiter((self._deals(place // ALONE_AT_ONCE) for place in range(len(rows))), bool, len(rows))
-        found = np.zeros(len(wanted), bool)
-        found[rows[mine]] = True
-        return found
+    def owned_words(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Of the chosen words, which are read alone, whole chunks: those in this part."""
+        rows = np.flatnonzero(chosen)
+        mine = np.fromiter((self._owns_other(place // WORDS_PER_CHUNK) for place in range(len(rows))), bool, len(rows))
+        owned = np.zeros(len(chosen), bool)
+        owned[rows[mine]] = True
+        return owned
 
-    def _deals(self, number: int) -> bool:
-        return (self.of - 1 if self.in_order else number % self.of) == self.number
+    def _owns_other(self, chunk: int) -> bool:
+        return (self.count - 1 if self.in_order else chunk % self.count) == self.index

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from stillvec.encoding import Encoded
-from stillvec.learners.accumulators import Accumulator, TextSource, layers_of, to_numpy
+from stillvec.learners.accumulators import Accumulator, TextSource, parse_layers, to_numpy
 from stillvec.learners.table_memory import word_table
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
@@ -21,7 +21,7 @@ class SentenceContexts:
     source: ClassVar[TextSource] = TextSource.SENTENCES
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        return _ContextTables(layers_of(self.layer, teacher.depth), teacher, len(vocabulary))
+        return _ContextTables(parse_layers(self.layer, teacher.depth), teacher, len(vocabulary))
 
 
 class _ContextTables:

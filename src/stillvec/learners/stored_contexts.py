@@ -1,4 +1,4 @@
-"""Contexts that are trained on: listened for once, kept on disk or in memory, read again in shards."""
+"""Sentence contexts for methods that train: accumulated once, stored on disk or in memory, read again in blocks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, bytes_needed, shard_of
+from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, bytes_needed, shard_path
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, TextSource, layers_of
+from stillvec.learners.accumulators import Accumulator, TextSource, parse_layers
 from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -22,19 +22,19 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class StoredContexts:
-    """Listens for the vector of every sentence, alone or inside its paragraph; for the states of its words if asked.
+    """The vector of every sentence, alone or inside its paragraph, with the states of its words if asked.
 
-    What was heard goes to a store, if there is a desk with a folder for it, and else stays in memory.
+    They go to a store if the pass has a folder for one, and otherwise stay in memory.
     """
 
     layer: str = "last"
-    unit: str = "sentence"  # or "paragraph", where a context is the mean of a sentence's words
+    unit: str = "sentence"  # or "paragraph": a context is then the mean of a sentence's words, read in the paragraph
     states: bool = False
-    min_sentences: int = 1  # sentences with words that a paragraph must have; a word that is read alone has none
+    min_sentences: int = 1  # per paragraph, with words; a word that is read alone is exempt
 
     def __post_init__(self) -> None:
         if self.unit not in ("sentence", "paragraph"):
-            raise UsageError(f"A context is a sentence or a paragraph, and {self.unit!r} came.")
+            raise UsageError.expected("'sentence' or 'paragraph'", repr(self.unit), where="setting 'context'")
 
     @property
     def source(self) -> TextSource:
@@ -45,126 +45,127 @@ class StoredContexts:
 
 
 class ContextAccumulator(Accumulator, Protocol):
-    """Who hears contexts, and may leave some out."""
+    """Accumulates contexts, and may skip some."""
 
-    part: StoredContexts
-    met: NDArray[np.int64]  # how often each word stood in one that was kept
+    spec: StoredContexts
+    n_contexts: NDArray[np.int64]  # (V,) how often each word was in a context that was not skipped
 
 
 class ContextStoreWriter:
-    """Writes down the contexts of a pass; with a store that is there already, it need not listen."""
+    """Writes the contexts of a pass; where a complete store exists, it need not read anything."""
 
-    def __init__(self, part: StoredContexts, teacher: Teacher, vocabulary: Vocabulary) -> None:
-        self.part = part
-        self.layers = layers_of(part.layer, teacher.depth)
-        self.kept: Contexts | None = None
-        self.met = np.zeros(len(vocabulary), np.int64)
+    def __init__(self, spec: StoredContexts, teacher: Teacher, vocabulary: Vocabulary) -> None:
+        self.spec = spec
+        self.layers = parse_layers(spec.layer, teacher.depth)
+        self.contexts: Contexts | None = None  # once they are complete
+        self.n_contexts = np.zeros(len(vocabulary), np.int64)
         self._dim = teacher.dim
         self._facts = {
             "teacher": teacher.digest,
             "precision": teacher.precision,
             "layers": self.layers,
-            "reads": part.unit,
-            "states": part.states,
-            "least": part.min_sentences,
+            "reads": spec.unit,
+            "states": spec.states,
+            "least": spec.min_sentences,
             "vocabulary": vocabulary.digest if vocabulary.lowercase else f"{vocabulary.digest}, cased",
         }
         self._writer: ContextWriter | None = None
-        self._desk: StoreLocation | None = None
+        self._location: StoreLocation | None = None
 
-    def open(self, desk: StoreLocation) -> None:
-        """Take the store that this desk has, or get ready to write it."""
-        self._desk = desk
-        place = self.place()
-        if place.exists():
-            self.kept = Contexts.open(place)
+    def open(self, location: StoreLocation) -> None:
+        """Open the store that is there, or prepare to write it."""
+        self._location = location
+        path = self.path()
+        if path.exists():
+            self.contexts = Contexts.open(path)
 
     def bytes_needed(self) -> int:
         """About what will be written."""
-        if self.kept is not None or self._desk is None:
+        if self.contexts is not None or self._location is None:
             return 0
-        return bytes_needed(self._desk.words, self._desk.sentences, self._dim, states=self.part.states)
+        return bytes_needed(self._location.n_words, self._location.n_sentences, self._dim, states=self.spec.states)
 
     def update(self, encoded: Encoded) -> None:
         if self._writer is None:
             self._writer = self._new_writer()
-        shard = block_of_contexts(encoded, self.layers, self.part)
-        self.met += counted(shard.words, len(self.met))
-        self._writer.add(*shard)
+        block = batch_contexts(encoded, self.layers, self.spec)
+        self.n_contexts += count_rows(block.words, len(self.n_contexts))
+        self._writer.add(*block)
 
-    def remember(self) -> dict[str, Array]:
-        return {"met": self.met} | ({} if self._writer is None else self._writer.remember())
+    def save_state(self) -> dict[str, Array]:
+        return {"met": self.n_contexts} | ({} if self._writer is None else self._writer.save_state())
 
-    def recall(self, kept: Mapping[str, Array]) -> None:
-        """Go on with half a store, unless a whole one is there by now."""
-        self.met[:] = kept["met"]
-        if self.kept is None and "rows" in kept:
+    def load_state(self, arrays: Mapping[str, Array]) -> None:
+        """Continue a partial store, unless a complete one exists by now."""
+        self.n_contexts[:] = arrays["met"]
+        if self.contexts is None and "rows" in arrays:
             self._writer = self._new_writer()
-            self._writer.recall(kept)
+            self._writer.load_state(arrays)
 
     def _new_writer(self) -> ContextWriter:
-        desk, states = self._desk, self.part.states
-        if desk is None:
+        location, states = self._location, self.spec.states
+        if location is None:
             return ContextWriter(None, self._dim, states=states)
-        place = self.place()
-        if desk.shard is not None:
-            place = shard_of(place, desk.shard)
-        return ContextWriter(place, self._dim, states=states, checkpoint=desk.checkpoint)
+        path = self.path()
+        if location.shard is not None:
+            path = shard_path(path, location.shard)
+        return ContextWriter(path, self._dim, states=states, checkpoint=location.checkpoint)
 
-    def place(self) -> Path:
-        """Where its whole store lies, or will."""
-        assert self._desk is not None
-        return self._desk.place(self._facts)
+    def path(self) -> Path:
+        """Where the complete store is, or will be."""
+        assert self._location is not None
+        return self._location.path_for(self._facts)
 
     def close(self) -> None:
-        """The pass is over."""
+        """Complete the store: the pass has ended."""
         if self._writer is not None:
-            self.kept, self._writer = self._writer.close(), None
-        elif self.kept is None:
-            sharing = self._desk is not None and self._desk.shard is not None  # who heard nothing has a shard too
-            writer = self._new_writer() if sharing else ContextWriter(None, self._dim, states=self.part.states)
-            self.kept = writer.close()
+            self.contexts, self._writer = self._writer.close(), None
+        elif self.contexts is None:
+            sharded = self._location is not None and self._location.shard is not None  # an empty shard is one too
+            writer = self._new_writer() if sharded else ContextWriter(None, self._dim, states=self.spec.states)
+            self.contexts = writer.close()
 
     def abandon(self) -> None:
         if self._writer is not None:
             self._writer.abandon()
 
     def arrays(self) -> dict[str, Array]:
-        """As they lie; a name with `stored:` is not written beside the vectors, and does not merge."""
-        if self.kept is None:
+        """Memory-mapped; names with `stored:` are neither merged nor written beside the vectors."""
+        if self.contexts is None:
             self.close()
-        assert self.kept is not None
-        return kept_arrays(self.kept)
+        assert self.contexts is not None
+        return context_arrays(self.contexts)
 
 
-def kept_arrays(kept: Contexts) -> dict[str, Array]:
+def context_arrays(contexts: Contexts) -> dict[str, Array]:
     """Contexts under the names that statistics give them."""
-    found: dict[str, Array] = {
-        "stored:words": kept.words,
-        "stored:lengths": kept.lengths,
-        "stored:contexts": kept.contexts,
-        "stored:scale": np.array(kept.scale),
+    arrays: dict[str, Array] = {
+        "stored:words": contexts.words,
+        "stored:lengths": contexts.lengths,
+        "stored:contexts": contexts.contexts,
+        "stored:scale": np.array(contexts.scale),
     }
-    return found if kept.states is None else found | {"stored:states": kept.states}
+    return arrays if contexts.states is None else arrays | {"stored:states": contexts.states}
 
 
-def check_found_contexts(part: StoredContexts, met: NDArray[np.int64]) -> None:
-    """Whether the corpus had anything for it."""
-    least = part.min_sentences
-    if least > 1 and not met.any():
+def check_contexts_found(spec: StoredContexts, n_contexts: NDArray[np.int64]) -> None:
+    """Raise an error if the corpus has no paragraph that is long enough."""
+    least = spec.min_sentences
+    if least > 1 and not n_contexts.any():
         raise UsageError(
-            f"No paragraph of the corpus has {least} sentences or more, and least={least} asks for them; "
-            "give a lower one, or context=sentence."
+            f"No paragraph of the corpus has {least} or more sentences, as min_sentences={least} requires; "
+            "give a lower one, or context=sentence.",
+            code="no-contexts",
         )
 
 
-def counted(words: NDArray[np.int32], rows: int) -> NDArray[np.int64]:
-    """How often each word of the vocabulary is among them."""
-    return np.bincount(words[words >= 0], minlength=rows)
+def count_rows(words: NDArray[np.int32], n_rows: int) -> NDArray[np.int64]:
+    """How often each row of the vocabulary occurs; -1 is ignored."""
+    return np.bincount(words[words >= 0], minlength=n_rows)
 
 
 class BatchContexts(NamedTuple):
-    """The sentences of a batch."""
+    """The contexts of a batch."""
 
     words: NDArray[np.int32]
     lengths: NDArray[np.int64]
@@ -172,32 +173,32 @@ class BatchContexts(NamedTuple):
     states: Tensor | None
 
 
-def block_of_contexts(encoded: Encoded, layers: tuple[int, ...], part: StoredContexts) -> BatchContexts:
-    """The sentences of a batch that have words, with their vectors."""
+def batch_contexts(encoded: Encoded, layers: tuple[int, ...], spec: StoredContexts) -> BatchContexts:
+    """The sentences of a batch that have words, with their vectors; several layers are averaged."""
     batch = encoded.batch
     states = None
-    if part.states or part.unit == "paragraph":
+    if spec.states or spec.unit == "paragraph":
         states = torch.stack([encoded.words(layer) for layer in layers]).mean(0)  # (W, D)
-    if part.unit == "sentence":
+    if spec.unit == "sentence":
         lengths = np.bincount(batch.word_sentence, minlength=len(batch.tokens_per_sentence))
-        filled = torch.from_numpy(np.flatnonzero(lengths))
-        vectors = torch.stack([encoded.sentences(layer) for layer in layers]).mean(0)
-        contexts, lengths = vectors[filled.to(vectors.device)], lengths[lengths > 0]
-    else:
-        assert states is not None
-        begins = np.flatnonzero(
-            np.diff(batch.word_sentence, prepend=-1) | np.diff(batch.sentence_in_paragraph, prepend=-1)
-        )  # words come in order, so a sentence is a run
-        lengths = np.diff(np.append(begins, len(batch.word_id)))
-        group = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
-        size = torch.from_numpy(np.maximum(lengths, 1)).to(states.device)[:, None]
-        contexts = torch.zeros(len(lengths), states.shape[1], device=states.device).index_add_(0, group, states) / size
-        if part.min_sentences > 1 and len(begins):
-            paragraph = batch.word_sentence[begins]
-            stay = (np.bincount(paragraph)[paragraph] >= part.min_sentences) | (batch.sentence_in_paragraph[begins] < 0)
-            here = np.repeat(stay, lengths)
-            kept = torch.from_numpy(stay).to(states.device), torch.from_numpy(here).to(states.device)
-            return BatchContexts(
-                batch.word_id[here], lengths[stay], contexts[kept[0]], states[kept[1]] if part.states else None
-            )
-    return BatchContexts(batch.word_id, lengths, contexts, states if part.states else None)
+        with_words = torch.from_numpy(np.flatnonzero(lengths))
+        vectors = torch.stack([encoded.sentences(layer) for layer in layers]).mean(0)  # (S, D)
+        contexts, lengths = vectors[with_words.to(vectors.device)], lengths[lengths > 0]
+        return BatchContexts(batch.word_id, lengths, contexts, states)
+    assert states is not None
+    starts = np.flatnonzero(
+        np.diff(batch.word_sentence, prepend=-1) | np.diff(batch.sentence_in_paragraph, prepend=-1)
+    )  # words are in order, so that those of a sentence are contiguous
+    lengths = np.diff(np.append(starts, len(batch.word_id)))
+    sentence = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
+    size = torch.from_numpy(np.maximum(lengths, 1)).to(states.device)[:, None]
+    contexts = torch.zeros(len(lengths), states.shape[1], device=states.device).index_add_(0, sentence, states) / size
+    words = batch.word_id
+    if spec.min_sentences > 1 and len(starts):
+        paragraph = batch.word_sentence[starts]
+        chosen = np.bincount(paragraph)[paragraph] >= spec.min_sentences
+        chosen |= batch.sentence_in_paragraph[starts] < 0
+        of_word = np.repeat(chosen, lengths)
+        contexts, states = contexts[torch.from_numpy(chosen)], states[torch.from_numpy(of_word)]
+        words, lengths = words[of_word], lengths[chosen]
+    return BatchContexts(words, lengths, contexts, states if spec.states else None)

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from stillvec.encoding import Encoded
-from stillvec.learners.accumulators import TextSource, layers_of, to_numpy
+from stillvec.learners.accumulators import TextSource, parse_layers, to_numpy
 from stillvec.learners.context_blocks import ContextBlock, concatenate_blocks, is_full
-from stillvec.learners.stored_contexts import block_of_contexts, counted
+from stillvec.learners.stored_contexts import batch_contexts, count_rows
 from stillvec.learners.training_loop import TrainableModel, check_final_loss, train_block
 from stillvec.progress import drain
 from stillvec.statistics.mergeable import Array
@@ -42,11 +42,11 @@ class _StreamTrainer:
 
     def __init__(self, learner: TrainedLearner, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.learner = learner
-        self.part = learner.contexts()
-        self.layers = layers_of(self.part.layer, teacher.depth)
+        self.spec = learner.contexts()
+        self.layers = parse_layers(self.spec.layer, teacher.depth)
         self.schedule, self.monitor = learner.schedule(), LossMonitor(learner.rate)
         self._vocabulary, self._width, self._device = vocabulary, teacher.dim, teacher.device
-        self.met = np.zeros(len(vocabulary), np.int64)
+        self.n_contexts = np.zeros(len(vocabulary), np.int64)
         self._model: TrainableModel | None = None
         self._held: list[ContextBlock] = []
         self._last: ContextBlock | None = None
@@ -54,10 +54,10 @@ class _StreamTrainer:
         self._words = 0  # that the vocabulary has
 
     def update(self, encoded: Encoded) -> None:
-        words, lengths, contexts, states = block_of_contexts(encoded, self.layers, self.part)
+        words, lengths, contexts, states = batch_contexts(encoded, self.layers, self.spec)
         if not len(lengths):
             return
-        self.met += counted(words, len(self.met))
+        self.n_contexts += count_rows(words, len(self.n_contexts))
         self._held.append(
             ContextBlock(
                 torch.from_numpy(words).long().to(self._device),
@@ -68,6 +68,10 @@ class _StreamTrainer:
         )
         if is_full(self._held):
             self._learn()
+
+    @property
+    def loss(self) -> float:
+        return self.monitor.loss
 
     def arrays(self) -> dict[str, Array]:
         self._learn()

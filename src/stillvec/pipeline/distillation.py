@@ -37,9 +37,9 @@ def distill(
     run = Run(given, corpus_of(corpus), add_to, store=store, resume=resume, out=out)
     if out is not None:
         check_output(out, run)
-    for step in run.steps() if out is None else saved_steps(run, out):
-        if progress is not None:
-            progress(step)
+    for event in run.steps() if out is None else saved_steps(run, out):
+        if progress is not None and isinstance(event, Progress):
+            progress(event)
     found = {name: result.vectors for name, result in run.results.items()}
     return next(iter(found.values())) if len(found) == 1 else found
 

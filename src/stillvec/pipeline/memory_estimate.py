@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillvec.learners import LEARNERS, EncodingPass, Learner
-from stillvec.learners.accumulator_state import can_remember, remembered
+from stillvec.learners import LEARNERS, Learner, PassPlan
+from stillvec.learners.accumulator_state import can_checkpoint, save_state
 from stillvec.learners.additive import WeightedSentences
 from stillvec.learners.first_component import StateSample
 from stillvec.pipeline.settings import Distillation
@@ -42,49 +42,49 @@ OTHERWISE = [PeakEstimate(2, 3)]
 _PAIRS = 4_000
 
 
-def listening(learners: Mapping[str, Learner], teacher: Teacher, words: int) -> int:
+def table_bytes(learners: Mapping[str, Learner], teacher: Teacher, words: int) -> int:
     """Bytes of the tables that listeners fill."""
     none, one = (_held(learners, teacher, Vocabulary(given, [1] * len(given))) for given in ((), ("word",)))
     return none + words * (one - none)
 
 
 def _held(learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary) -> int:
-    listeners = EncodingPass(learners, teacher, vocabulary).listeners
-    memories = (remembered(listener) for listener in listeners if can_remember(listener))
-    return sum(array.nbytes for memory in memories for array in memory.values())
+    accumulators = PassPlan(learners, vocabulary).make_accumulators(teacher).values()
+    states = (save_state(each) for each in accumulators if can_checkpoint(each))
+    return sum(array.nbytes for state in states for array in state.values())
 
 
-def growing(
+def growing_bytes(
     learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, words: int, sentences: int
 ) -> int:
     """Bytes that come with what is read: `words` and `sentences` of the corpus."""
     total = 0
-    for part in {part: None for learner in learners.values() for part in learner.specs().values()}:
-        if isinstance(part, WeightedSentences):
+    for spec in PassPlan(learners, vocabulary).specs:
+        if isinstance(spec, WeightedSentences):
             total += 8 * words + 4 * sentences
-        elif isinstance(part, StateSample):
-            kept = int(np.minimum(vocabulary.counts, part.keep).sum())
+        elif isinstance(spec, StateSample):
+            kept = int(np.minimum(vocabulary.counts, spec.keep).sum())
             total += min(kept, words) * 2 * (2 * teacher.dim + 16)  # as many rows again are free
     return total
 
 
-def finishing(
+def finish_bytes(
     learners: Mapping[str, Learner], settings: Distillation, teacher: Teacher, vocabulary: Vocabulary, words: int
 ) -> Iterator[int]:
     """Bytes beside the tables, method after method; results stay until the end."""
     table, results = 4 * len(vocabulary) * teacher.dim, 0
     for learner in learners.values():
         pairs = min(len(vocabulary), _PAIRS) ** 2
-        listeners = EncodingPass({"it": learner}, teacher, Vocabulary(())).listeners
-        heard = sum(len(listener.layers) for listener in listeners)
+        accumulators = PassPlan({"it": learner}, Vocabulary(())).make_accumulators(teacher).values()
+        n_tables = sum(len(accumulator.layers) for accumulator in accumulators)
         yield results + max(
-            int((stage.for_each * heard + stage.besides) * table) + stage.a_word * words + stage.a_pair * pairs
+            int((stage.for_each * n_tables + stage.besides) * table) + stage.a_word * words + stage.a_pair * pairs
             for stage in FINISHING.get(_name(learner), OTHERWISE)
         )
-        results += written(learner, settings, teacher, len(vocabulary))
+        results += output_bytes(learner, settings, teacher, len(vocabulary))
 
 
-def written(learner: Learner, settings: Distillation, teacher: Teacher, words: int) -> int:
+def output_bytes(learner: Learner, settings: Distillation, teacher: Teacher, words: int) -> int:
     """Bytes of the vectors, and of how often each word was read."""
     return words * (4 * (getattr(learner, "dim", None) or settings.dim or teacher.dim) + 16)
 

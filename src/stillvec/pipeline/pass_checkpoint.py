@@ -24,6 +24,7 @@ from stillvec.encoding import BatchBudget
 from stillvec.errors import FormatError, StillvecWarning, UsageError
 from stillvec.files import digest, file_digest
 from stillvec.formats.tensors import map_tensors, write_tensors
+from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.manifest import describe_program
 from stillvec.pipeline.settings import Distillation
 from stillvec.teachers import Teacher
@@ -75,9 +76,9 @@ class PassCheckpoint:
         try:
             return dict(json.loads(bytes(self._arrays()[_FACTS])))
         except (ValueError, TypeError, RecursionError):
-            raise self.unread() from None
+            raise self.unreadable() from None
 
-    def unread(self) -> UsageError:
+    def unreadable(self) -> UsageError:
         return UsageError(f"{self.path} is no checkpoint that can be read; leave --resume out to begin anew.")
 
     def _arrays(self) -> Arrays:
@@ -86,12 +87,12 @@ class PassCheckpoint:
         except (FormatError, OSError):
             arrays = {}
         if _FACTS not in arrays:
-            raise self.unread()
+            raise self.unreadable()
         return arrays
 
-    def due(self, *, over: bool = False) -> bool:
+    def due(self, *, finished: bool = False) -> bool:
         """Whether it is time for one; once the pass is over, sooner, since methods may take long to finish."""
-        return time.perf_counter() - self._last >= (EVERY / 2 if over else self._wait)
+        return time.perf_counter() - self._last >= (EVERY / 2 if finished else self._wait)
 
     def write(self, facts: Mapping[str, object], remember: Callable[[], Arrays]) -> None:
         """Whole or not at all; where there is no room the run goes on without, since its work is worth more."""
@@ -135,25 +136,25 @@ def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, 
 
 
 def facts_of_reading(
-    teacher: Teacher, load: BatchBudget, corpus: Mapping[str, Any], vocabulary: Vocabulary
+    teacher: Teacher, budget: BatchBudget, corpus: CorpusFacts, vocabulary: Vocabulary
 ) -> dict[str, object]:
     """What decides the order and the numbers of the pass."""
-    text = f"{corpus['words']:,} words"
-    if "digest" in corpus:
-        text = f"of {text} in {corpus['paragraphs']:,} paragraphs ({corpus['digest'][:12]})"
+    text = f"{corpus.n_words:,} words"
+    if corpus.digest:
+        text = f"of {text} in {corpus.n_paragraphs:,} paragraphs ({corpus.digest[:12]})"
     return {
         "teacher": f"{teacher.name} ({teacher.sampled_digest[:12]})",
         "weights": teacher.digest,
         "device": teacher.device.type,
         "precision": teacher.precision,
-        "batch": f"of {load.n_tokens:,} pieces out of {load.n_sentences:,} sentences of a share",
+        "batch": f"of {budget.n_tokens:,} pieces out of {budget.n_sentences:,} sentences of a share",
         "corpus": text,
         "vocabulary": f"of {len(vocabulary):,} words ({vocabulary.digest[:12]})",
         "stillvec": describe_program()["stillvec"],
     }
 
 
-def half_stores(arrays: Arrays) -> int:
+def partial_bytes(arrays: Arrays) -> int:
     """Bytes that the run which is gone on with has already written to stores."""
     parts = [Path(bytes(array).decode(errors="replace")) for name, array in arrays.items() if name.endswith("/part")]
     return sum(file.stat().st_size for part in parts if part.is_dir() for file in part.iterdir())

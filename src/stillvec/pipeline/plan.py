@@ -1,179 +1,195 @@
-"""What a run will take, told before it starts (`stillvec distill --dry-run`): words, reading, time, memory, disk.
+"""What a run will take, estimated before it starts (`stillvec distill --dry-run`): words, time, memory, disk.
 
-The corpus is counted and chosen from as in the run. Some of its chunks are cut into pieces and read: that gives the
-rest by its characters, the pace, and the memory of loading, preparing and reading, in this very process. To that come
-the tables that listeners fill and what methods need to finish, which are arithmetic. Nothing is written.
+The corpus is counted and selected from as in the run. Some of its chunks are tokenized and read: that gives the rest by
+its characters, the speed, and the memory of loading, preparing and reading, in this very process. To that are added the
+tables that accumulators fill and what methods need to finish, which are arithmetic. Nothing is written.
 """
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
-from stillvec.learners import EncodingPass
-from stillvec.learners.accumulators import OwnTextsSpec
-from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT
+from stillvec.learners import EncodingPass, PassPlan
+from stillvec.learners.accumulators import OwnTextsSpec, TextSource
+from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.distillation_run import Run
-from stillvec.pipeline.memory_estimate import finishing, growing, listening, written
+from stillvec.pipeline.memory_estimate import finish_bytes, growing_bytes, output_bytes, table_bytes
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.progress import Progress
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
-_SECONDS = 10.0  # of reading on trial, at most, for each kind of text
-_BATCHES = 6  # of a chunk on trial
+_TRIAL_SECONDS = 10.0  # of reading, at most, for each kind of text
+_TRIAL_BATCHES = 6  # per chunk
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a run will take."""
 
-    words: int  # of the vocabulary
-    corpus_words: int
-    sentences: int  # that the teacher will read, texts of methods' own among them
-    pieces: int
+    n_words: int  # of the vocabulary
+    n_corpus_words: int
+    n_sentences: int  # that the teacher will read, methods' own texts included
+    n_tokens: int
     seconds: float
-    memory: int  # of this machine, at its peak, in bytes
+    memory: int  # bytes at the peak
     device_memory: int  # of the GPU; 0 without one
-    disk: int  # for the result,
-    checkpoint: int  # for its checkpoint,
-    store: int  # for contexts that are trained on
+    disk: int  # for the result
+    checkpoint: int  # for its checkpoint
+    store: int  # for contexts to train on
     device: str
     precision: str
 
 
 @dataclass
 class _Trial:
-    """Texts of one kind: how many characters there are, and what some of them gave."""
+    """Texts of one kind: how many characters there are, and what a sample of them gave."""
 
-    characters: int = 0  # all there are
-    tried: int = 0  # of these, those that were cut into pieces, which gave
-    sentences: int = 0
-    words: int = 0
-    pieces: int = 0
-    read: int = 0  # pieces that the teacher read,
+    n_characters: int = 0  # in all
+    n_tried: int = 0  # characters of the sample, which has
+    n_sentences: int = 0
+    n_words: int = 0
+    n_tokens: int = 0
+    n_read: int = 0  # tokens that the teacher read
     seconds: float = 0.0  # in this time
 
-    def whole(self, number: int) -> int:
-        """What is so many on trial, of all texts."""
-        return round(number * self.characters / max(self.tried, 1))
+    def extrapolate(self, number: int) -> int:
+        """From the sample to all texts."""
+        return round(number * self.n_characters / max(self.n_tried, 1))
 
 
 class Planning:
-    """Iterate over `steps()`; then `plan` is there."""
+    """Iterate over `steps()`; then `plan` is set."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.plan: Plan | None = None
 
     def steps(self) -> Iterator[Progress]:
-        begun = time.perf_counter()
-        teacher, learners, vocabulary = yield from self.run.prepared()
-        before = _peak()
-        _forget_peak()
-        lesson = EncodingPass(learners, teacher, Vocabulary(()))
+        start = time.perf_counter()
+        teacher, plan = yield from self.run.prepare()
+        loading_peak = _peak()
+        _reset_peak()
+        accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
+        layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
         trials: dict[str, _Trial] = {}
-        for label, chunks in self._texts(lesson, teacher, vocabulary).items():
+        for label, chunks in self._texts(plan, teacher).items():
             trial = trials[label] = _Trial()
-            for _ in _tried(teacher, vocabulary, lesson, chunks, trial):
-                yield Progress(f"looking at {label}", trial.characters, None, "characters", time.perf_counter() - begun)
-        self.plan = self._planned(lesson, vocabulary, trials, time.perf_counter() - begun, before)
+            for _ in _try_texts(teacher, plan.vocabulary, layers, chunks, trial):
+                seconds = time.perf_counter() - start
+                yield Progress(f"sampling {label}", trial.n_characters, None, "characters", seconds)
+        self.plan = self._estimate(plan, teacher, trials, time.perf_counter() - start, loading_peak)
 
-    def _texts(self, lesson: EncodingPass, teacher: Teacher, vocabulary: Vocabulary) -> dict[str, Iterable[TextChunk]]:
+    def _texts(self, plan: PassPlan, teacher: Teacher) -> dict[str, Iterable[TextChunk]]:
         """All that the teacher will read, by what it is called."""
-        found: dict[str, Iterable[TextChunk]] = {}
+        texts: dict[str, Iterable[TextChunk]] = {}
+        reads_sentences = plan.reads(TextSource.SENTENCES)
         if self.run.corpus is not None:
-            chosen, load = self.run.settings, BatchBudget.for_teacher(teacher)
-            reading = SentenceStream(self.run.corpus, vocabulary, chosen.contexts, load.n_sentences, chosen.seed)
-            found |= {CORPUS: reading.chunks()} if lesson.needs_corpus else {}
-            found |= {PARAGRAPHS: reading.paragraphs()} if lesson.needs_paragraphs else {}
-        elif lesson.needs_corpus:
-            found[WITHOUT] = [TextChunk([*vocabulary])]
-        parts = {part: None for learner in lesson.learners.values() for part in learner.specs().values()}
-        return found | {part.label: part.texts(vocabulary) for part in parts if isinstance(part, OwnTextsSpec)}
+            settings, budget = self.run.settings, BatchBudget.for_teacher(teacher)
+            stream = SentenceStream(
+                self.run.corpus, plan.vocabulary, settings.contexts, budget.n_sentences, settings.seed
+            )
+            texts |= {CORPUS: stream.chunks()} if reads_sentences else {}
+            texts |= {PARAGRAPHS: stream.paragraphs()} if plan.reads(TextSource.PARAGRAPHS) else {}
+        elif reads_sentences:
+            texts[WITHOUT_CONTEXT] = [TextChunk([*plan.vocabulary])]
+        own = (spec for spec in plan.specs if isinstance(spec, OwnTextsSpec))
+        return texts | {spec.label: spec.texts(plan.vocabulary) for spec in own}
 
-    def _planned(
-        self, lesson: EncodingPass, vocabulary: Vocabulary, trials: dict[str, _Trial], took: float, before: int
+    def _estimate(
+        self, plan: PassPlan, teacher: Teacher, trials: dict[str, _Trial], seconds: float, loading_peak: int
     ) -> Plan:
-        teacher, learners, settings = lesson.teacher, lesson.learners, self.run.settings
-        reading, held = _peak(), _resident()
-        sentences = sum(trial.whole(trial.sentences) for trial in trials.values())
-        pieces = sum(trial.whole(trial.pieces) for trial in trials.values())
-        read, seconds = sum(trial.read for trial in trials.values()), sum(trial.seconds for trial in trials.values())
-        heard = trials.get(CORPUS, _Trial())
-        tables = listening(learners, teacher, len(vocabulary))
-        tables += growing(learners, teacher, vocabulary, heard.whole(heard.words), heard.whole(heard.sentences))
-        ends = finishing(learners, settings, teacher, vocabulary, heard.whole(heard.words))
+        learners, vocabulary, settings = plan.learners, plan.vocabulary, self.run.settings
+        reading_peak, resident = _peak(), _resident()
+        n_tokens = sum(trial.extrapolate(trial.n_tokens) for trial in trials.values())
+        n_read = sum(trial.n_read for trial in trials.values())
+        trial_seconds = sum(trial.seconds for trial in trials.values())
+        corpus = trials.get(CORPUS, _Trial())
+        n_words, n_sentences = corpus.extrapolate(corpus.n_words), corpus.extrapolate(corpus.n_sentences)
+        tables = table_bytes(learners, teacher, len(vocabulary))
+        tables += growing_bytes(learners, teacher, vocabulary, n_words, n_sentences)
+        finishing = finish_bytes(learners, settings, teacher, vocabulary, n_words)
         on_gpu = teacher.device.type == "cuda"
-        trained = {name: each for name, each in learners.items() if isinstance(each, TrainedLearner)}
+        trained = {name: learner for name, learner in learners.items() if isinstance(learner, TrainedLearner)}
+        store = self.run.store_location(vocabulary)
         return Plan(
-            words=len(vocabulary),
-            corpus_words=self.run.facts["corpus"]["words"],
-            sentences=sentences,
-            pieces=pieces,
-            seconds=took - seconds + (pieces * seconds / read if read else 0.0),
-            memory=max(before, reading + (0 if on_gpu else tables), *(held + tables + each for each in ends)),
+            n_words=len(vocabulary),
+            n_corpus_words=self.run.corpus_facts.n_words,
+            n_sentences=sum(trial.extrapolate(trial.n_sentences) for trial in trials.values()),
+            n_tokens=n_tokens,
+            seconds=seconds - trial_seconds + (n_tokens * trial_seconds / n_read if n_read else 0.0),
+            memory=max(
+                loading_peak,
+                reading_peak + (0 if on_gpu else tables),
+                *(resident + tables + size for size in finishing),
+            ),
             device_memory=synchronize(teacher.device) + tables if on_gpu else 0,
-            disk=tables + sum(written(each, settings, teacher, len(vocabulary)) for each in learners.values()),
+            disk=tables
+            + sum(output_bytes(learner, settings, teacher, len(vocabulary)) for learner in learners.values()),
             checkpoint=tables,
-            store=EncodingPass(trained, teacher, vocabulary, desk=self.run.desk(vocabulary)).bytes_needed,
+            store=EncodingPass(PassPlan(trained, vocabulary), teacher, store=store).bytes_needed,
             device=str(teacher.device),
             precision=teacher.precision,
         )
 
 
-def _tried(
-    teacher: Teacher, vocabulary: Vocabulary, lesson: EncodingPass, chunks: Iterable[TextChunk], trial: _Trial
+def _try_texts(
+    teacher: Teacher, vocabulary: Vocabulary, layers: Sequence[int], chunks: Iterable[TextChunk], trial: _Trial
 ) -> Iterator[None]:
-    """Chunks 1, 2, 4, 8, … are cut into pieces, and some of their batches read, the longest among them."""
-    preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget.for_teacher(teacher))
-    layers = sorted({layer for listener in lesson.listeners for layer in listener.layers})
-    following = 1
+    """Tokenize chunks 1, 2, 4, 8, … and read some of their batches, the longest among them."""
+    builder = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget.for_teacher(teacher))
+    next_tried = 1
     for number, chunk in enumerate(chunks, 1):
-        characters = sum(map(len, chunk.texts))
-        trial.characters += characters
-        if number == following:
-            following *= 2
-            trial.tried += characters
-            batches = preparation(chunk)
-            trial.sentences += sum(len(batch.tokens_per_sentence) for batch in batches)
-            trial.pieces += sum(len(batch.token_index) for batch in batches)
-            trial.words += sum(len(batch.word_id) for batch in batches)
-            for batch in batches[:: max(1, len(batches) // _BATCHES)]:
-                if layers and trial.seconds < _SECONDS:
-                    begun = time.perf_counter()
+        n_characters = sum(map(len, chunk.texts))
+        trial.n_characters += n_characters
+        if number == next_tried:
+            next_tried *= 2
+            trial.n_tried += n_characters
+            batches = builder(chunk)
+            trial.n_sentences += sum(len(batch.tokens_per_sentence) for batch in batches)
+            trial.n_tokens += sum(len(batch.token_index) for batch in batches)
+            trial.n_words += sum(len(batch.word_id) for batch in batches)
+            for batch in batches[:: max(1, len(batches) // _TRIAL_BATCHES)]:
+                if layers and trial.seconds < _TRIAL_SECONDS:
+                    start = time.perf_counter()
                     encoded = encode_batch(teacher, batch, layers)
                     for layer in layers:
                         encoded.words(layer), encoded.sentences(layer)
                     synchronize(teacher.device)
-                    trial.seconds += time.perf_counter() - begun
-                    trial.read += len(batch.token_index)
+                    trial.seconds += time.perf_counter() - start
+                    trial.n_read += len(batch.token_index)
         yield
 
 
 def _resident() -> int:
-    """Bytes of this process in memory, now."""
+    """Bytes of this process in memory now."""
     with suppress(OSError):
+        import resource
+
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     return _peak()
 
 
 def _peak() -> int:
-    """Bytes of this process in memory, at most so far."""
+    """Bytes of this process in memory at its peak; 0 where the system does not say (Windows)."""
     with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _forget_peak() -> None:
-    """Linux only; elsewhere the peak is that of all so far."""
+def _reset_peak() -> None:
+    """On Linux; elsewhere the peak is that of the whole process so far."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

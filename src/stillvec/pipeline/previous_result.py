@@ -69,8 +69,12 @@ class PreviousResult:
                 f"{teacher.name}; statistics of different teachers do not add up."
             )
 
-    def merged(self, name: str, statistics: Mapping[str, Statistics]) -> dict[str, Statistics]:
-        """Old and new on the new vocabulary, which holds the old."""
+    def describe(self) -> dict[str, Any]:
+        """For the manifest of the result that this one is added to."""
+        return {"name": self.path.name, **{key: self.manifest.get(key) for key in ("corpus", "read", "added_to")}}
+
+    def merge(self, statistics: Mapping[str, Statistics]) -> dict[str, Statistics]:
+        """Old and new statistics on the new vocabulary, which contains the old one."""
         with of_whole_results(self.path):
             return {label: merge(self.parts[label], new, new.vocabulary) for label, new in statistics.items()}
 

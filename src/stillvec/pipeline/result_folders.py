@@ -12,11 +12,12 @@ from stillvec.errors import StillvecError, UsageError
 from stillvec.files import check_replaceable
 from stillvec.learners import Learner
 from stillvec.pipeline.manifest import describe_learner, describe_program
+from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
-from stillvec.result import Result
+from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import STORED
 from stillvec.vectors import WordVectors
@@ -82,36 +83,35 @@ def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Itera
 class Work(Protocol):
     """A run of any kind, as far as saving goes."""
 
-    results: dict[str, Result]
     written: dict[str, Path]
+    checkpoint: PassCheckpoint | None
 
     @property
     def names(self) -> tuple[str, ...]: ...
-    def steps(self) -> Iterator[Progress]: ...
+    def steps(self) -> Iterator[Progress | MethodResult]: ...
 
 
 def saved_steps(run: Work, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
-    """The steps of a run, each result written as soon as it is there: `run.written` has the folders."""
-    for step in run.steps():
-        _save_new(run, Path(out), statistics)
-        yield step
-    _save_new(run, Path(out), statistics)
-    checkpoint = getattr(run, "checkpoint", None)
-    if checkpoint is not None:
-        checkpoint.remove()
+    """The progress of a run whose results are written as soon as they are finished: `run.written` has the folders."""
+    for event in run.steps():
+        if isinstance(event, MethodResult):
+            folder = Path(out) / event.name if len(run.names) > 1 else Path(out)
+            _save(event.result, folder, run.checkpoint, statistics=statistics)
+            run.written[event.name] = folder
+        else:
+            yield event
+    if run.checkpoint is not None:
+        run.checkpoint.remove()
 
 
-def _save_new(run: Work, out: Path, statistics: bool) -> None:
-    """One folder, or one folder a method inside `out`."""
-    several = len(run.names) > 1
-    for name in [name for name in run.results if name not in run.written]:
-        folder = out / name if several else out
-        try:
-            run.results[name].save(folder, statistics=statistics)
-        except OSError as error:
-            checkpoint = getattr(run, "checkpoint", None)
-            if checkpoint is None or not checkpoint.path.exists():
-                raise
-            told = f"{folder} could not be written: {error.strerror or error}; with that mended, --resume goes on from"
-            raise StillvecError(f"{told} {checkpoint.path}.") from None
-        run.written[name] = folder
+def _save(result: Result, folder: Path, checkpoint: PassCheckpoint | None, *, statistics: bool) -> None:
+    try:
+        result.save(folder, statistics=statistics)
+    except OSError as error:
+        if checkpoint is None or not checkpoint.path.exists():
+            raise
+        raise StillvecError(
+            f"{folder} could not be written: {error.strerror or error}; once that is fixed, --resume continues from "
+            f"{checkpoint.path}.",
+            code="not-written",
+        ) from None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_model
-from stillvec.learners import EncodingPass
+from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.attention_weights import compute_attention
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
@@ -52,10 +52,10 @@ def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teac
     _check_known(sentence, vocabulary, place)
     reader = _teacher(place, manifest, teacher)
     # words of an earlier result are not read alone, so only the sentence is read
-    lesson = EncodingPass({"it": learner}, reader, vocabulary, known=vocabulary)
-    for _ in lesson.read([TextChunk([sentence])], BatchBudget(reader.window, 1)):
+    encoding_pass = EncodingPass(PassPlan({"it": learner}, vocabulary, known=vocabulary), reader)
+    for _ in encoding_pass.run([TextChunk([sentence])], BatchBudget(reader.window, 1)):
         pass
-    statistics = lesson.statistics_of("it")["contexts"]
+    statistics = encoding_pass.statistics_of("it")["contexts"]
     states = np.asarray(statistics["stored:states"], np.float32) * float(statistics["stored:scale"])
     rows = np.asarray(statistics["stored:words"])
     weights = compute_attention(learner.config(), model, rows, states)

@@ -1,9 +1,9 @@
-"""A corpus as the pass wants it: counted once, then read again, only the sentences that are needed."""
+"""A corpus as the pass reads it: counted once, then read again, only the sentences that are needed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import itemgetter
@@ -16,57 +16,58 @@ from stillvec.learners.partition import Partition
 from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
 
 T = TypeVar("T")
-_PARAGRAPHS = 1000  # counted at once
-_FILES = 4  # a share, at least, where shares are files
-_SENTENCE = 110  # characters, about
-_FIRST = (16, 8), (16, 2)  # chunks, and how many of them are as large as a later one,
-_LEAST = 2048 * _SENTENCE  # characters of a chunk that is worth it
-_TOGETHER = 32  # paragraphs
-_WHOLE = 20_000  # characters of a paragraph that is read whole, at most
+_PARAGRAPHS_AT_ONCE = 1000  # counted together
+_MIN_FILES = 4  # per part, where parts are whole files
+_SENTENCE_CHARACTERS = 110  # on average
+_FIRST_CHUNKS = (16, 8), (16, 2)  # number of chunks, and how many times smaller than the later ones
+_MIN_CHUNK = 2048 * _SENTENCE_CHARACTERS  # characters
+_PARAGRAPHS_TOGETHER = 32  # measured together, while a chunk is far from full
+_MAX_PARAGRAPH = 20_000  # characters of a paragraph that is read as one text
 
 
 @dataclass
 class CorpusCounter:
-    """The first reading: how often each word stands in the corpus, or in a share of it.
+    """The first reading: how often each word occurs in the corpus, or in one part of it.
 
-    With enough files a share is files, else stretches of paragraphs, for which the whole corpus is read through.
+    With enough files a part consists of whole files, otherwise of groups of paragraphs; each process then reads through
+    the whole corpus.
     """
 
     corpus: Corpus
     counter: WordCounter
-    share: Partition = field(default_factory=Partition)
-    words: int = 0
-    paragraphs: int = 0
-    characters: int = 0
+    partition: Partition = field(default_factory=Partition)
+    n_words: int = 0
+    n_paragraphs: int = 0
+    n_characters: int = 0
     digests: dict[int, str] = field(default_factory=dict)  # of the text of each file, by its number
-    _stretches: int = field(default=0, init=False)
+    _n_groups: int = field(default=0, init=False)
 
     def steps(self) -> Iterator[int]:
         """Yields the number of words so far."""
-        of = self.share.of
-        by_file = of > 1 and len(self.corpus.sources) >= _FILES * of
-        read = self.corpus.numbered((lambda file: file % of == self.share.number) if by_file else None)
-        held: list[str] = []
-        for file, several in groupby(read, itemgetter(0)):
+        index, count = self.partition.index, self.partition.count
+        by_file = count > 1 and len(self.corpus.sources) >= _MIN_FILES * count
+        numbered = self.corpus.numbered((lambda file: file % count == index) if by_file else None)
+        pending: list[str] = []
+        for file, group in groupby(numbered, itemgetter(0)):
             state = hashlib.blake2b(digest_size=16)
-            for chunk in batched((paragraph for _, paragraph in several), _PARAGRAPHS):
+            for chunk in batched((paragraph for _, paragraph in group), _PARAGRAPHS_AT_ONCE):
                 state.update("\n".join(chunk).encode("utf-8", "replace"))
-                held += chunk
-                if len(held) >= _PARAGRAPHS:
-                    self._count(held, every=by_file)
-                    held = []
-                    yield self.words
+                pending += chunk
+                if len(pending) >= _PARAGRAPHS_AT_ONCE:
+                    self._count(pending, by_file=by_file)
+                    pending = []
+                    yield self.n_words
             self.digests[file] = state.hexdigest()
-        self._count(held, every=by_file)
-        yield self.words
+        self._count(pending, by_file=by_file)
+        yield self.n_words
 
-    def _count(self, paragraphs: list[str], *, every: bool) -> None:
-        mine = every or self._stretches % self.share.of == self.share.number
-        self._stretches += 1
-        if mine:
-            self.words += self.counter.add(paragraphs)
-            self.paragraphs += len(paragraphs)
-            self.characters += sum(map(len, paragraphs))
+    def _count(self, paragraphs: list[str], *, by_file: bool) -> None:
+        owned = by_file or self._n_groups % self.partition.count == self.partition.index
+        self._n_groups += 1
+        if owned:
+            self.n_words += self.counter.add(paragraphs)
+            self.n_paragraphs += len(paragraphs)
+            self.n_characters += sum(map(len, paragraphs))
 
 
 @dataclass
@@ -75,115 +76,111 @@ class SentenceStream:
 
     corpus: Corpus
     vocabulary: Vocabulary
-    contexts: int | None
-    sentences_at_once: int
+    contexts: int | None  # per word; None: everything is read
+    sentences_per_chunk: int
     seed: int = 0
-    share: Partition = field(default_factory=Partition)
-    characters: int = 0  # of the corpus, and
-    words: int = 0  # its words: how far a chunk is in it
+    partition: Partition = field(default_factory=Partition)
+    n_characters: int = 0  # of the corpus, to know
+    n_words: int = 0  # where in it a chunk is
 
     @property
-    def characters_at_once(self) -> int:
-        """Of a chunk, about."""
-        return self.sentences_at_once * _SENTENCE
+    def characters_per_chunk(self) -> int:
+        """On average."""
+        return self.sentences_per_chunk * _SENTENCE_CHARACTERS
 
-    def parts(self) -> list[SentenceStream]:
-        """What can be read apart, with the chunks that the whole has: shares of the corpus; choosing is one stream."""
-        return [self] if self.contexts is not None else [replace(self, corpus=share) for share in self.corpus.shares()]
+    def slices(self) -> list[SentenceStream]:
+        """Streams that can be read apart and have the chunks of the whole; selection needs one stream."""
+        return [self] if self.contexts is not None else [replace(self, corpus=part) for part in self.corpus.shares()]
 
     def chunks(self) -> Iterator[TextChunk]:
-        return self._everything() if self.contexts is None else self._chosen(self.contexts)
+        return self._read_all() if self.contexts is None else self._select(self.contexts)
 
     def paragraphs(self) -> Iterator[TextChunk]:
-        """The same, paragraph by paragraph, for those who read them whole."""
-        finder = WordMatcher(self.vocabulary)
-        selector = None
-        if self.contexts is not None:
-            selector = ContextSelector(self.vocabulary.counts, self.contexts, seed=self.seed)
-        number = gone = 0
-        size = max(1, self.sentences_at_once // 4)
-        for held in (held for part in self.parts() for held in batched(part._not_too_long(), size)):
-            if selector is not None:
-                rows, text = finder.rows(held)
-                wanted = selector.choose(rows, text, len(held))
-                chosen = [paragraph for paragraph, take in zip(held, wanted, strict=True) if take]
-            else:
-                chosen = held
+        """The same, paragraph by paragraph, for specs that read them whole."""
+        select = None if self.contexts is None else self._selector(self.contexts)
+        number = position = 0
+        size = max(1, self.sentences_per_chunk // 4)
+        for chunk in (chunk for part in self.slices() for chunk in batched(part._bounded_paragraphs(), size)):
+            chosen = chunk if select is None else select(chunk)[0]
             if chosen:
-                if self.share.takes(number, gone / max(self.characters, 1)):
+                if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
                     yield TextChunk(chosen, unit=TextUnit.WHOLE_PARAGRAPHS)
                 number += 1
-            gone += sum(map(len, held))
+            position += sum(map(len, chunk))
 
-    def _not_too_long(self) -> Iterator[str]:
-        """Paragraphs; one that no teacher could read at once, cut between sentences."""
+    def _selector(self, contexts: int) -> Callable[[list[str]], tuple[list[str], int]]:
+        """A function from texts to those that are selected, and the number of words in all of them."""
+        matcher = WordMatcher(self.vocabulary, only_rows=True)
+        selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
+
+        def select(texts: list[str]) -> tuple[list[str], int]:
+            rows, text = matcher.rows(texts)
+            chosen = selector.choose(rows, text, len(texts))
+            return [text for text, taken in zip(texts, chosen, strict=True) if taken], len(rows)
+
+        return select
+
+    def _bounded_paragraphs(self) -> Iterator[str]:
+        """Paragraphs; one too long for any teacher is split between sentences."""
         for paragraph in self.corpus.paragraphs():
-            if len(paragraph) <= _WHOLE:
+            if len(paragraph) <= _MAX_PARAGRAPH:
                 yield paragraph
                 continue
             start = end = 0
-            for here in sentence_ends(paragraph):
-                if here - start > _WHOLE and end > start:
+            for sentence_end in sentence_ends(paragraph):
+                if sentence_end - start > _MAX_PARAGRAPH and end > start:
                     yield paragraph[start:end]
                     start = end
-                end = here
+                end = sentence_end
             yield paragraph[start:]
 
-    def _everything(self) -> Iterator[TextChunk]:
-        """Paragraphs: whoever prepares them, in a thread or in many processes, cuts them into sentences."""
-        gone = 0
-        for number, held in enumerate(held for part in self.parts() for held in part._stretches()):
-            if self.share.takes(number, gone / max(self.characters, 1)):
-                yield TextChunk(held, unit=TextUnit.PARAGRAPHS)
-            gone += sum(map(len, held))
+    def _read_all(self) -> Iterator[TextChunk]:
+        """Paragraphs: the batch builder, in a thread or in many processes, splits them into sentences."""
+        position = 0
+        for number, chunk in enumerate(chunk for part in self.slices() for chunk in part._paragraph_chunks()):
+            if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
+                yield TextChunk(chunk, unit=TextUnit.PARAGRAPHS)
+            position += sum(map(len, chunk))
 
-    def _stretches(self) -> Iterator[list[str]]:
-        """The first ones are small, so that a fast teacher has something to read soon."""
-        most = self.characters_at_once
-        sizes = (min(most, max(most // share, _LEAST)) for number, share in _FIRST for _ in range(number))
-        wanted = next(sizes)
-        held: list[str] = []
+    def _paragraph_chunks(self) -> Iterator[list[str]]:
+        """The first chunks are small, so that a fast teacher has something to read soon."""
+        full = self.characters_per_chunk
+        sizes = (min(full, max(full // factor, _MIN_CHUNK)) for number, factor in _FIRST_CHUNKS for _ in range(number))
+        target = next(sizes)
+        chunk: list[str] = []
         size = 0
         paragraphs = self.corpus.paragraphs()
-        while several := [*islice(paragraphs, _TOGETHER)]:
-            length = sum(map(len, several))
-            if size + length < wanted:
-                held += several
+        while group := [*islice(paragraphs, _PARAGRAPHS_TOGETHER)]:
+            length = sum(map(len, group))
+            if size + length < target:
+                chunk += group
                 size += length
                 continue
-            for paragraph in several:
-                held.append(paragraph)
+            for paragraph in group:
+                chunk.append(paragraph)
                 size += len(paragraph)
-                if size >= wanted:
-                    yield held
-                    held, size = [], 0
-                    wanted = next(sizes, most)
-        if held:
-            yield held
+                if size >= target:
+                    yield chunk
+                    chunk, size = [], 0
+                    target = next(sizes, full)
+        if chunk:
+            yield chunk
 
-    def _chosen(self, contexts: int) -> Iterator[TextChunk]:
-        finder = WordMatcher(self.vocabulary)
-        selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
-        number = passed = 0
+    def _select(self, contexts: int) -> Iterator[TextChunk]:
+        select = self._selector(contexts)
+        number = position = 0
         for sentences in batched(self.corpus.sentences(), LOOKAHEAD):
-            rows, text = finder.rows(sentences)
-            wanted = selector.choose(rows, text, len(sentences))
-            chosen = [sentence for sentence, take in zip(sentences, wanted, strict=True) if take]
-            gone = passed / max(self.words, 1)
-            parts = [*batched(chosen, self.sentences_at_once)]
-            for place, part in enumerate(parts, 1):
-                if self.share.takes(number, gone):
-                    yield TextChunk(part, corpus_position=passed + len(rows) * place // len(parts))
+            chosen, n_words = select(sentences)
+            chunks = [*batched(chosen, self.sentences_per_chunk)]
+            for place, chunk in enumerate(chunks, 1):
+                if self.partition.owns_chunk(number, position / max(self.n_words, 1)):
+                    yield TextChunk(chunk, corpus_position=position + n_words * place // len(chunks))
                 number += 1
-            passed += len(rows)
+            position += n_words
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    held: list[T] = []
-    for item in items:
-        held.append(item)
-        if len(held) == size:
-            yield held
-            held = []
-    if held:
-        yield held
+    """Lists of `size` items; the last one may be shorter."""
+    iterator = iter(items)
+    while batch := [*islice(iterator, size)]:
+        yield batch

@@ -21,12 +21,13 @@ from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.distillation import corpus_of
 from stillvec.pipeline.distillation_run import default_store
 from stillvec.pipeline.manifest import describe_program
+from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.result_folders import check_folders, complete, saved_steps
 from stillvec.pipeline.settings import parse_methods
 from stillvec.progress import Progress
 from stillvec.refinement import unknown_steps
 from stillvec.registry import settings_from
-from stillvec.result import Result
+from stillvec.result import MethodResult, Result
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -83,6 +84,7 @@ class TrainingRun:
         self.results: dict[str, Result] = {}
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
+        self.checkpoint: PassCheckpoint | None = None  # training has checkpoints of its own
         self.vocabulary: Vocabulary | None = None
 
     def _checked_parser(self) -> Parser | None:
@@ -99,9 +101,10 @@ class TrainingRun:
     def names(self) -> tuple[str, ...]:
         return tuple(self.baselines)
 
-    def steps(self) -> Iterator[Progress]:
+    def steps(self) -> Iterator[Progress | MethodResult]:
         begun = time.perf_counter()
-        vocabulary, self.facts["corpus"] = yield from count_corpus(self.corpus, self.settings)
+        vocabulary, facts = yield from count_corpus(self.corpus, self.settings)
+        self.facts["corpus"] = facts.to_manifest()
         self.vocabulary = vocabulary
         with tempfile.TemporaryDirectory(prefix="stillvec-") as folder:
             text = yield from self._write(vocabulary, Path(folder))
@@ -113,6 +116,7 @@ class TrainingRun:
                 learnt = yield from self._train(name, baseline, text)
                 seconds = time.perf_counter() - started
                 self.results[name] = self._described(baseline, learnt, text, prepared, seconds)
+                yield MethodResult(name, self.results[name])
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
         begun = time.perf_counter()
@@ -230,8 +234,8 @@ def train(
     run = TrainingRun(settings_from(Training, settings), source, store=store, resume=resume)
     if out is not None:
         check_folders(out, run.names)
-    for step in run.steps() if out is None else saved_steps(run, out):
-        if progress is not None:
-            progress(step)
+    for event in run.steps() if out is None else saved_steps(run, out):
+        if progress is not None and isinstance(event, Progress):
+            progress(event)
     found = {name: result.vectors for name, result in run.results.items()}
     return next(iter(found.values())) if len(found) == 1 else found

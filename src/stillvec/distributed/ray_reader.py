@@ -1,0 +1,283 @@
+"""`stillvec distill --engine ray`: a Ray cluster reads, this process hands out the jobs, finishes and writes.
+
+Text is read by tasks of Ray Data (`ray_dataset`), and goes from there to the workers that hold a teacher; only
+references pass through this process. Ray restarts a worker that dies, and its job is done again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillvec.corpus import Corpus
+from stillvec.distributed.ray_dataset import read_texts
+from stillvec.distributed.ray_jobs import (
+    MAX_RETRIES,
+    PARAGRAPHS,
+    SENTENCES,
+    MergeTree,
+    ReadingJob,
+    chunks_per_job,
+    leftover_jobs,
+    merge_jobs,
+)
+from stillvec.distributed.ray_worker import Worker, WorkerConfig, count
+from stillvec.distributed.torchrun_reader import check_distributable
+from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_path
+from stillvec.errors import StillvecError, UsageError
+from stillvec.learners import EncodingPass, PassPlan
+from stillvec.learners.accumulators import AccumulatorSpec
+from stillvec.learners.encoding_pass import WordCounts
+from stillvec.learners.partition import Partition
+from stillvec.learners.stored_contexts import ContextStoreWriter
+from stillvec.pipeline import Distillation, Progress
+from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts
+from stillvec.pipeline.readers import MergedStatistics, ReadFacts, ReadTask
+from stillvec.registry import require
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher, load_teacher
+from stillvec.vocabulary import Vocabulary
+
+_JOBS_PER_WORKER = 2  # one waits while the other is done, so that a worker is never idle
+_CPU_SHARE = 0.5  # that a worker asks for: those of a machine that is lost then fit on the others
+_CONNECT_SECONDS = 10.0  # that a cluster may take to answer
+_MAX_FULL_READS = 8  # parts of the count, where each reads through all of the text
+
+
+class RayReader:
+    """Reads with the workers of a Ray cluster."""
+
+    finishes = True
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise UsageError.expected("at least 1 worker", workers, where="--workers")
+        self.ray: Any = None
+        self.address, self.n_workers = address, workers
+        self.workers: list[Any] = []
+        self.processes: list[int] = []  # of the workers, when they started
+        self._teacher_facts: dict[str, Any] = {}
+        self._budget: BatchBudget | None = None
+        self._config: list[Any] = []  # a reference to it
+        self._tree: MergeTree | None = None
+        self._jobs: dict[str, list[str]] = {SENTENCES: [], PARAGRAPHS: []}  # names, by unit
+
+    def check(self, settings: Distillation, corpus: Corpus | None) -> None:
+        check_distributable(settings, corpus)
+        self.ray = connect(self.address)
+
+    def load_teacher(self, settings: Distillation) -> Teacher:
+        """Only its size and its tokenizer are used here; the workers report what it is there."""
+        device = "cpu" if settings.device == "cpu" else "auto"
+        return load_teacher(
+            settings.teacher, device=device, unsafe_weights=settings.unsafe_weights, remote_code=settings.remote_code
+        )
+
+    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
+        return dict(self._teacher_facts)
+
+    def budget(self, teacher: Teacher) -> BatchBudget:
+        return BatchBudget.for_teacher(teacher) if self._budget is None else self._budget
+
+    def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
+        return EncodingPass(plan, teacher, store=_absolute(store))
+
+    def count(
+        self, corpus: Corpus, settings: Distillation
+    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+        start, n_files = time.perf_counter(), len(corpus.sources)
+        n_cpus = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+        by_file = n_files >= 4 * _MAX_FULL_READS
+        n_parts = min(n_cpus, n_files // 4) if by_file else min(n_cpus, _MAX_FULL_READS)
+        task = self.ray.remote(max_retries=MAX_RETRIES)(count)
+        sent = self.ray.put(corpus.absolute())
+        parts = [Partition(index, n_parts) for index in range(n_parts)]
+        whole: CorpusCounts | None = None
+        for answer in [task.remote(sent, settings, part, os.getcwd()) for part in parts]:
+            counts = self._get(answer)
+            whole = counts if whole is None else whole + counts
+            yield Progress("counting words", whole.n_words, None, "words", time.perf_counter() - start)
+        assert whole is not None
+        return whole.choose_words(corpus, settings)
+
+    def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
+        yield Progress("starting the workers", 0, None, "", 0.0)
+        self._start_workers(task)
+        start = time.perf_counter()
+        merging = self.ray.remote(num_cpus=0, max_retries=MAX_RETRIES)(merge_jobs)  # the workers hold the processors
+        self._tree = MergeTree(merging.remote)
+        counts = WordCounts()
+        sizes = dict.fromkeys(("sentences", "words", "pieces"), 0)
+        counted_unit = SENTENCES if task.encoding_pass.reads_sentences else PARAGRAPHS
+        total = task.facts.n_words or None
+        for report in self._run_jobs(self._corpus_jobs(task), self._tree):
+            counts = {name: counts.get(name, 0) + array for name, array in report["counts"].items()}
+            for name in ("sentences", "words") if report["unit"] == counted_unit else ():
+                sizes[name] += report[name]
+            sizes["pieces"] += report["pieces"]
+            yield Progress("reading the corpus", sizes["words"], total, "words", time.perf_counter() - start)
+        counts = counts or task.encoding_pass.word_counts()
+        n_missing, in_order = 0, bool(task.encoding_pass.context_writers)
+        jobs = leftover_jobs(len(task.plan.vocabulary), counts, in_order=in_order)
+        for report in self._run_jobs(((job, None) for job in jobs), self._tree):
+            sizes["pieces"] += report["pieces"]
+            n_missing = report["missing"]
+            seconds = time.perf_counter() - start
+            yield Progress("reading words without a context", sizes["pieces"], None, "tokens", seconds)
+        return ReadFacts(
+            task.settings.contexts,
+            sizes["sentences"],
+            sizes["words"],
+            sizes["pieces"],
+            time.perf_counter() - start,
+            n_missing if task.corpus is not None else 0,
+            {"workers": len(self.workers)},
+        )
+
+    def _start_workers(self, task: ReadTask) -> None:
+        """One worker per GPU, or per processor where there are none."""
+        settings, resources = task.settings, self.ray.cluster_resources()
+        gpus = int(resources.get("GPU", 0)) if settings.device != "cpu" else 0
+        if settings.device == "cuda" and not gpus:
+            raise UsageError("The cluster has no GPU, as --device cuda requires; use --device cpu or auto.")
+        n_cpus = max(1, int(resources.get("CPU", 1)))
+        number = min(self.n_workers or gpus or n_cpus, gpus or n_cpus)
+        threads = max(1, n_cpus // number) if gpus else 1
+        plan, store = task.plan, _absolute(task.store)
+        config = WorkerConfig(
+            settings, plan.vocabulary, plan.known, task.corpus is not None, store, os.getcwd(), threads
+        )
+        resources = {"num_cpus": threads, "num_gpus": 1} if gpus else {"num_cpus": _CPU_SHARE}
+        actor = self.ray.remote(**resources, max_restarts=MAX_RETRIES, max_task_retries=MAX_RETRIES)(Worker)
+        self._config = [self.ray.put(config)]
+        self.workers = [actor.remote(self.ray.get) for _ in range(number)]
+        answers = [worker.describe.remote(self._config) for worker in self.workers]
+        described = [self._get(answer) for answer in answers]
+        self.processes = [facts["process"] for facts in described]
+        self._teacher_facts, self._budget = described[0]["teacher"], described[0]["budget"]
+        if any(facts["teacher"] != self._teacher_facts for facts in described):
+            raise StillvecError("The workers' teachers differ in device or precision; give --device and --precision.")
+
+    def _corpus_jobs(self, task: ReadTask) -> Iterator[tuple[ReadingJob, Any]]:
+        """Jobs, each with a reference to its text."""
+        encoding_pass = task.encoding_pass
+        budget = self.budget(encoding_pass.teacher)
+        units = ((SENTENCES, encoding_pass.reads_sentences), (PARAGRAPHS, encoding_pass.reads_paragraphs))
+        for unit, is_read in units:
+            stream = task.stream(budget) if is_read else None
+            if stream is None:
+                continue
+            n_chunks, names = chunks_per_job(stream), self._jobs[unit]
+            stream = dataclasses.replace(stream, corpus=stream.corpus.absolute())
+            texts = read_texts(self.ray, stream, unit, n_chunks, len(self.workers))
+            while (text := self._translate_errors(next, texts, None)) is not None:
+                names.append(f"{unit}-{len(names)}-by-{n_chunks}")
+                yield ReadingJob(names[-1], unit), text
+
+    def _run_jobs(self, jobs: Iterator[tuple[ReadingJob, Any]], tree: MergeTree) -> Iterator[dict[str, Any]]:
+        """The workers' report of each job as it is done; statistics go to the tree, in the order of the jobs."""
+        busy: dict[Any, tuple[Any, ReadingJob]] = {}
+        free = [worker for _ in range(_JOBS_PER_WORKER) for worker in self.workers]
+        while True:
+            while free and (next_job := next(jobs, None)) is not None:
+                worker, job = free.pop(0), next_job[0]
+                report, statistics = worker.run.options(num_returns=2).remote(self._config, *next_job)
+                busy[report] = worker, job
+                tree.add(statistics)
+            if not busy:
+                return
+            for ready in self.ray.wait([*busy], num_returns=1)[0]:
+                worker, job = busy.pop(ready)
+                free.append(worker)
+                yield self._get(ready) | {"unit": job.unit}
+
+    def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
+        yield Progress("merging the statistics of all workers", 0, None, "", 0.0)
+        assert self._tree is not None
+        root = self._tree.root()
+        statistics = {} if root is None else self._get(root)
+        merged: dict[AccumulatorSpec, Statistics] = {}
+        for number, (spec, accumulator) in enumerate(task.encoding_pass.accumulators.items()):
+            if isinstance(accumulator, ContextStoreWriter):
+                self._join(accumulator)
+            else:
+                arrays = {name: np.array(array) for name, array in statistics[number].items()}
+                merged[spec] = Statistics(task.plan.vocabulary, arrays)
+        return merged
+
+    def _join(self, writer: ContextStoreWriter) -> None:
+        """The contexts that workers stored, in the order of the corpus."""
+        path = writer.path()
+        if not path.exists():
+            unit = PARAGRAPHS if writer.spec.unit == "paragraph" else SENTENCES
+            shards = [shard_path(path, f"job-{name}") for name in (*self._jobs[unit], "rest-0-of-1")]
+            writer.contexts = join_stores(path, shards)
+        for leftover in path.parent.glob(f"{path.name}-job-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def _get(self, reference: Any) -> Any:
+        return self._translate_errors(self.ray.get, reference)
+
+    def _translate_errors(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """The call's result; an error of a worker is raised as one of stillvec's."""
+        errors = self.ray.exceptions
+        try:
+            return call(*arguments)
+        except errors.RayTaskError as error:
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, StillvecError):
+                raise type(cause)(*cause.args) from None
+            raise StillvecError(f"A worker failed: {str(error).strip().splitlines()[-1]}") from None
+        except errors.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise StillvecError(f"The cluster lost a worker and could not replace it: {reason}") from None
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in self.workers:
+            self.ray.kill(worker)
+        self.workers = []
+
+
+def _absolute(store: StoreLocation | None) -> StoreLocation | None:
+    return None if store is None else dataclasses.replace(store, folder=store.folder.absolute())
+
+
+def connect(address: str | None) -> Any:
+    """Ray, connected to the cluster at `address` (or $RAY_ADDRESS), else to a new one on this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    ray, *_ = (require(package, "ray", "--engine ray") for package in ("ray", "pandas", "pyarrow"))
+    if ray.is_initialized():
+        return ray
+    arguments: dict[str, Any] = {"address": address or os.environ.get("RAY_ADDRESS")}
+    if arguments["address"] is None:
+        arguments |= {"include_dashboard": False}
+    else:
+        _check_reachable(arguments["address"])
+    try:
+        ray.init(**arguments, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UsageError(f"No Ray cluster at {arguments['address'] or 'this machine'}: {reason}") from None
+    return ray
+
+
+def _check_reachable(address: str) -> None:
+    """Fail fast where nothing answers: Ray itself waits for minutes. Other forms (auto, ray://...) are left to Ray."""
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError):
+        raise UsageError(
+            f"No Ray cluster at {address}; start one (ray start --head), or check the address.", code="no-cluster"
+        ) from None

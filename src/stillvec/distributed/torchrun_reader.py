@@ -1,0 +1,157 @@
+"""`torchrun -m stillvec distill`: each process reads one part of the corpus, the first one finishes and writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from stillvec.corpus import Corpus
+from stillvec.distributed.process_group import Arrays, ProcessGroup
+from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_path
+from stillvec.errors import UsageError
+from stillvec.learners import EncodingPass, PassPlan
+from stillvec.learners.accumulators import AccumulatorSpec
+from stillvec.learners.partition import Partition
+from stillvec.learners.stored_contexts import ContextStoreWriter
+from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.pipeline import Distillation, Progress
+from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
+from stillvec.pipeline.readers import LocalReader, MergedStatistics, ReadFacts, ReadTask, read_stream
+from stillvec.progress import relay
+from stillvec.statistics import Statistics, merge
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
+
+
+class TorchrunReader(LocalReader):
+    """Reads one part of the corpus in each process of a group. Only the first process has results."""
+
+    def __init__(self, group: ProcessGroup, threads: int | None = None) -> None:
+        super().__init__(threads)
+        self.group = group
+        self.partition = Partition(group.rank, group.world_size)
+
+    @property
+    def finishes(self) -> bool:  # type: ignore[override]
+        return self.group.rank == 0
+
+    def check(self, settings: Distillation, corpus: Corpus | None) -> None:
+        check_distributable(settings, corpus)
+
+    def budget(self, teacher: Teacher) -> BatchBudget:
+        budget = super().budget(teacher)
+        return dataclasses.replace(budget, workers=budget.workers // self.group.local_world_size)
+
+    def count(
+        self, corpus: Corpus, settings: Distillation
+    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+        own = yield from count_partition(corpus, settings, self.partition)
+        counts = self.group.tree_reduce(_pack(own), lambda one, other: _pack(_unpack(one) + _unpack(other)))
+        message = None
+        if counts is not None:
+            vocabulary, facts = _unpack(counts).choose_words(corpus, settings)
+            message = [vocabulary.words, vocabulary.counts.tolist(), facts.to_manifest()]
+        words, word_counts, manifest = self.group.broadcast(message)
+        return Vocabulary(words, word_counts, lowercase=settings.lowercase), CorpusFacts.from_manifest(manifest)
+
+    def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
+        trains = any(isinstance(learner, TrainedLearner) for learner in plan.learners.values())
+        self.partition = dataclasses.replace(self.partition, in_order=trains)
+        if store is not None:
+            store = dataclasses.replace(store, shard=self._shard(self.group.rank))
+        encoding_pass = EncodingPass(
+            plan, teacher, store=store, partition=self.partition, all_reduce=self.group.all_reduce
+        )
+        self._check_stores(encoding_pass, store)
+        return encoding_pass
+
+    def _shard(self, rank: int) -> str:
+        return f"share-{rank}-of-{self.group.world_size}"
+
+    def _check_stores(self, encoding_pass: EncodingPass, store: StoreLocation | None) -> None:
+        """A store that exists is seen by all processes, or its folder is not shared by all machines."""
+        exists = [writer.contexts is not None for writer in encoding_pass.context_writers]
+        seen = self.group.all_reduce({"stores": np.array(exists, np.int64)})["stores"]
+        if store is not None and not np.isin(seen, (0, self.group.world_size)).all():
+            raise UsageError(
+                f"Only some processes see the contexts stored in {store.folder}; give a folder that all machines share "
+                "with --context-cache.",
+                code="store-not-shared",
+            )
+
+    def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
+        reading = read_stream(task, self.budget(task.encoding_pass.teacher), self.partition)
+        own = yield from relay(reading, self._scale)
+        sizes = {"n_sentences": own.n_sentences, "n_words": own.n_words, "n_tokens": own.n_tokens}
+        sums = self.group.all_reduce({name: np.array([size]) for name, size in sizes.items()})
+        group = {"processes": self.group.world_size}
+        return dataclasses.replace(own, **{name: int(size[0]) for name, size in sums.items()}, group=group)
+
+    def _scale(self, step: Progress) -> Progress:
+        """The progress of all processes, estimated from this one."""
+        done = step.done * self.group.world_size
+        return dataclasses.replace(step, done=min(done, step.total) if step.total else done)
+
+    def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
+        """Statistics are merged as those of results are; shards of contexts are concatenated."""
+        yield Progress("merging the statistics of all processes", 0, None, "", 0.0)
+        encoding_pass = task.encoding_pass
+        merged: dict[AccumulatorSpec, Statistics] = {}
+        for spec, accumulator in encoding_pass.accumulators.items():
+            if isinstance(accumulator, ContextStoreWriter):
+                self._join(accumulator, task)
+                continue
+            own = {name: np.asarray(array) for name, array in encoding_pass.statistics(spec).arrays.items()}
+            whole = self.group.tree_reduce(own, _merging(task.plan.vocabulary))
+            if whole is not None:
+                merged[spec] = Statistics(task.plan.vocabulary, whole)
+        return merged
+
+    def _join(self, writer: ContextStoreWriter, task: ReadTask) -> None:
+        self.group.barrier()  # all shards are complete
+        if task.corpus is None or self.group.rank:
+            return
+        path = writer.path()
+        if not path.exists():
+            shards = [shard_path(path, self._shard(rank)) for rank in range(self.group.world_size)]
+            writer.contexts = join_stores(path, shards)
+
+
+def check_distributable(settings: Distillation, corpus: Corpus | None) -> None:
+    """Raise an error for text that several processes cannot read, or methods that need one process."""
+    if corpus is not None and not corpus.is_files:
+        raise UsageError(
+            "Several processes can read files, but not standard input or a pipe; write the text to a file first.",
+            code="not-distributable",
+        )
+    for name, learner in settings.learners(depth=0).items():
+        if isinstance(learner, TrainedLearner) and learner.stream:
+            raise UsageError(
+                f"The method {name} trains in the stream, in one process; leave stream out, or run it in one process.",
+                code="not-distributable",
+            )
+        if isinstance(learner, TrainedLearner) and corpus is None:
+            raise UsageError(
+                f"The method {name} without a corpus needs one process; give a corpus, or run it in one process.",
+                code="not-distributable",
+            )
+
+
+def _merging(vocabulary: Vocabulary) -> Callable[[Arrays, Arrays], Arrays]:
+    def merge_arrays(one: Arrays, other: Arrays) -> Arrays:
+        return dict(merge(Statistics(vocabulary, one), Statistics(vocabulary, other), vocabulary).arrays)
+
+    return merge_arrays
+
+
+def _pack(counts: CorpusCounts) -> Arrays:
+    return {"counts": np.frombuffer(json.dumps(dataclasses.asdict(counts)).encode(), np.uint8)}
+
+
+def _unpack(arrays: Arrays) -> CorpusCounts:
+    fields: dict[str, Any] = json.loads(arrays["counts"].tobytes())
+    return CorpusCounts(**fields | {"digests": {int(file): text for file, text in fields["digests"].items()}})

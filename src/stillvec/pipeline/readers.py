@@ -1,0 +1,181 @@
+"""Who reads the corpus of a run: this process here; processes of torchrun and a Ray cluster in `distributed`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from stillvec.corpus import Corpus
+from stillvec.encoding import BatchBudget, PassProgress, StoreLocation
+from stillvec.learners import EncodingPass, PassPlan
+from stillvec.learners.accumulators import AccumulatorSpec
+from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
+from stillvec.learners.partition import Partition
+from stillvec.pipeline.corpus_counts import CorpusFacts, count_corpus
+from stillvec.pipeline.manifest import describe_teacher
+from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.pipeline.settings import Distillation
+from stillvec.progress import Progress
+from stillvec.statistics import Statistics
+from stillvec.teachers import Teacher, load_teacher
+from stillvec.vocabulary import Vocabulary
+
+MergedStatistics = Mapping[AccumulatorSpec, Statistics]
+
+
+@dataclass(frozen=True)
+class ReadFacts:
+    """What the teacher read, for the manifest."""
+
+    contexts: int | None
+    n_sentences: int = 0
+    n_words: int = 0
+    n_tokens: int = 0
+    seconds: float = 0.0
+    n_missing_words: int = 0  # of the vocabulary, without a context
+    group: Mapping[str, int] = field(default_factory=dict)  # how many processes or workers read
+
+    def to_manifest(self) -> dict[str, Any]:
+        return {
+            "contexts": self.contexts if self.contexts is not None else "all",
+            "sentences": self.n_sentences,
+            "words": self.n_words,
+            "pieces": self.n_tokens,
+            "seconds": round(self.seconds, 3),
+            "pieces_a_second": round(self.n_tokens / max(self.seconds, 1e-9)),
+            "words_without_context": self.n_missing_words,
+            **self.group,
+        }
+
+
+@dataclass(frozen=True)
+class ReadTask:
+    """What a reader is given: a pass that is ready to run, and the text for it."""
+
+    settings: Distillation
+    corpus: Corpus | None
+    facts: CorpusFacts
+    encoding_pass: EncodingPass
+    store: StoreLocation | None = None
+    after_batch: Callable[[], None] = lambda: None  # writes a checkpoint when one is due
+
+    @property
+    def plan(self) -> PassPlan:
+        return self.encoding_pass.plan
+
+    def stream(self, budget: BatchBudget, partition: Partition | None = None) -> SentenceStream | None:
+        """The corpus as the pass reads it, if there is one."""
+        if self.corpus is None:
+            return None
+        return SentenceStream(
+            self.corpus,
+            self.plan.vocabulary,
+            self.settings.contexts,
+            budget.n_sentences,
+            self.settings.seed,
+            partition or Partition(),
+            self.facts.n_characters,
+            self.facts.n_words,
+        )
+
+
+class Reader(Protocol):
+    """Counts and reads a corpus for a `Run`."""
+
+    @property
+    def finishes(self) -> bool:
+        """Whether this process finishes the methods and writes: of several processes one does."""
+
+    def check(self, settings: Distillation, corpus: Corpus | None) -> None:
+        """Raise an error for text or methods that cannot be read this way."""
+
+    def load_teacher(self, settings: Distillation) -> Teacher: ...
+
+    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
+        """For the manifest."""
+
+    def budget(self, teacher: Teacher) -> BatchBudget: ...
+
+    def count(
+        self, corpus: Corpus, settings: Distillation
+    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+        """The first reading."""
+
+    def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass: ...
+
+    def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
+        """The second reading, by the teacher."""
+
+    def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
+        """Statistics of all processes, where there are several."""
+
+
+class LocalReader:
+    """Reads in this process. `threads` prepare text for a GPU; default: this process's share of the cores."""
+
+    finishes = True
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads
+
+    def check(self, settings: Distillation, corpus: Corpus | None) -> None:
+        """Everything can be read."""
+
+    def load_teacher(self, settings: Distillation) -> Teacher:
+        return load_teacher(
+            settings.teacher,
+            device=settings.device,
+            precision=settings.precision,
+            unsafe_weights=settings.unsafe_weights,
+            remote_code=settings.remote_code,
+        )
+
+    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
+        return describe_teacher(teacher)
+
+    def budget(self, teacher: Teacher) -> BatchBudget:
+        return BatchBudget.for_teacher(teacher, self.threads)
+
+    def count(
+        self, corpus: Corpus, settings: Distillation
+    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+        return count_corpus(corpus, settings)
+
+    def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
+        return EncodingPass(plan, teacher, store=store)
+
+    def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
+        return read_stream(task, self.budget(task.encoding_pass.teacher), Partition())
+
+    def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
+        yield from ()
+        return {}
+
+
+def read_stream(task: ReadTask, budget: BatchBudget, partition: Partition) -> Generator[Progress, None, ReadFacts]:
+    """Read one part of the corpus, or all of it, in this process."""
+    encoding_pass = task.encoding_pass
+    sentences = task.stream(budget, partition) if encoding_pass.reads_sentences else None
+    paragraphs = task.stream(budget, partition) if encoding_pass.reads_paragraphs else None
+    start = time.perf_counter()
+    stages: dict[str, PassProgress] = {}
+    chunks = sentences.chunks() if sentences else ()
+    for stage, progress in encoding_pass.run(chunks, budget, paragraphs.paragraphs() if paragraphs else ()):
+        stages[stage] = progress
+        task.after_batch()
+        in_corpus = stage in (CORPUS, PARAGRAPHS) and task.corpus is not None
+        total = task.facts.n_words if in_corpus else None
+        remark = ", ".join(f"loss {loss:.4f}" for loss in encoding_pass.losses)
+        yield Progress(f"reading {stage}", progress.corpus_position, total, "words", progress.seconds, remark)
+    corpus_stage = CORPUS if sentences else PARAGRAPHS if paragraphs else ""
+    of_corpus = stages.get(corpus_stage, PassProgress())
+    return ReadFacts(
+        task.settings.contexts,
+        of_corpus.n_sentences,
+        of_corpus.n_words,
+        sum(progress.n_tokens for progress in stages.values()),
+        time.perf_counter() - start,
+        encoding_pass.n_missing_words if sentences else 0,
+    )

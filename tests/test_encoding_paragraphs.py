@@ -170,7 +170,7 @@ def test_paragraphs_of_fewer_sentences_are_left_out(least: int, teacher: Teacher
         for words in texts
     }
     if not wanted:
-        with pytest.raises(UsageError, match=r"No paragraph of the corpus has 5 sentences.*context=sentence"):
+        with pytest.raises(UsageError, match=r"5 or more sentences.*context=sentence"):
             kept_paragraphs(teacher, PARAGRAPHS, vocabulary, min_sentences=least)
         return
     lacking = set(range(len(vocabulary))) - {row for words in wanted for row in words}

@@ -1,9 +1,9 @@
-"""Contexts on disk: what the teacher said is written once, and whoever trains reads it again and again.
+"""Contexts on disk: written once by a pass, then read by every training.
 
-A store is a folder: `contexts.f16` (sentences, D), `states.f16` (words, D) where word states are kept, `words.i32` (the
-words of all sentences, rows of the vocabulary, -1 for one it does not have), `lengths.i32` (words of each sentence) and
-`store.json`. Numbers are halves times `scale`, a power of two, since some teachers' states are too large for halves. It
-is written under another name and renamed when whole, so that a store that is there is a whole one.
+A store is a folder: `contexts.f16` (sentences, D), `states.f16` (words, D) where word states are stored, `words.i32`
+(the words of all sentences, rows of the vocabulary, -1 if out of vocabulary), `lengths.i32` (words of each sentence)
+and `store.json`. Numbers are float16 times `scale`, a power of two, since some teachers' states overflow float16. A
+store is written under a temporary name and renamed when complete, so that one that exists is complete.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,33 +36,33 @@ _FILES = {
     "words": ("words.i32", np.int32),
     "lengths": ("lengths.i32", np.int32),
 }
-_LARGEST = 1024.0  # what the first batch is scaled to at most: far from a half's 65,504
-_HOLDER = "checkpoint"  # a file in half a store, with the path of the checkpoint that goes on from it
-_AT_ONCE = 1 << 18  # rows that are copied
-_SPARE = 64 << 20  # bytes of a disk that are left alone
+_MAX_SCALED = 1024.0  # of the first batch: far from float16's 65,504
+_CHECKPOINT_FILE = "checkpoint"  # in a partial store: the path of the checkpoint that continues it
+_COPY_ROWS = 1 << 18  # at once
+_MIN_FREE = 64 << 20  # bytes of a disk that stay free
 
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Where stores lie, and the text they are of: all that decides what a store holds, but for teacher and layer."""
+    """Where stores are, and of which text: all that decides what a store holds, except teacher and layer."""
 
     folder: Path
     source: Mapping[str, object]
     n_words: int = 0  # about as many will be read
     n_sentences: int = 0
-    checkpoint: Path | None = None  # of the run, which half a store waits for
+    checkpoint: Path | None = None  # of the run, which continues a partial store
     bytes_written: int = 0  # of a partial store that is continued
-    shard: str | None = None  # where several write one store: the name of this part of it
+    shard: str | None = None  # where several processes write one store: the name of this part
 
     def path_for(self, facts: Mapping[str, object]) -> Path:
-        """The store of this text and these facts, by name."""
+        """The folder of the store of this text and these facts."""
         text = json.dumps({"version": VERSION, **self.source, **facts}, sort_keys=True, default=str)
         return self.folder / hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 @dataclass(frozen=True)
 class Contexts:
-    """A store that is open; arrays are memory-mapped, or in memory where there was no folder for them."""
+    """An open store; arrays are memory-mapped, or in memory where no folder was given."""
 
     words: NDArray[np.int32]  # (T,)
     lengths: NDArray[np.int32]  # (S,)
@@ -73,47 +74,49 @@ class Contexts:
     @classmethod
     def open(cls, path: Path) -> Contexts:
         try:
-            return cls(**_held(path), path=path)
+            return cls(**_read_store(path), path=path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise FormatError(f"{path} is not a store of contexts; remove it, and it is written anew.") from None
+            raise FormatError(
+                f"{path} is not a store of contexts; remove it, and it is written again.", path=path
+            ) from None
 
 
-def shard_path(place: Path, name: str) -> Path:
-    """A store on its own until it is joined with the others; its name says all that decides what is in it."""
-    return place.with_name(f"{place.name}-{name}")
+def shard_path(path: Path, name: str) -> Path:
+    """One process's part of a store, until all parts are joined."""
+    return path.with_name(f"{path.name}-{name}")
 
 
 class ContextWriter:
-    """Writes a store, batch by batch; `close` makes it appear, and whatever goes wrong before leaves nothing.
+    """Writes a store, batch by batch; `close` makes it appear, and an error before leaves nothing behind.
 
-    Unless a checkpoint was written: half a store then waits for the run to go on (`remember`, `recall`).
+    Unless a checkpoint was written: a partial store then waits for the run to continue (`save_state`, `load_state`).
     """
 
-    def __init__(self, place: Path | None, dim: int, *, states: bool, checkpoint: Path | None = None) -> None:
-        self.place = place
+    def __init__(self, path: Path | None, dim: int, *, states: bool, checkpoint: Path | None = None) -> None:
+        self.path = path
         self.dim = dim
         self.checkpoint = checkpoint
         self.scale = 0.0
         self._names = ["contexts", "words", "lengths", *(["states"] if states else [])]
-        self._kept: dict[str, list[NDArray[Any]]] = {name: [] for name in self._names}
+        self._arrays: dict[str, list[NDArray[Any]]] = {name: [] for name in self._names}
         self._part: Path | None = None
         self._streams: dict[str, BinaryIO] = {}
-        if place is not None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _sweep(place.parent)
-            self._part = create_part_folder(place.with_name(f"{place.name}.{_here()}.{os.getpid()}"))
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(path.parent)
+            self._part = create_part_folder(path.with_name(f"{path.name}.{_machine()}.{os.getpid()}"))
             self._streams = {name: open(self._part / _FILES[name][0], "wb") for name in self._names}  # noqa: SIM115
         self._rows = dict.fromkeys(self._names, 0)
 
     def add(self, words: NDArray[Any], lengths: NDArray[Any], contexts: Tensor, states: Tensor | None = None) -> None:
-        """Sentences one after the other: their words, how many each has, their vectors, and the words' states."""
+        """Append sentences: their words, the number of words of each, their vectors, and the words' states."""
         if not len(lengths):
             return
         if not self.scale:
             self.scale = _scale([contexts] if states is None else [contexts, states])
         arrays = {"words": words.astype(np.int32), "lengths": lengths.astype(np.int32)}
         for name, tensor in (("contexts", contexts), ("states", states)):
-            if name in self._kept:
+            if name in self._arrays:
                 assert tensor is not None
                 arrays[name] = (tensor / self.scale).clamp(-65504, 65504).half().cpu().numpy()
         for name in self._names:
@@ -121,78 +124,81 @@ class ContextWriter:
             if self._streams:
                 self._write(self._streams[name], arrays[name])
             else:
-                self._kept[name].append(arrays[name])
+                self._arrays[name].append(arrays[name])
 
-    def append(self, part: Contexts) -> None:
-        """All of another store, as it lies."""
+    def append(self, other: Contexts) -> None:
+        """Append all of another store."""
         for name in self._names:
-            rows = getattr(part, name)
+            rows = getattr(other, name)
             self._rows[name] += len(rows)
-            for at in range(0, len(rows), _AT_ONCE):
-                self._write(self._streams[name], _rescaled(rows[at : at + _AT_ONCE], part.scale / self.scale))
+            for at in range(0, len(rows), _COPY_ROWS):
+                self._write(self._streams[name], _rescale(rows[at : at + _COPY_ROWS], other.scale / self.scale))
 
     def save_state(self) -> dict[str, NDArray[Any]]:
-        """Settle what was written, and say how to go on from there."""
+        """Flush what was written, and return how to continue from there."""
         rows = np.array([self._rows[name] for name in self._names])
-        kept = {"rows": rows, "scale": np.array(self.scale)}
+        state = {"rows": rows, "scale": np.array(self.scale)}
         if self._part is None:
-            return kept | {f"held-{name}": np.concatenate(held) for name, held in self._kept.items() if held}
+            return state | {f"held-{name}": np.concatenate(arrays) for name, arrays in self._arrays.items() if arrays}
         if self.checkpoint is not None:
-            (self._part / _HOLDER).write_text(str(self.checkpoint.absolute()), "utf-8")
+            (self._part / _CHECKPOINT_FILE).write_text(str(self.checkpoint.absolute()), "utf-8")
         for stream in self._streams.values():
             stream.flush()
             os.fsync(stream.fileno())
-        return kept | {"part": np.frombuffer(str(self._part.resolve()).encode(), np.uint8)}
+        return state | {"part": np.frombuffer(str(self._part.resolve()).encode(), np.uint8)}
 
-    def load_state(self, kept: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `remember` said; what was written after it is cut off."""
-        self.scale = float(kept["scale"])
-        self._rows = dict(zip(self._names, kept["rows"].tolist(), strict=True))
-        self._kept = {name: [np.array(kept[f"held-{name}"])] for name in self._names if f"held-{name}" in kept}
-        self._kept |= {name: [] for name in self._names if name not in self._kept}
-        if self._part is None or self.place is None:
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `save_state`; what was written after it is cut off."""
+        self.scale = float(state["scale"])
+        self._rows = dict(zip(self._names, state["rows"].tolist(), strict=True))
+        self._arrays = {name: [np.array(state[f"held-{name}"])] for name in self._names if f"held-{name}" in state}
+        self._arrays |= {name: [] for name in self._names if name not in self._arrays}
+        if self._part is None or self.path is None:
             return
         self.abandon()
-        part = Path(bytes(kept["part"]).decode())
-        if part.parent != self.place.parent.resolve():
-            raise StillvecError(f"The contexts of the run that was stopped lie in {part.parent}; give it as --store.")
+        part = Path(bytes(state["part"]).decode())
+        if part.parent != self.path.parent.resolve():
+            raise StillvecError(f"The contexts of the stopped run are in {part.parent}; give it as --context-cache.")
         try:
             self._streams = {name: open(part / _FILES[name][0], "r+b") for name in self._names}  # noqa: SIM115
             for name, stream in self._streams.items():
-                _cut(stream, self._rows[name] * math.prod(self._none(name).shape[1:]) * self._none(name).itemsize)
+                _truncate(
+                    stream, self._rows[name] * math.prod(self._empty(name).shape[1:]) * self._empty(name).itemsize
+                )
         except (OSError, ValueError):
             raise StillvecError(
-                f"The contexts of the run that was stopped, {part}, are gone; leave --resume out to begin anew."
+                f"The contexts of the stopped run, {part}, are gone; leave out --resume to start over.",
+                code="contexts-gone",
             ) from None
         self._part = part
 
     def close(self) -> Contexts:
-        if self._part is None or self.place is None:
+        if self._part is None or self.path is None:
             joined: dict[str, Any] = {
-                name: np.concatenate(kept) if kept else self._none(name) for name, kept in self._kept.items()
+                name: np.concatenate(arrays) if arrays else self._empty(name) for name, arrays in self._arrays.items()
             }
             return Contexts(**joined, scale=self.scale or 1.0)
         for stream in self._streams.values():
-            self._settle(stream)
-        shapes = {name: [self._rows[name], *self._none(name).shape[1:]] for name in self._names}
+            self._sync(stream)
+        shapes = {name: [self._rows[name], *self._empty(name).shape[1:]] for name in self._names}
         facts = {"version": VERSION, "shapes": shapes, "scale": self.scale or 1.0}
         (self._part / "store.json").write_text(json.dumps(facts, indent=2) + "\n")
         try:
-            self._part.rename(self.place)
+            self._part.rename(self.path)
         except OSError:
-            if not self.place.is_dir():
+            if not self.path.is_dir():
                 raise
-            shutil.rmtree(self._part, ignore_errors=True)  # another run was quicker: its store is as good
-        (self.place / _HOLDER).unlink(missing_ok=True)
+            shutil.rmtree(self._part, ignore_errors=True)  # another run was faster: its store is the same
+        (self.path / _CHECKPOINT_FILE).unlink(missing_ok=True)
         self._part = None
-        return Contexts.open(self.place)
+        return Contexts.open(self.path)
 
     def abandon(self) -> None:
-        """Leave nothing, but for what a checkpoint goes on from."""
+        """Leave nothing behind except what a checkpoint continues from."""
         for stream in self._streams.values():
-            with suppress(OSError):  # what it still holds has no room
+            with suppress(OSError):  # a full disk cannot take what is buffered
                 stream.close()
-        if self._part is not None and not _is_held(self._part):
+        if self._part is not None and not _is_continued(self._part):
             shutil.rmtree(self._part, ignore_errors=True)
         self._part = None
         self._streams = {}
@@ -203,7 +209,7 @@ class ContextWriter:
         except OSError as error:
             raise self._failed(error) from None
 
-    def _settle(self, stream: BinaryIO) -> None:
+    def _sync(self, stream: BinaryIO) -> None:
         try:
             stream.flush()
             os.fsync(stream.fileno())
@@ -212,32 +218,35 @@ class ContextWriter:
             raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> StillvecError:
-        held = self._part is not None and _is_held(self._part)
+        continued = self._part is not None and _is_continued(self._part)
         self.abandon()
-        assert self.place is not None
-        left = "nothing half-written was left. Give another folder with --store."
-        if held:
-            left = "with more room there, --resume goes on from the last checkpoint."
+        assert self.path is not None
+        cure = "nothing partial was left behind. Give another folder with --context-cache."
+        if continued:
+            cure = "with more space there, --resume continues from the last checkpoint."
         return StillvecError(
-            f"The contexts could not be kept in {self.place.parent}: {error.strerror or error}; {left}"
+            f"Could not store contexts in {self.path.parent}: {error.strerror or error}; {cure}",
+            code="disk-full",
+            path=self.path.parent,
         )
 
-    def _none(self, name: str) -> NDArray[Any]:
+    def _empty(self, name: str) -> NDArray[Any]:
         return np.zeros((0, self.dim) if name in ("contexts", "states") else 0, _FILES[name][1])
 
 
-def join_stores(place: Path, shards: Sequence[Path]) -> Contexts:
-    """Shards, laid end to end, as one store, in the numbers of the first that has any; they are removed."""
-    lacking = next((shard for shard in shards if not shard.exists()), None)
-    if lacking is not None:
+def join_stores(path: Path, shards: Sequence[Path]) -> Contexts:
+    """Concatenate shards to one store, in the scale of the first that is not empty, and remove them."""
+    missing = next((shard for shard in shards if not shard.exists()), None)
+    if missing is not None:
         raise StillvecError(
-            f"Not all processes kept their contexts in {place.parent}: {lacking.name} is not there; give a folder that "
-            "all machines share with --store."
+            f"Not all processes stored their contexts in {path.parent}: {missing.name} does not exist; give a folder "
+            "that all machines share with --context-cache.",
+            code="store-not-shared",
         )
     parts = [Contexts.open(shard) for shard in shards]
     filled = [part for part in parts if len(part.lengths)]
     states = parts[0].states is not None
-    writer = ContextWriter(place, parts[0].contexts.shape[1], states=states)
+    writer = ContextWriter(path, parts[0].contexts.shape[1], states=states)
     try:
         writer.scale = filled[0].scale if filled else 0.0
         for part in filled:
@@ -251,104 +260,110 @@ def join_stores(place: Path, shards: Sequence[Path]) -> Contexts:
     return whole
 
 
-def _rescaled(rows: NDArray[Any], times: float) -> NDArray[Any]:
-    """Halves in another scale; both are powers of two, so what is not too small or large stays the same number."""
-    if times == 1 or rows.dtype != np.float16:
+def _rescale(rows: NDArray[Any], factor: float) -> NDArray[Any]:
+    """float16 in another scale; both are powers of two, so that numbers within range do not change."""
+    if factor == 1 or rows.dtype != np.float16:
         return rows
-    return (rows.astype(np.float32) * times).clip(-65504, 65504).astype(np.float16)
+    return (rows.astype(np.float32) * factor).clip(-65504, 65504).astype(np.float16)
 
 
-def bytes_needed(words: int, sentences: int, dim: int, *, states: bool) -> int:
+def bytes_needed(n_words: int, n_sentences: int, dim: int, *, states: bool) -> int:
     """The size of a store."""
-    return 4 * (words + sentences) + 2 * dim * (sentences + (words if states else 0))
+    return 4 * (n_words + n_sentences) + 2 * dim * (n_sentences + (n_words if states else 0))
 
 
 def format_bytes(count: int) -> str:
-    """Bytes in words."""
+    """A number of bytes for people."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """Refuse before the work what would fill the disk."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    """Raise an error before the work if the disk would not have enough space."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        reason = "read-only" if existing.is_dir() else "a file"
         raise StillvecError(
-            f"No contexts can be kept in {folder}, since {there} is {_lacks(there)}; give another --store."
+            f"Contexts cannot be stored in {folder}: {existing} is {reason}; give another --context-cache.",
+            code="not-writable",
+            path=folder,
         )
-    free = shutil.disk_usage(there).free
-    if needed + _SPARE > free:
+    free = shutil.disk_usage(existing).free
+    if needed + _MIN_FREE > free:
         raise StillvecError(
-            f"The contexts need about {format_bytes(needed)} in {folder}, and {format_bytes(free)} are free; give "
-            "another folder with --store, fewer --contexts, or train in the stream (stream=true)."
+            f"The contexts need about {format_bytes(needed)} in {folder}, which has {format_bytes(free)} free; give "
+            "another folder with --context-cache, fewer --contexts, or train in the stream (stream=true).",
+            code="no-space",
+            path=folder,
         )
 
 
-def _lacks(place: Path) -> str:
-    return "read-only" if place.is_dir() else "a file"
-
-
-def _held(path: Path) -> dict[str, Any]:
-    """The arrays of a store and their scale; all kinds of errors where it is none."""
+def _read_store(path: Path) -> dict[str, Any]:
+    """The arrays of a store and their scale; raises all kinds of errors if it is none."""
     facts = json.loads((path / "store.json").read_bytes())
-    arrays = {name: _mapped(path, name, tuple(map(int, shape))) for name, shape in facts["shapes"].items()}
+    arrays = {name: _map_file(path, name, tuple(map(int, shape))) for name, shape in facts["shapes"].items()}
     sizes = {name: len(array) for name, array in arrays.items()}
     if sizes["contexts"] != sizes["lengths"] or not sizes["words"] == sizes.get("states", sizes["words"]):
-        raise ValueError("not as many contexts as sentences, or states as words")
+        raise ValueError("contexts and sentences, or states and words, differ in number")
     if int(arrays["lengths"].sum(dtype=np.int64)) != sizes["words"] or (arrays["lengths"] < 0).any():
-        raise ValueError("other sentences than words")
+        raise ValueError("lengths of sentences do not sum to the number of words")
     return {**arrays, "scale": float(facts["scale"])}
 
 
-def _mapped(path: Path, name: str, shape: tuple[int, ...]) -> Any:
+def _map_file(path: Path, name: str, shape: tuple[int, ...]) -> Any:
     file, kind = path / _FILES[name][0], _FILES[name][1]
-    there = file.stat().st_size if file.exists() else 0
-    wanted = math.prod(shape) * np.dtype(kind).itemsize
-    if there != wanted:
-        raise FormatError(f"{file} has {there:,} of {wanted:,} bytes; remove {path}, and it is written anew.")
-    return np.memmap(file, kind, "r", shape=shape) if wanted else np.zeros(shape, kind)
+    size = file.stat().st_size if file.exists() else 0
+    expected = math.prod(shape) * np.dtype(kind).itemsize
+    if size != expected:
+        cure = f"remove {path}, and it is written again"
+        raise FormatError.expected(f"{expected:,} bytes", f"{size:,}", path=file, cure=cure)
+    return np.memmap(file, kind, "r", shape=shape) if expected else np.zeros(shape, kind)
 
 
 def _scale(tensors: list[Tensor]) -> float:
     largest = float(torch.stack([each.abs().max() for each in tensors]).max())  # NaN, where one is
     if not math.isfinite(largest):
-        raise TeacherError("The teacher's states are too large for its numbers, or none; try another --precision.")
-    return 2.0 ** max(0, math.ceil(math.log2(max(largest, 1e-30) / _LARGEST)))
+        raise TeacherError(
+            "The teacher's states overflow or are not numbers; try another --precision.", code="states-overflow"
+        )
+    return 2.0 ** max(0, math.ceil(math.log2(max(largest, 1e-30) / _MAX_SCALED)))
 
 
-def _cut(stream: BinaryIO, size: int) -> None:
-    """To its first bytes; ValueError where it has fewer."""
+def _truncate(stream: BinaryIO, size: int) -> None:
+    """Truncate to the first `size` bytes; ValueError if there are fewer."""
     if stream.seek(0, os.SEEK_END) < size:
         raise ValueError(size)
     stream.truncate(size)
     stream.seek(size)
 
 
-def _is_held(part: Path) -> bool:
-    """Whether there is a checkpoint that goes on from this half of a store."""
+def _is_continued(part: Path) -> bool:
+    """Whether there is a checkpoint that continues this partial store."""
     try:
-        return Path((part / _HOLDER).read_text("utf-8")).exists()
+        return Path((part / _CHECKPOINT_FILE).read_text("utf-8")).exists()
     except OSError:
         return False
 
 
-def _here() -> str:
-    """This machine: a folder of stores may be shared by several, whose processes have the same numbers."""
+def _machine() -> str:
+    """This machine: a folder may be shared by several, whose processes have the same ids."""
     return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what runs of this machine left there when they were killed."""
-    for part in folder.glob(f".*.{_here()}.*.part"):
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what killed runs of this machine left behind."""
+    for part in folder.glob(f".*.{_machine()}.*.part"):
         owner = part.name.split(".")[3]
-        if part.is_dir() and not (owner.isdigit() and _lives(int(owner))) and not _is_held(part):
+        if part.is_dir() and not (owner.isdigit() and _is_running(int(owner))) and not _is_continued(part):
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":  # where os.kill(process, 0) would end the process
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is someone else's
+    except PermissionError:  # of another user
         return True
     return True

@@ -213,7 +213,7 @@ def test_processes_keep_what_a_thread_keeps(teacher: Teacher) -> None:
 def test_a_paragraph_too_long_to_be_read_is_cut_between_sentences(
     longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentence_stream, "_WHOLE", longest)
+    monkeypatch.setattr(sentence_stream, "_MAX_PARAGRAPH", longest)
     text = " ".join(PARAGRAPHS[:3])
     read = SentenceStream(Corpus.from_texts([text]), vocabulary_of(SPLIT), None, 64)
     parts = [part for marked in read.paragraphs() for part in marked.texts]

@@ -223,9 +223,7 @@ def test_a_disk_that_is_too_small_is_refused_beforehand(
 ) -> None:
     free(monkeypatch, 31.2e9)
     # 1e9 words: 4 bytes each and 32 for its state, and 36 for each of 1e8 sentences
-    with pytest.raises(
-        StillvecError, match=r"39\.6 GB in .*stores.* 31\.2 GB free"
-    ) as told:
+    with pytest.raises(StillvecError, match=r"39\.6 GB in .*stores.* 31\.2 GB free") as told:
         lesson(teacher, desk(place, 10**9))
     assert "\n" not in str(told.value)
     assert not place.parent.exists()

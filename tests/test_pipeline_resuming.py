@@ -201,13 +201,13 @@ def test_what_was_read_is_not_read_again(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--min-count", "2"], "had the min_count 1, and 2 came"),
-        (["--method", "first_component"], "had the method aggregate, and first_component came"),
-        (["--contexts", "all"], "had the contexts 20, and none came"),
-        (["--seed", "3"], "had the seed 0, and 3 came"),
-        (["--keep", "corpus.txt"], "had the keep "),
-        (["--precision", "bf16"], "had the precision fp32, and bf16 came"),
-        ([], "had the corpus of "),
+        (["--min-count", "2"], "min_count of the stopped run, 1, got 2"),
+        (["--method", "first_component"], "method of the stopped run, aggregate, got first_component"),
+        (["--contexts", "all"], "contexts of the stopped run, 20, got none"),
+        (["--seed", "3"], "seed of the stopped run, 0, got 3"),
+        (["--keep", "corpus.txt"], "the keep of "),
+        (["--precision", "bf16"], "precision of the stopped run, fp32, got bf16"),
+        ([], "the corpus of "),
     ],
 )
 def test_another_corpus_or_setting_is_refused_with_what_differs(
@@ -227,7 +227,7 @@ def test_another_corpus_or_setting_is_refused_with_what_differs(
     given = call("out", "--method", "aggregate", "--resume", *more)
     said = refused(capsys, main(given))
     assert told in said
-    assert "leave --resume out to begin anew" in said
+    assert "leave out --resume" in said
     assert (tmp_path / "out.checkpoint").read_bytes() == before
     assert not (tmp_path / "out").exists()
 
@@ -239,7 +239,7 @@ def test_without_resume_a_run_says_that_it_begins_anew(
     stop(call("out", "--method", "aggregate"), 2)
     loud = [each for each in call("out", "--method", "aggregate") if each != "--quiet"]
     assert main(loud) == 0
-    assert "beginning anew, though" in capsys.readouterr().err
+    assert "starting over" in capsys.readouterr().err
     assert not (tmp_path / "out.checkpoint").exists()
 
 
@@ -255,7 +255,7 @@ def test_half_a_checkpoint_is_nothing_to_go_on_from(
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert not (tmp_path / ".out.checkpoint.part").exists()
     (tmp_path / "out.checkpoint").write_bytes(whole[: len(whole) // 2])  # as a broken disk leaves it
-    assert "is no checkpoint that can be read" in refused(capsys, main(call("out", "--resume")))
+    assert "not a readable checkpoint" in refused(capsys, main(call("out", "--resume")))
 
 
 @pytest.mark.usefixtures("small")
@@ -278,9 +278,9 @@ def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long_but_a_min
         return {"numbers": np.arange(3)}
 
     now[0] += 14
-    assert not checkpoint.due(over=True)
+    assert not checkpoint.due(finished=True)
     now[0] += 2
-    assert checkpoint.due(over=True)
+    assert checkpoint.due(finished=True)
     assert not checkpoint.due()
     now[0] += 14
     assert checkpoint.due()
@@ -337,7 +337,7 @@ def test_where_the_result_has_no_room_the_checkpoint_stays(
         told = refused(capsys, main(call("out", "--method", "aggregate")))
         patched.undo()
     assert "could not be written: No space left" in told
-    assert "--resume goes on" in told
+    assert "--resume continues" in told
     assert not (tmp_path / "out").exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -408,7 +408,7 @@ def test_a_store_that_is_gone_or_elsewhere_is_told(
     assert f"lie in {tmp_path / 'store-out'}; give it as --store" in elsewhere
     for file in (tmp_path / "store-out").glob(".*.part/*.f16"):
         file.unlink()
-    assert "are gone; leave --resume out" in refused(capsys, main(call("out", "--method", "x2static", "--resume")))
+    assert "are gone; leave out --resume" in refused(capsys, main(call("out", "--method", "x2static", "--resume")))
 
 
 @pytest.mark.usefixtures("small")
@@ -417,7 +417,7 @@ def test_what_trains_in_the_stream_begins_anew_and_says_so(call: Call, tmp_path:
     assert main(call("alone", *given)) == 0
     assert not (tmp_path / "alone.checkpoint").exists()
     assert main(call("out", *given, "--resume")) == 0
-    assert "keeps no checkpoint of the pass, which begins anew" in capsys.readouterr().err
+    assert "starts over" in capsys.readouterr().err
     assert contents(tmp_path / "out") == contents(tmp_path / "alone") != {}
 
 
@@ -436,7 +436,7 @@ def test_adding_to_a_result_goes_on_and_is_never_done_twice(
     os.utime(tmp_path / "first" / "manifest.json")
     manifest = json.loads((tmp_path / "first" / "manifest.json").read_text())
     (tmp_path / "first" / "manifest.json").write_text(json.dumps({**manifest, "made": "later"}))
-    assert "had the add_to first" in refused(capsys, main(call("out", *adding, "--resume")))
+    assert "add_to of the stopped run, first" in refused(capsys, main(call("out", *adding, "--resume")))
 
 
 def test_a_run_without_an_output_keeps_no_checkpoint() -> None:

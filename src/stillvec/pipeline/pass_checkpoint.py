@@ -1,7 +1,7 @@
-"""Where a run was in the pass, in one file beside its output: a run that was killed goes on from there.
+"""The state of a pass in one file beside the output: a run that was killed continues from there.
 
-The file, `OUT.checkpoint`, is a safetensors file of all that the lesson holds between two batches, and of what decides
-the result. It is written under another name, settled on the disk and renamed, so that one that is there is whole.
+`OUT.checkpoint` is a safetensors file of the `PassState` between two batches, and of the facts that decide the result.
+It is written under a temporary name, synced and renamed, so that one that exists is complete.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
-EVERY = 30.0  # seconds between checkpoints, at least,
-_TIMES = 20  # and so many times what the last one took, for 5% of the time at most,
-_LOST = 60.0  # but so that no more seconds of work can be lost, if one takes 15 or less
+EVERY = 30.0  # seconds between checkpoints, at least
+_TIMES = 20  # as long as the last one took: at most 5% of the time is spent on them
+_LOST = 60.0  # seconds of work that may be lost, if a checkpoint takes 15 or less
 _FACTS = "facts"
 _ADDED_LATER = ("weights",)  # facts that checkpoints of version 0.1 lack
-_FREE = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # known better once the teacher is there
+_FREE = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # replaced by facts of the loaded teacher
 
 Arrays = dict[str, NDArray[Any]]
 
 
 class PassCheckpoint:
-    """Written now and then, read by a run with `--resume`, removed when the result is there."""
+    """Written from time to time, read by a run with `--resume`, removed when the result is written."""
 
     def __init__(self, out: str | os.PathLike[str], *, resume: bool = False) -> None:
         self.out = Path(os.path.abspath(out))
@@ -52,24 +52,27 @@ class PassCheckpoint:
         self._last = time.perf_counter()
 
     def check(self, facts: Mapping[str, object]) -> None:
-        """Refuse to go on where something differs that decides the result."""
+        """Raise an error if something differs that decides the result."""
         if not self.resume or not self.path.exists():
             return
-        kept = self._facts()
-        compared = [key for key in facts if key in kept or key not in _ADDED_LATER]
-        odd = next((key for key in compared if kept.get(key) != facts[key]), None)
-        if odd is not None:
-            raise UsageError(
-                f"The run that {self.path} goes on from had the {odd} {_said(kept.get(odd))}, and {_said(facts[odd])} "
-                "came; give what it had, or leave --resume out to begin anew."
+        earlier = self._facts()
+        compared = [key for key in facts if key in earlier or key not in _ADDED_LATER]
+        changed = next((key for key in compared if earlier.get(key) != facts[key]), None)
+        if changed is not None:
+            raise UsageError.expected(
+                f"the {changed} of the stopped run, {_or_none(earlier.get(changed))}",
+                _or_none(facts[changed]),
+                path=self.path,
+                cure="give what it had, or leave out --resume to start over",
+                code="checkpoint-differs",
             )
 
     def read(self, facts: Mapping[str, object]) -> Arrays | None:
-        """What was written there, if it is to be gone on with."""
+        """The arrays of the checkpoint, if the run is to continue from it."""
         if not self.resume or not self.path.exists():
             return None
         self.check(facts)
-        self._sweep()
+        self._remove_partial()
         return self._arrays()
 
     def _facts(self) -> dict[str, Any]:
@@ -79,7 +82,11 @@ class PassCheckpoint:
             raise self.unreadable() from None
 
     def unreadable(self) -> UsageError:
-        return UsageError(f"{self.path} is no checkpoint that can be read; leave --resume out to begin anew.")
+        return UsageError(
+            f"{self.path} is not a readable checkpoint; leave out --resume to start over.",
+            code="unreadable-checkpoint",
+            path=self.path,
+        )
 
     def _arrays(self) -> Arrays:
         try:
@@ -91,44 +98,44 @@ class PassCheckpoint:
         return arrays
 
     def due(self, *, finished: bool = False) -> bool:
-        """Whether it is time for one; once the pass is over, sooner, since methods may take long to finish."""
+        """Whether it is time for one; sooner once the pass is finished, since methods may take long."""
         return time.perf_counter() - self._last >= (EVERY / 2 if finished else self._wait)
 
-    def write(self, facts: Mapping[str, object], remember: Callable[[], Arrays]) -> None:
-        """Whole or not at all; where there is no room the run goes on without, since its work is worth more."""
-        begun = time.perf_counter()
-        part = self.path.with_name(f".{self.path.name}.part")  # always the same: a killed run leaves one at most
+    def write(self, facts: Mapping[str, object], save_state: Callable[[], Arrays]) -> None:
+        """Write it completely or not at all; without space on the disk the run continues without one."""
+        start = time.perf_counter()
+        part = self.path.with_name(f".{self.path.name}.part")  # always the same name: a killed run leaves at most one
         try:
-            write_tensors(part, {**remember(), _FACTS: np.frombuffer(json.dumps(facts).encode(), np.uint8)})
-            _settle(part)
+            write_tensors(part, {**save_state(), _FACTS: np.frombuffer(json.dumps(facts).encode(), np.uint8)})
+            _sync(part)
             part.replace(self.path)
-            _settle(self.path.parent)
+            _sync(self.path.parent)
         except OSError as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
             if not self.warned:
-                told = f"A checkpoint could not be written to {self.path}: {error.strerror or error}; the run goes on."
-                warnings.warn(told, StillvecWarning, stacklevel=2)
+                message = f"Could not write the checkpoint {self.path}: {error.strerror or error}; the run continues."
+                warnings.warn(message, StillvecWarning, stacklevel=2)
             self.warned = True
         self._last = time.perf_counter()
-        took = self._last - begun  # what was done since it began is lost until the next is there
+        took = self._last - start  # work done meanwhile is lost until the next checkpoint
         self._wait = max(EVERY, min(_TIMES * took, _LOST - 2 * took))
 
     def remove(self) -> None:
-        """The result is there."""
+        """Remove it: the result is written."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
             self.path.with_name(f".{self.path.name}.part").unlink(missing_ok=True)
 
-    def _sweep(self) -> None:
-        """What the killed run had begun to write under its output's name."""
+    def _remove_partial(self) -> None:
+        """Remove what the killed run had begun to write."""
         for left in self.out.parent.glob(f".{self.out.name}.*.part"):
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
 
 
 def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, object]:
-    """All that is known before the teacher is loaded."""
+    """What decides the result and is known before the teacher is loaded."""
     given = {key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE}
     given["keep"] = digest(iter(["\n".join(settings.keep).encode()])) if settings.keep else None
     earlier = None if add_to is None else f"{add_to.name} ({file_digest(add_to / 'manifest.json')[:12]})"
@@ -138,7 +145,7 @@ def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, 
 def facts_of_reading(
     teacher: Teacher, budget: BatchBudget, corpus: CorpusFacts, vocabulary: Vocabulary
 ) -> dict[str, object]:
-    """What decides the order and the numbers of the pass."""
+    """What decides the order and the numbers of the pass; the wording is part of the checkpoint."""
     text = f"{corpus.n_words:,} words"
     if corpus.digest:
         text = f"of {text} in {corpus.n_paragraphs:,} paragraphs ({corpus.digest[:12]})"
@@ -155,16 +162,16 @@ def facts_of_reading(
 
 
 def partial_bytes(arrays: Arrays) -> int:
-    """Bytes that the run which is gone on with has already written to stores."""
+    """Bytes that the stopped run has already written to stores."""
     parts = [Path(bytes(array).decode(errors="replace")) for name, array in arrays.items() if name.endswith("/part")]
     return sum(file.stat().st_size for part in parts if part.is_dir() for file in part.iterdir())
 
 
-def _said(value: object) -> str:
+def _or_none(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _settle(path: Path) -> None:
+def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,1 +1,1 @@
-"""Seams of other frameworks, one file each; nothing of ours imports them."""
+"""Adapters for other frameworks, one module each; nothing in stillvec imports them."""

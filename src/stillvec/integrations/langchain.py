@@ -1,4 +1,4 @@
-"""LangChain: the mean of a text's words as an `Embeddings`, for its vector stores.
+"""LangChain: text embeddings for its vector stores.
 
 >>> from stillvec.integrations.langchain import StillvecEmbeddings  # doctest: +SKIP
 >>> store = InMemoryVectorStore(StillvecEmbeddings(stillvec.load("vectors")))  # doctest: +SKIP
@@ -14,17 +14,23 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "langchain_core":
         raise
-    raise MissingExtra("langchain_core", "langchain", "An embedding of LangChain") from None
+    raise MissingExtra("langchain_core", "langchain", "The LangChain integration") from None
 
 
 class StillvecEmbeddings(Embeddings):
-    """`WordVectors.encode` under LangChain's names; a text without a known word is zero, and like nothing."""
+    """`WordVectors.encode` as a LangChain embedding: the mean of a text's word vectors, zero without a known word.
+
+    Args:
+        vectors: The vectors of the words.
+    """
 
     def __init__(self, vectors: WordVectors) -> None:
         self.vectors = vectors
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One embedding per text."""
         return [[*map(float, row)] for row in self.vectors.encode(texts)]
 
     def embed_query(self, text: str) -> list[float]:
+        """The embedding of one text."""
         return self.embed_documents([text])[0]

@@ -1,4 +1,4 @@
-"""scikit-learn: texts as vectors, a transformer for its pipelines, searches and column transformers.
+"""scikit-learn: a transformer from texts to vectors, for pipelines, searches and column transformers.
 
 >>> from stillvec import TextVectorizer
 >>> make_pipeline(TextVectorizer("vectors"), LogisticRegression())  # doctest: +SKIP
@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import MissingExtra, UsageError, suggest
+from stillvec.errors import MissingExtra, UsageError
 from stillvec.formats import load
+from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -24,22 +25,25 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
         raise
-    raise MissingExtra("sklearn", "sklearn", "A transformer of scikit-learn") from None
+    raise MissingExtra("sklearn", "sklearn", "TextVectorizer") from None
 
 Weighting = Literal["mean", "sif", "idf"]
 _WEIGHTINGS = ("mean", "sif", "idf")
 
 
 class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A text is the weighted mean of the vectors of its words (n, dim), zero where it has none.
+    """Texts to vectors: the weighted mean of the vectors of their words (n, dim), zero without a known word.
 
     >>> vectors = WordVectors(["ice", "snow"], [[1.0, 0.0], [0.0, 1.0]])
     >>> TextVectorizer(vectors).fit_transform(["Ice and snow.", "Ice!"]).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
 
-    `vectors` are `WordVectors` or where they are. `weighting` is "mean"; "sif", `a / (a + f)` with a word's frequency f
-    in the corpus of the vectors (Arora et al. 2017); or "idf", `ln((1 + n) / (1 + n_w)) + 1` over the n texts of `fit`.
-    With `unit` rows have length one.
+    Args:
+        vectors: The vectors of the words, or the path of a folder or file.
+        weighting: Weight of a word: "mean" (1), "sif" (`a / (a + f)` with its frequency f in the corpus of the vectors;
+            Arora et al. 2017) or "idf" (`ln((1 + n) / (1 + n_w)) + 1` over the n texts given to `fit`).
+        a: The constant of "sif".
+        unit: Scale rows to length one. Set it, or scale in the pipeline, before regularized models: means are short.
     """
 
     def __init__(
@@ -56,37 +60,33 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.unit = unit
 
     def fit(self, X: Iterable[str], y: Any = None) -> TextVectorizer:  # noqa: N803 - scikit-learn's name
-        """Read the vectors if they are a path, and weigh their words; `y` is not looked at."""
+        """Load the vectors if they are a path, and weight their words; `y` is ignored."""
         if self.weighting not in _WEIGHTINGS:
-            known = suggest(str(self.weighting), _WEIGHTINGS)
-            raise UsageError(f"There is no weighting {self.weighting!r} of words; {known}")
+            raise UsageError.unknown("weighting", self.weighting, _WEIGHTINGS)
         if not self.a > 0:
-            raise UsageError(f"SIF's constant a is above 0, and {self.a} came.")
-        texts = _texts(X)
+            raise UsageError.expected("more than 0", self.a, where="a")
+        texts = _check_texts(X)
         self.vectors_ = self.vectors if isinstance(self.vectors, WordVectors) else load(self.vectors)
-        self.weights_ = self._weighed(texts)  # (V,)
+        self.weights_ = self._weight_words(texts)  # (V,)
         return self
 
     def transform(self, X: Iterable[str]) -> NDArray[np.float32]:  # noqa: N803
-        """One row a text (n, dim)."""
+        """One row per text (n, dim)."""
         check_is_fitted(self)
-        rows = self.vectors_.encode(_texts(X), weights=self.weights_)
-        if not self.unit:
-            return rows
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+        rows = self.vectors_.encode(_check_texts(X), weights=self.weights_)
+        return unit_rows(rows) if self.unit else rows
 
-    def _weighed(self, texts: list[str]) -> NDArray[np.float32]:
+    def _weight_words(self, texts: list[str]) -> NDArray[np.float32]:
         vocabulary = self.vectors_.vocabulary
         if self.weighting == "mean":
             return np.ones(len(vocabulary), np.float32)
         if self.weighting == "idf":
             rows, text = WordMatcher(vocabulary, only_rows=True).rows(texts)
-            held = np.unique(np.stack([text[rows >= 0], rows[rows >= 0]]), axis=1)[1]
-            often = np.bincount(held, minlength=len(vocabulary))
-            return np.asarray(np.log((1 + len(texts)) / (1 + often)) + 1, np.float32)
+            in_texts = np.unique(np.stack([text[rows >= 0], rows[rows >= 0]]), axis=1)[1]
+            n_texts = np.bincount(in_texts, minlength=len(vocabulary))  # (V,)
+            return np.asarray(np.log((1 + len(texts)) / (1 + n_texts)) + 1, np.float32)
         if not vocabulary.counts.any():
-            raise UsageError("The weighting 'sif' needs the counts of words, and these vectors have none; take 'idf'.")
+            raise UsageError.conflict("Weighting 'sif' needs word counts, which these vectors lack", cure="use 'idf'")
         return np.asarray(self.a / (self.a + vocabulary.frequencies()), np.float32)
 
     @property
@@ -100,11 +100,11 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
 
-def _texts(given: Iterable[str]) -> list[str]:
-    if isinstance(given, str):
-        raise UsageError("A list of texts is wanted, and one text came; put it into a list.")
-    texts = [*given]
-    wrong = next((number for number, text in enumerate(texts) if not isinstance(text, str)), None)
-    if wrong is not None:
-        raise UsageError(f"Texts are strings, and number {wrong} (from 0) is {type(texts[wrong]).__name__}.")
-    return texts
+def _check_texts(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise UsageError.expected("a list of texts", "one text", cure="put it into a list")
+    checked = [*texts]
+    for index, text in enumerate(checked):
+        if not isinstance(text, str):
+            raise UsageError.expected("a string", type(text).__name__, where=f"text {index}")
+    return checked

@@ -160,6 +160,17 @@ def test_fewer_dimensions_are_given(method: str, distil: Callable[..., int], cor
     assert load(out).dim == 5
 
 
+def test_a_method_with_a_dimension_of_its_own_gets_no_pca_on_top(
+    distil: Callable[..., int], corpus: Path, out: Path
+) -> None:
+    from stillvec.pipeline.previous_result import PreviousResult
+
+    assert distil(corpus, "--method", "auto", "--dim", "5") == 0
+    previous = PreviousResult(out)
+    wanted = previous.learner().finish(previous.statistics).vectors.matrix
+    np.testing.assert_allclose(load(out).matrix, wanted, atol=1e-6)
+
+
 def test_most_frequent_words_only(distil: Callable[..., int], corpus: Path, out: Path) -> None:
     assert distil(corpus, "--max-words", "7") == 0
     vectors = load(out)

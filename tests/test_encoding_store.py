@@ -238,7 +238,7 @@ def test_there_is_room_for_all_stores_of_a_run_or_for_none(
     teacher: Teacher, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = [lesson(teacher, desk(place, 10**8), name).bytes_needed for name in ("x2static", "attentive_skipgram")]
-    monkeypatch.setattr(context_store, "_SPARE", 0)
+    monkeypatch.setattr(context_store, "_MIN_FREE", 0)
     free(monkeypatch, sum(sizes) - 1)
     for name in ("x2static", "attentive_skipgram"):
         lesson(teacher, desk(place, 10**8), name)
@@ -397,6 +397,16 @@ def test_another_run_of_the_same_does_not_ask_the_teacher(teacher: Teacher, plac
     in_memory = listened(lesson(teacher, None), TEXTS).statistics_of("attentive_skipgram")["contexts"]
     for name, array in in_memory.arrays.items():
         assert np.array_equal(array, first[name]), name
+
+
+def test_contexts_of_several_layers_are_their_mean(teacher: Teacher) -> None:
+    contexts = {}
+    for layer in ("1", "2", "1-2"):
+        learner = LEARNERS["x2static"](layer=layer)
+        stored = listened(make_pass({"it": learner}, teacher, counted(TEXTS)), TEXTS).statistics_of("it")["contexts"]
+        contexts[layer] = np.asarray(stored["stored:contexts"], np.float32) * float(stored["stored:scale"])
+    np.testing.assert_allclose(contexts["1-2"], (contexts["1"] + contexts["2"]) / 2, atol=2e-3)
+    assert not np.allclose(contexts["1"], contexts["2"], atol=2e-3)
 
 
 def iter_of_none() -> Iterator[TextChunk]:

@@ -191,10 +191,10 @@ def test_words_read_alone_and_texts_beside_the_corpus_are_dealt_once() -> None:
     texts = [TextChunk([str(number)]) for number in range(7)]
     for in_order in (False, True):
         shares = [Partition(number, 3, in_order) for number in range(3)]
-        assert (np.sum([share.owned_words(wanted) for share in shares], axis=0) == wanted).all()
-        dealt = [text.texts[0] for share in shares for text in share.owned(texts)]
+        assert (np.sum([share.select_words(wanted) for share in shares], axis=0) == wanted).all()
+        dealt = [text.texts[0] for share in shares for text in share.select_chunks(texts)]
         assert sorted(dealt) == [*map(str, range(7))]
-    assert not Partition(0, 3, in_order=True).owned_words(wanted).any(), "they come after the last stretch"
+    assert not Partition(0, 3, in_order=True).select_words(wanted).any(), "they come after the last stretch"
 
 
 def test_shards_of_contexts_are_joined_in_the_scale_of_the_first(tmp_path: Path) -> None:

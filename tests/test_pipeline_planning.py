@@ -19,7 +19,7 @@ from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.learners.accumulator_state import save_state
 from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.memory_estimate import growing_bytes, table_bytes
+from stillvec.pipeline.memory_estimate import table_bytes, text_bytes
 from stillvec.pipeline.plan import Plan, Planning
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
@@ -78,7 +78,7 @@ def test_tables_of_all_words_are_told_from_one(name: str, tmp_path: Path) -> Non
     memories = [save_state(each) for each in make_pass(learners, teacher, vocabulary).accumulators.values()]
     held = sum(array.nbytes for memory in memories for array in memory.values())
     assert table_bytes(learners, teacher, 37) == held > 0
-    assert growing_bytes(learners, teacher, vocabulary, 0, 0) == 0
+    assert text_bytes(learners, teacher, vocabulary, 0, 0) == 0
 
 
 def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:

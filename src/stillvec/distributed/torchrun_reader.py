@@ -106,7 +106,7 @@ class TorchrunReader(LocalReader):
                 self._join(accumulator, task)
                 continue
             own = {name: np.asarray(array) for name, array in encoding_pass.statistics(spec).arrays.items()}
-            whole = self.group.tree_reduce(own, _merging(task.plan.vocabulary))
+            whole = self.group.tree_reduce(own, _make_merge(task.plan.vocabulary))
             if whole is not None:
                 merged[spec] = Statistics(task.plan.vocabulary, whole)
         return merged
@@ -141,7 +141,7 @@ def check_distributable(settings: Distillation, corpus: Corpus | None) -> None:
             )
 
 
-def _merging(vocabulary: Vocabulary) -> Callable[[Arrays, Arrays], Arrays]:
+def _make_merge(vocabulary: Vocabulary) -> Callable[[Arrays, Arrays], Arrays]:
     def merge_arrays(one: Arrays, other: Arrays) -> Arrays:
         return dict(merge(Statistics(vocabulary, one), Statistics(vocabulary, other), vocabulary).arrays)
 

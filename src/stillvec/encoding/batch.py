@@ -69,13 +69,13 @@ def make_batches(
     `window` is the longest row, special tokens included. Packed rows hold several sentences; otherwise each sentence
     has rows of its own, and sentences of similar length go together.
     """
-    builder = _BatchMaker(texts, tokenizer, window, pad)
+    maker = _BatchMaker(texts, tokenizer, window, pad)
     remaining = texts.n_tokens > 0
     if packed:
-        single = remaining & (builder.rows_per_sentence == 1)
-        yield from builder.packed_batches(np.flatnonzero(single), budget)
+        single = remaining & (maker.rows_per_sentence == 1)
+        yield from maker.iterate_packed(np.flatnonzero(single), budget)
         remaining &= ~single
-    yield from builder.padded_batches(remaining, budget)
+    yield from maker.iterate_padded(remaining, budget)
 
 
 class _Layout(NamedTuple):
@@ -123,7 +123,7 @@ class _BatchMaker:
         self.rows_per_sentence = np.bincount(self.windows.sentence, minlength=len(texts.n_tokens))
         self.first_row = _starts(self.rows_per_sentence)
 
-    def padded_batches(self, chosen: NDArray[np.bool_], budget: int) -> Iterator[Batch]:
+    def iterate_padded(self, chosen: NDArray[np.bool_], budget: int) -> Iterator[Batch]:
         longest = np.zeros(len(chosen), np.int64)
         np.maximum.at(longest, self.windows.sentence, self.windows.length)
         order = np.argsort(-longest, kind="stable")
@@ -141,7 +141,7 @@ class _BatchMaker:
             yield self._batch(np.sort(order[start:end]))
             start = end
 
-    def packed_batches(self, sentences: Ints, budget: int) -> Iterator[Batch]:
+    def iterate_packed(self, sentences: Ints, budget: int) -> Iterator[Batch]:
         """Sentences of one window each: first those that fit into narrow rows, then the others."""
         lengths = self.texts.n_tokens[sentences] + self.n_special
         for narrow in (True, False):

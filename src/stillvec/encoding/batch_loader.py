@@ -69,10 +69,8 @@ class BatchBuilder:
 
     def __call__(self, chunk: TextChunk) -> list[Batch]:
         texts = self._tokenize(chunk)
-        made = make_batches(
-            texts, self.tokenizer, window=self.window, pad=self.pad, budget=self.n_tokens, packed=self.packed
-        )
-        return [*made]
+        limits = {"window": self.window, "pad": self.pad, "budget": self.n_tokens}
+        return [*make_batches(texts, self.tokenizer, **limits, packed=self.packed)]
 
     def _tokenize(self, chunk: TextChunk) -> TokenizedTexts:
         texts = chunk.texts
@@ -120,10 +118,10 @@ class BatchLoader:
         bookmark = bookmark or Bookmark()
         first, n_read = bookmark.chunks, bookmark.batches
         rest = islice(chunks, first, None)
-        made = self._pool.batches(rest) if self._pool is not None else self._make_here(rest)
+        prepared = self._pool.batches(rest) if self._pool is not None else self._make_here(rest)
         numbered = (
             (chunk, position, number, batch)
-            for chunk, (position, batches) in enumerate(made, first)
+            for chunk, (position, batches) in enumerate(prepared, first)
             for number, batch in enumerate(batches)
             if chunk > first or number >= n_read
         )

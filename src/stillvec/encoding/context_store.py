@@ -207,7 +207,7 @@ class ContextWriter:
         try:
             stream.write(np.ascontiguousarray(array).data)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._write_error(error) from None
 
     def _sync(self, stream: BinaryIO) -> None:
         try:
@@ -215,9 +215,9 @@ class ContextWriter:
             os.fsync(stream.fileno())
             stream.close()
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._write_error(error) from None
 
-    def _failed(self, error: OSError) -> StillvecError:
+    def _write_error(self, error: OSError) -> StillvecError:
         continued = self._part is not None and _is_continued(self._part)
         self.abandon()
         assert self.path is not None
@@ -320,7 +320,7 @@ def _map_file(path: Path, name: str, shape: tuple[int, ...]) -> Any:
 
 
 def _scale(tensors: list[Tensor]) -> float:
-    largest = float(torch.stack([each.abs().max() for each in tensors]).max())  # NaN, where one is
+    largest = float(torch.stack([tensor.abs().max() for tensor in tensors]).max())  # NaN, where one is
     if not math.isfinite(largest):
         raise TeacherError(
             "The teacher's states overflow or are not numbers; try another --precision.", code="states-overflow"

@@ -1,11 +1,12 @@
-"""What learners share: the parts they listen with, the choice of layers, the tables that add up during a pass."""
+"""What learners share: the protocols of specs and accumulators, the choice of layers, tables of word states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from itertools import islice
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from stillvec.statistics.mergeable import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordSpans
 
-_AT_ONCE = 8192  # words
+_BLOCK_WORDS = 8192  # averaged at once
 
 
 class TextSource(Enum):
@@ -89,6 +90,14 @@ class Learner(Protocol):
         """Vectors from the statistics of its specs."""
 
 
+@runtime_checkable
+class HasDim(Protocol):
+    """A learner with a setting for the dimension of its vectors, which needs no PCA afterwards."""
+
+    @property
+    def dim(self) -> int | None: ...
+
+
 def parse_layers(layer: str, depth: int) -> tuple[int, ...]:
     """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`."""
     text = str(layer).strip()
@@ -103,16 +112,20 @@ def parse_layers(layer: str, depth: int) -> tuple[int, ...]:
         low = int(first)
         low, high = (depth + 1 + low if low < 0 else low), (int(last) if dash else None)
     except ValueError:
-        raise UsageError(f"A layer is a number, 'last', 'all' or a range such as 3-6, and {layer!r} came.") from None
+        raise UsageError.expected(
+            "a number, 'last', 'all' or a range such as 3-6", repr(layer), where="setting 'layer'"
+        ) from None
     high = low if high is None else high
     if not 0 <= low <= high <= depth:
-        raise UsageError(f"The teacher has layers 0 (input) to {depth} (last), and {layer!r} was asked for.")
+        raise UsageError.expected(
+            f"a layer of the teacher, 0 (input) to {depth} (last)", repr(layer), where="setting 'layer'"
+        )
     return tuple(range(low, high + 1))
 
 
 @dataclass(frozen=True)
 class WordStates:
-    """Listens for the states of words: pieces pooled, then contexts pooled, a table a layer."""
+    """The states of words, pooled over tokens, then over contexts: one table per layer."""
 
     layer: str = "last"
     pieces: str = "mean"
@@ -128,7 +141,7 @@ class _WordTables:
 
     def __init__(self, spec: WordStates, teacher: Teacher, n_words: int) -> None:
         if spec.contexts not in ("mean", "max", "min"):
-            raise UsageError(f"There is no context pooling {spec.contexts!r}; known are mean, max, min.")
+            raise UsageError.unknown("context pooling", spec.contexts, ("mean", "max", "min"))
         self.spec = spec
         self.layers = parse_layers(spec.layer, teacher.depth)
         self.kind = "sum" if spec.contexts == "mean" else spec.contexts
@@ -159,33 +172,30 @@ def to_numpy(tensor: Tensor) -> Array:
 
 
 class WordMeans(Mapping[int, Array]):
-    """Layer → (V, D): the pooled states that `WordStates` heard, each made when it is asked for."""
+    """Layer → (V, D): the pooled states of `WordStates`, computed on access."""
 
     def __init__(self, statistics: Statistics, layers: Iterable[int] | None = None) -> None:
         self._contexts = np.maximum(statistics["sum:contexts"], 1)[:, None].astype(np.float32)
-        found = {
-            int(label[6:]): (kind, statistics[name])
-            for name, kind, label in _named(statistics)
-            if label[:6] == "layer-"
-        }
-        self._tables = found if layers is None else {layer: found[layer] for layer in layers}
+        names = [(name, *name.split(":layer-")) for name in statistics.arrays if ":layer-" in name]
+        tables = {int(layer): (kind, statistics[name]) for name, kind, layer in names}
+        self._tables = tables if layers is None else {layer: tables[layer] for layer in layers}
 
     def __getitem__(self, layer: int) -> Array:
-        return self._some(layer, slice(None))
+        return self._rows(layer, slice(None))
 
     def mean(self) -> Array:
-        """Of all layers, by some words at a time: no second table is held."""
-        words, dim = next(iter(self._tables.values()))[1].shape
-        total = np.empty((words, dim), np.float32)
-        for first in range(0, words, _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            total[some] = mean_of(self._some(layer, some) for layer in self)
+        """The mean over layers, a block of words at a time: no second table is in memory."""
+        shape = next(iter(self._tables.values()))[1].shape
+        total = np.empty(shape, np.float32)
+        for first in range(0, shape[0], _BLOCK_WORDS):
+            block = slice(first, first + _BLOCK_WORDS)
+            total[block] = mean_matrix(self._rows(layer, block) for layer in self)
         return total
 
-    def _some(self, layer: int, words: slice) -> Array:
+    def _rows(self, layer: int, words: slice) -> Array:
         kind, table = self._tables[layer]
-        some = table[words]
-        return np.asarray(some / self._contexts[words] if kind == "sum" else np.where(np.isfinite(some), some, 0))
+        rows = table[words]
+        return np.asarray(rows / self._contexts[words] if kind == "sum" else np.where(np.isfinite(rows), rows, 0))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._tables)
@@ -194,44 +204,21 @@ class WordMeans(Mapping[int, Array]):
         return len(self._tables)
 
 
-def _named(statistics: Statistics) -> Iterator[tuple[str, str, str]]:
-    for name in statistics.arrays:
-        kind, _, label = name.partition(":")
-        yield name, kind, label
-
-
-def chunk_of_whole_texts(texts: Sequence[str], rows: Sequence[int] | Array) -> TextChunk:
-    """Texts that, each as a whole, stand for one word."""
-    every = np.arange(len(texts), dtype=np.int32)
-    lengths = np.fromiter(map(len, texts), np.int32, len(texts))
-    return TextChunk(texts, WordSpans(np.asarray(rows, np.int32), np.zeros_like(lengths), lengths, every))
-
-
 def chunk_texts(pairs: Iterable[tuple[int, str]], size: int = WORDS_PER_CHUNK) -> Iterator[TextChunk]:
-    """(row, text) pairs → marked chunks."""
-    rows: list[int] = []
-    texts: list[str] = []
-    for row, text in pairs:
-        rows.append(row)
-        texts.append(text)
-        if len(texts) == size:
-            yield chunk_of_whole_texts(texts, rows)
-            rows, texts = [], []
-    if texts:
-        yield chunk_of_whole_texts(texts, rows)
+    """Chunks of texts that each, as a whole, stand for one word: (row in the vocabulary, text)."""
+    iterator = iter(pairs)
+    while chunk := [*islice(iterator, size)]:
+        rows, texts = zip(*chunk, strict=True)
+        lengths = np.fromiter(map(len, texts), np.int32, len(texts))
+        numbers = np.arange(len(texts), dtype=np.int32)
+        yield TextChunk(texts, WordSpans(np.array(rows, np.int32), np.zeros_like(lengths), lengths, numbers))
 
 
-def unit(matrix: Array) -> Array:
-    """Rows of length one; a zero row stays zero."""
-    lengths: Any = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.asarray(matrix / np.where(lengths > 0, lengths, 1))
-
-
-def mean_of(matrices: Iterable[Array]) -> Array:
-    """Of several at once only the sum and one of them are in memory."""
-    several = iter(matrices)
-    total, number = np.array(next(several), np.float32), 1
-    for matrix in several:
+def mean_matrix(matrices: Iterable[Array]) -> Array:
+    """The mean of matrices that are made one at a time: only the sum and one of them are in memory."""
+    iterator = iter(matrices)
+    total, number = np.array(next(iterator), np.float32), 1
+    for matrix in iterator:
         total += matrix
         number += 1
     total /= np.float32(number)

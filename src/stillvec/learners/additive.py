@@ -19,7 +19,7 @@ from torch import Tensor
 
 from stillvec.encoding import Encoded
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
-from stillvec.learners.table_memory import word_table
+from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -37,6 +37,9 @@ class WeightedSentences:
     unit: bool = False  # sentence vectors made unit, as those who compare them by cosine see them
     max_sentences: int = 5_000_000  # the bags are kept; beyond this many sentences it listens no more
     source: ClassVar[TextSource] = TextSource.SENTENCES
+
+    def text_bytes(self, teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int) -> int:
+        return 8 * n_words + 4 * n_sentences
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Bags(self, teacher, vocabulary)
@@ -98,6 +101,7 @@ class Additive:
     unit: bool = False
     directions: int = 0  # first principal directions taken out
     iterations: int = 12
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 9, 60),)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}

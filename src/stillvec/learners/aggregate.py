@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates
+from stillvec.learners.table_memory import PeakEstimate
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
@@ -20,6 +22,7 @@ class Aggregate:
     layer: str = "last"
     pieces: str = "mean"  # mean, first, last, max, min
     contexts: str = "mean"  # mean, max, min
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 1),)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"states": WordStates(self.layer, self.pieces, self.contexts)}

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_of, unit
+from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_matrix
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
+from stillvec.learners.table_memory import PeakEstimate
+from stillvec.numerics import unit_rows
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
@@ -49,6 +52,7 @@ class Auto:
     template_weight: float = 0.8
     sentence_weight: float = 0.5
     dictionary_weight: float = 1.0
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0.7, 0, 0, 17), PeakEstimate(1.5, 1, 30))
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         if self.purpose == "sentences":
@@ -71,23 +75,24 @@ class Auto:
             means = WordMeans(statistics["states"])
             shared = {layer: _shared(means[layer]) for layer in layers}
             rows = [
-                _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit(means[layer]) for layer in layers
+                _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit_rows(means[layer])
+                for layer in layers
             ]
             spaces["states"] = (1.0, _average(rows))
             notes["shared"] = {str(layer): round(value, 4) for layer, value in shared.items()}
             additive, _ = solve_additive(statistics["sentences"], ridge=0.1, iterations=12)
-            spaces["sentences"] = (self.sentence_weight, unit(additive - additive.mean(0)))
+            spaces["sentences"] = (self.sentence_weight, unit_rows(additive - additive.mean(0)))
             notes |= {"layers": layers, "agreement": agreement, "why": "the layers that agree best with isolated words"}
         else:
             notes["why"] = "there is no corpus: only words in templates"
         if self.dictionary is not None:
             glosses, defined = gloss_means(statistics["glosses"], self.dictionary)
-            centred = unit(glosses - glosses[defined].mean(0)) * defined[:, None]
+            centred = unit_rows(glosses - glosses[defined].mean(0)) * defined[:, None]
             spaces["glosses"] = (self.dictionary_weight, centred)
             notes["defined"] = int(defined.sum())
         notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
         joined = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
-        return Result(WordVectors(vocabulary, unit(reduced(joined, self.dim or _DIM))), notes)
+        return Result(WordVectors(vocabulary, unit_rows(reduced(joined, self.dim or _DIM))), notes)
 
     def _for_sentences(self) -> Additive:
         return Additive(ridge=0.03, directions=1)
@@ -108,9 +113,9 @@ class Auto:
 def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
     """Centred, without its first principal direction, rows unit."""
     if len(matrix) < _ENOUGH:
-        return unit(matrix)
+        return unit_rows(matrix)
     directions = min(1, matrix.shape[1] - 1)
-    return unit(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
+    return unit_rows(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
 
 
 def _shared(matrix: Array) -> float:
@@ -126,7 +131,7 @@ def reduced(joined: Array, dim: int) -> Array:
 
 
 def _average(spaces: Iterable[Array]) -> Array:
-    return unit(mean_of(spaces))
+    return unit_rows(mean_matrix(spaces))
 
 
 def _agreeing(statistics: Statistics, isolated: Array, vocabulary: Vocabulary) -> tuple[list[int], dict[str, float]]:

@@ -19,9 +19,10 @@ from stillvec.learners.accumulators import (
     WordMeans,
     WordStates,
     chunk_texts,
-    mean_of,
-    unit,
+    mean_matrix,
 )
+from stillvec.learners.table_memory import PeakEstimate
+from stillvec.numerics import unit_rows
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -59,6 +60,7 @@ class Isolated:
 class Decontextualized:
     templates: tuple[str, ...] = TEMPLATES
     layer: str = "last"
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(1, 3),)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
@@ -73,5 +75,5 @@ def template_mean(statistics: Iterable[Statistics]) -> Array:
     rows = []
     for each in statistics:
         matrix = WordMeans(each).mean()
-        rows.append(unit(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
-    return mean_of(rows)
+        rows.append(unit_rows(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
+    return mean_matrix(rows)

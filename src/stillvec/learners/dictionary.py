@@ -12,6 +12,7 @@ from typing import ClassVar
 from stillvec.encoding import TextChunk
 from stillvec.errors import LexiconError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts
+from stillvec.learners.table_memory import PeakEstimate
 from stillvec.lexicons import read_dictionary
 from stillvec.result import Result
 from stillvec.statistics import Statistics
@@ -41,6 +42,7 @@ class Glosses:
 class Dictionary:
     source: str = "wordnet"
     layer: str = "last"
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(1, 3),)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"glosses": Glosses(self.source, self.layer)}

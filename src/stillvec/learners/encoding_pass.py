@@ -193,9 +193,9 @@ class EncodingPass:
 
     @property
     def context_writers(self) -> list[ContextStoreWriter]:
-        return [each for each in self.accumulators.values() if isinstance(each, ContextStoreWriter)]
+        return [writer for writer in self.accumulators.values() if isinstance(writer, ContextStoreWriter)]
 
-    def _reading(self, source: TextSource) -> dict[AccumulatorSpec, Accumulator]:
+    def _readers(self, source: TextSource) -> dict[AccumulatorSpec, Accumulator]:
         return {
             spec: accumulator
             for spec, accumulator in self.accumulators.items()
@@ -204,11 +204,11 @@ class EncodingPass:
 
     @property
     def reads_sentences(self) -> bool:
-        return bool(self._reading(TextSource.SENTENCES))
+        return bool(self._readers(TextSource.SENTENCES))
 
     @property
     def reads_paragraphs(self) -> bool:
-        return bool(self._reading(TextSource.PARAGRAPHS))
+        return bool(self._readers(TextSource.PARAGRAPHS))
 
     @property
     def bytes_needed(self) -> int:
@@ -218,14 +218,14 @@ class EncodingPass:
     @property
     def losses(self) -> list[float]:
         """Current losses of models that train during the pass."""
-        training = (each for each in self.accumulators.values() if isinstance(each, TrainsInStream))
-        return [each.loss for each in training if not math.isnan(each.loss)]
+        losses = [trainer.loss for trainer in self.accumulators.values() if isinstance(trainer, TrainsInStream)]
+        return [loss for loss in losses if not math.isnan(loss)]
 
     def store_path(self, name: str) -> Path | None:
         """The folder of the contexts that the learner of that name trains on."""
         own = {*self.plan.learners[name].specs().values()}
-        writers = (each for spec, each in self.accumulators.items() if spec in own)
-        stores = (each.contexts for each in writers if isinstance(each, ContextStoreWriter))
+        accumulators = (accumulator for spec, accumulator in self.accumulators.items() if spec in own)
+        stores = (writer.contexts for writer in accumulators if isinstance(writer, ContextStoreWriter))
         return next((store.path for store in stores if store is not None and store.path is not None), None)
 
     def run(
@@ -278,38 +278,38 @@ class EncodingPass:
         return make_loader(self.teacher, self.vocabulary, budget or BatchBudget.for_teacher(self.teacher))
 
     def _corpus_stages(self, sentences: Iterable[TextChunk], paragraphs: Iterable[TextChunk]) -> Iterator[_Stage]:
-        if reading := self._reading(TextSource.SENTENCES):
+        if readers := self._readers(TextSource.SENTENCES):
             counter = _ContextCounter(self.state.n_contexts)
-            yield _Stage("corpus", CORPUS, sentences, [*reading.values(), counter])
-        if reading := self._reading(TextSource.PARAGRAPHS):
-            yield _Stage("paragraphs", PARAGRAPHS, paragraphs, [*reading.values()])
+            yield _Stage("corpus", CORPUS, sentences, [*readers.values(), counter])
+        if readers := self._readers(TextSource.PARAGRAPHS):
+            yield _Stage("paragraphs", PARAGRAPHS, paragraphs, [*readers.values()])
 
     def _other_stages(self, counts: WordCounts | None = None) -> Iterator[_Stage]:
         """Words that the corpus lacks, read alone, and the specs' own texts."""
         counts = self._all_reduce(self.word_counts()) if counts is None else counts
         new = self.plan.new_words
-        if reading := self._reading(TextSource.SENTENCES):
+        if readers := self._readers(TextSource.SENTENCES):
             missing = (counts["contexts"] == 0) & new
             self.n_missing_words = int((counts["contexts"] == 0).sum())
-            self._isolated[:] = self._partition.owned_words(missing)
+            self._isolated[:] = self._partition.select_words(missing)
             if not self.state.totals and counts["contexts"].any() and missing.any():
-                self.state.totals = {spec: _totals(accumulator) for spec, accumulator in reading.items()}
-            yield _Stage("alone", WITHOUT_CONTEXT, self._single_words(self._isolated), [*reading.values()])
-        for number, spec in self._numbered(TextSource.PARAGRAPHS):
+                self.state.totals = {spec: _totals(accumulator) for spec, accumulator in readers.items()}
+            yield _Stage("alone", WITHOUT_CONTEXT, self._single_words(self._isolated), [*readers.values()])
+        for number, spec in self._enumerate(TextSource.PARAGRAPHS):
             accumulator, n_contexts = self._paragraph_reader(spec), counts[f"part-{number}"]
             if counts["paragraphs"].any():
                 check_contexts_found(accumulator.spec, n_contexts)
             key = f"lacking-{number}"
-            missing = self.state.missing.setdefault(key, self._partition.owned_words((n_contexts == 0) & new))
+            missing = self.state.missing.setdefault(key, self._partition.select_words((n_contexts == 0) & new))
             yield _Stage(key, WITHOUT_CONTEXT, self._single_words(missing), [accumulator])
-        for number, spec in self._numbered(TextSource.OWN_TEXTS):
+        for number, spec in self._enumerate(TextSource.OWN_TEXTS):
             own = cast(OwnTextsSpec, spec)
-            texts = self._partition.owned(_keep_words(own.texts(self.vocabulary), new))
+            texts = self._partition.select_chunks(_keep_words(own.texts(self.vocabulary), new))
             yield _Stage(f"own-{number}", own.label, texts, [self.accumulators[spec]])
 
-    def _numbered(self, source: TextSource) -> Iterator[tuple[int, AccumulatorSpec]]:
-        reading = self._reading(source)
-        return ((number, spec) for number, spec in enumerate(self.accumulators) if spec in reading)
+    def _enumerate(self, source: TextSource) -> Iterator[tuple[int, AccumulatorSpec]]:
+        readers = self._readers(source)
+        return ((number, spec) for number, spec in enumerate(self.accumulators) if spec in readers)
 
     def _paragraph_reader(self, spec: AccumulatorSpec) -> ContextAccumulator:
         return cast(ContextAccumulator, self.accumulators[spec])
@@ -318,7 +318,7 @@ class EncodingPass:
         """How often words were read: in sentences, and by each spec that reads paragraphs, which may skip some."""
         n_paragraphs = self.state.stages.get("paragraphs", StageState()).progress.n_sentences
         counts: WordCounts = {"contexts": self.state.n_contexts, "paragraphs": np.array([n_paragraphs])}
-        for number, spec in self._numbered(TextSource.PARAGRAPHS):
+        for number, spec in self._enumerate(TextSource.PARAGRAPHS):
             counts[f"part-{number}"] = self._paragraph_reader(spec).n_contexts
         return counts
 

@@ -48,6 +48,10 @@ class StateSample:
     seed: int = 0
     source: ClassVar[TextSource] = TextSource.SENTENCES
 
+    def text_bytes(self, teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int) -> int:
+        n_rows = min(int(np.minimum(vocabulary.counts, self.keep).sum()), n_words)
+        return n_rows * 2 * (2 * teacher.dim + 16)  # as many rows again are free
+
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Sample(self, teacher, len(vocabulary))
 

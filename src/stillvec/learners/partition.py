@@ -30,11 +30,11 @@ class Partition:
         owner = min(int(position * self.count), self.count - 1) if self.in_order else chunk % self.count
         return owner == self.index
 
-    def owned(self, chunks: Iterable[T]) -> Iterator[T]:
+    def select_chunks(self, chunks: Iterable[T]) -> Iterator[T]:
         """The chunks of other texts that are in this part."""
         return (chunk for number, chunk in enumerate(chunks) if self._owns_other(number))
 
-    def owned_words(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def select_words(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Of the chosen words, which are read alone, whole chunks: those in this part."""
         rows = np.flatnonzero(chosen)
         mine = np.fromiter((self._owns_other(place // WORDS_PER_CHUNK) for place in range(len(rows))), bool, len(rows))

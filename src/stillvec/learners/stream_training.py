@@ -1,4 +1,4 @@
-"""Training in the pass itself: a shard is gathered, learnt and forgotten."""
+"""Training during the pass: a block of contexts is collected, trained on and dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Streamed:
-    """Trains while it listens."""
+    """Trains a model during the pass."""
 
     learner: TrainedLearner
 
@@ -38,7 +38,7 @@ class Streamed:
 
 
 class _StreamTrainer:
-    """Gathers a shard of sentences, learns it, and forgets it."""
+    """Collects a block of sentences, trains on it and drops it."""
 
     def __init__(self, learner: TrainedLearner, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.learner = learner
@@ -48,17 +48,17 @@ class _StreamTrainer:
         self._vocabulary, self._width, self._device = vocabulary, teacher.dim, teacher.device
         self.n_contexts = np.zeros(len(vocabulary), np.int64)
         self._model: TrainableModel | None = None
-        self._held: list[ContextBlock] = []
+        self._pending: list[ContextBlock] = []
         self._last: ContextBlock | None = None
-        self._learnt = 0  # shards
-        self._words = 0  # that the vocabulary has
+        self._n_blocks = 0  # trained on
+        self._n_words = 0  # of the vocabulary, in them
 
     def update(self, encoded: Encoded) -> None:
         words, lengths, contexts, states = batch_contexts(encoded, self.layers, self.spec)
         if not len(lengths):
             return
         self.n_contexts += count_rows(words, len(self.n_contexts))
-        self._held.append(
+        self._pending.append(
             ContextBlock(
                 torch.from_numpy(words).long().to(self._device),
                 torch.from_numpy(lengths).long().to(self._device),
@@ -66,37 +66,37 @@ class _StreamTrainer:
                 None if states is None else states.clone(),
             )
         )
-        if is_full(self._held):
-            self._learn()
+        if is_full(self._pending):
+            self._train()
 
     @property
     def loss(self) -> float:
         return self.monitor.loss
 
     def arrays(self) -> dict[str, Array]:
-        self._learn()
-        model = self._model or self._begun([])
+        self._train()
+        model = self._model or self._make_model([])
         if self._last is not None:
             with torch.inference_mode(False):
                 check_final_loss(model, self._last, self.schedule, self.monitor)
-        found = {f"stored:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
-        return found | {"stored:loss": np.array(self.monitor.loss)}
+        arrays = {f"stored:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
+        return arrays | {"stored:loss": np.array(self.monitor.loss)}
 
-    def _begun(self, first: list[ContextBlock]) -> TrainableModel:
+    def _make_model(self, first: list[ContextBlock]) -> TrainableModel:
         counts = torch.from_numpy(np.maximum(self._vocabulary.counts, 1)).to(self._device)
         return self.learner.model(counts, first, self._width, self._device)
 
-    def _learn(self) -> None:
-        if not self._held:
+    def _train(self) -> None:
+        if not self._pending:
             return
         with torch.inference_mode(False):
-            shard = concatenate_blocks(self._held)
-            self._held, self._last = [], shard
+            block = concatenate_blocks(self._pending)
+            self._pending, self._last = [], block
             if self._model is None:
-                self._model = self._begun([shard])
-            known = int((shard.words >= 0).sum())
-            whole = max(int(self._vocabulary.counts.sum()), self._words + known, 1)
-            span = (self._words / whole, (self._words + known) / whole)
-            drain(train_block(self._model, shard, self.schedule, self._learnt, span, self.monitor))
-            self._words += known
-            self._learnt += 1
+                self._model = self._make_model([block])
+            known = int((block.words >= 0).sum())
+            total = max(int(self._vocabulary.counts.sum()), self._n_words + known, 1)
+            span = (self._n_words / total, (self._n_words + known) / total)
+            drain(train_block(self._model, block, self.schedule, self._n_blocks, span, self.monitor))
+            self._n_words += known
+            self._n_blocks += 1

@@ -1,4 +1,4 @@
-"""Tables with one row per word: in memory or, where memory is short, in a file that the system caches."""
+"""Tables with one row per word, in memory or, where memory is short, in a file; estimates of what methods need."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -16,9 +17,43 @@ from torch import Tensor
 from stillvec.encoding import format_bytes
 from stillvec.errors import StillvecError
 from stillvec.files import cache_folder
+from stillvec.teachers import Teacher
+from stillvec.vocabulary import Vocabulary
 
 _MEMORY_SHARE = 0.25  # of the free memory that one table may take
 _log = logging.getLogger(__name__)
+
+
+class PeakEstimate(NamedTuple):
+    """Memory at one moment of finishing a method, beside its accumulators.
+
+    Measured on random states (40,000 words, MiniLM's 384 dimensions and 7 layers).
+    """
+
+    per_table: float = 0  # tables of words x dimensions, for each layer of each accumulator
+    tables: float = 0  # such tables besides
+    word_bytes: int = 0  # per word that was read
+    pair_bytes: int = 0  # per pair of the 4,000 most frequent words
+
+    def total(self, table: int, n_tables: int, n_words: int, n_pairs: int) -> int:
+        """Bytes, where a table takes `table` bytes."""
+        besides = self.word_bytes * n_words + self.pair_bytes * n_pairs
+        return int((self.per_table * n_tables + self.tables) * table) + besides
+
+
+@runtime_checkable
+class HasFinishMemory(Protocol):
+    """A learner that states what finishing takes, moment by moment."""
+
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]]
+
+
+@runtime_checkable
+class GrowsWithText(Protocol):
+    """A spec whose accumulator also grows with the text."""
+
+    def text_bytes(self, teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int) -> int:
+        """Bytes for so many words and sentences."""
 
 
 def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) -> Tensor:

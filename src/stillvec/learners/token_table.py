@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from stillvec.encoding import Encoded, TextChunk
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, chunk_texts, to_numpy
-from stillvec.learners.table_memory import word_table
+from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import Array
@@ -55,6 +55,8 @@ class _Table:
 
 @dataclass(frozen=True)
 class TokenTable:
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 1.25),)
+
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"table": InputEmbeddings()}
 

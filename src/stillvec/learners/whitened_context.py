@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.sentence_contexts import SentenceContexts
+from stillvec.learners.table_memory import PeakEstimate
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
@@ -22,6 +24,7 @@ class WhitenedContext:
     layer: str = "last"
     power: float = 0.5  # a
     ridge: float = 0.1  # in mean eigenvalues
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 4.6),)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": SentenceContexts(self.layer)}

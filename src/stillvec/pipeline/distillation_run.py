@@ -14,6 +14,7 @@ from stillvec.encoding import StoreLocation, format_bytes
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import cache_folder
 from stillvec.learners import EncodingPass, Learner, PassPlan
+from stillvec.learners.accumulators import HasDim
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
@@ -105,7 +106,11 @@ class Run:
     def _check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
         """Refuse what this teacher cannot do before the corpus is read."""
         dim = self.settings.dim
-        if dim is not None and dim > teacher.dim and not all(hasattr(each, "dim") for each in learners.values()):
+        if (
+            dim is not None
+            and dim > teacher.dim
+            and not all(isinstance(learner, HasDim) for learner in learners.values())
+        ):
             raise UsageError.expected(f"at most {teacher.dim} dimensions, as the teacher has", dim, where="dim")
         PassPlan(learners, Vocabulary(())).make_accumulators(teacher)  # checks layers, poolings and dictionaries
         if self.previous is not None:

@@ -20,7 +20,7 @@ from stillvec.learners.accumulators import OwnTextsSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.distillation_run import Run
-from stillvec.pipeline.memory_estimate import finish_bytes, growing_bytes, output_bytes, table_bytes
+from stillvec.pipeline.memory_estimate import finish_bytes, output_bytes, table_bytes, text_bytes
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.progress import Progress
 from stillvec.teachers import Teacher
@@ -114,7 +114,7 @@ class Planning:
         corpus = trials.get(CORPUS, _Trial())
         n_words, n_sentences = corpus.extrapolate(corpus.n_words), corpus.extrapolate(corpus.n_sentences)
         tables = table_bytes(learners, teacher, len(vocabulary))
-        tables += growing_bytes(learners, teacher, vocabulary, n_words, n_sentences)
+        tables += text_bytes(learners, teacher, vocabulary, n_words, n_sentences)
         finishing = finish_bytes(learners, settings, teacher, vocabulary, n_words)
         on_gpu = teacher.device.type == "cuda"
         trained = {name: learner for name, learner in learners.items() if isinstance(learner, TrainedLearner)}

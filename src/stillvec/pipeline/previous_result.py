@@ -1,4 +1,4 @@
-"""An earlier result to which a new corpus is added: its words, its statistics, and whether they fit."""
+"""An earlier result to which a new corpus is added: its words, its statistics, and whether they match."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class PreviousResult:
         self.manifest: dict[str, Any] = read_manifest(path)
         self.vocabulary: Vocabulary = load(path, format="stillvec").vocabulary
         arrays = read_statistics(path)
-        lacking = next((key for key, kind in _NEEDED.items() if not isinstance(self.manifest.get(key), kind)), None)
-        if lacking is not None:
+        missing = next((key for key, kind in _NEEDED.items() if not isinstance(self.manifest.get(key), kind)), None)
+        if missing is not None:
             raise FormatError(
-                f"The manifest of {path} has no {lacking!r}; only what was distilled is merged or added to."
+                f"The manifest of {path} has no {missing!r}; only distilled results can be merged or added to.",
+                path=path,
             )
         labels = sorted({name.partition("/")[0] for name in arrays})
-        self.parts = {
+        self.statistics = {
             label: Statistics(
                 self.vocabulary,
                 {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(label + "/")},
@@ -45,29 +46,25 @@ class PreviousResult:
         }
 
     def learner(self) -> Learner:
-        """The method it was made with, settings and all."""
+        """The method it was made with, with its settings."""
         kind = LEARNERS[self.manifest["method"]]
         return settings_from(kind, self.manifest["settings"], str(self.path))
 
     def check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
-        """Only the same method, settings and teacher add up."""
+        """Raise an error unless method, settings and teacher are the same."""
         if len(learners) != 1:
-            raise UsageError(f"One method can be added to {self.path}, and {len(learners)} were asked for.")
+            raise UsageError.expected("one method", f"{len(learners)}", where=f"--add-to {self.path}")
         (learner,) = learners.values()
-        mine, theirs = describe_learner(learner), describe_learner(self.learner())
-        if mine["method"] == theirs["method"]:
-            mine, theirs = mine["settings"], theirs["settings"]
-        odd = next((key for key in mine if mine[key] != theirs[key]), None)
-        if odd is not None:
-            raise UsageError(
-                f"{self.path} was made with {odd} {theirs[odd]!r}, and {mine[odd]!r} is asked for; "
-                "only like adds to like."
-            )
+        new, old = describe_learner(learner), describe_learner(self.learner())
+        if new["method"] == old["method"]:
+            new, old = new["settings"], old["settings"]
+        changed = next((key for key in new if new[key] != old[key]), None)
+        if changed is not None:
+            what = f"{changed} {old[changed]!r}, with which {self.path} was made"
+            raise UsageError.expected(what, repr(new[changed]), code="settings-differ")
         if not same_teacher(self.manifest["teacher"], describe_teacher(teacher)):
-            raise UsageError(
-                f"{self.path} was made with the teacher {self.manifest['teacher']['name']}, which is not "
-                f"{teacher.name}; statistics of different teachers do not add up."
-            )
+            what = f"the teacher {self.manifest['teacher']['name']}, with which {self.path} was made"
+            raise UsageError.expected(what, teacher.name, code="teachers-differ")
 
     def describe(self) -> dict[str, Any]:
         """For the manifest of the result that this one is added to."""
@@ -75,18 +72,18 @@ class PreviousResult:
 
     def merge(self, statistics: Mapping[str, Statistics]) -> dict[str, Statistics]:
         """Old and new statistics on the new vocabulary, which contains the old one."""
-        with of_whole_results(self.path):
-            return {label: merge(self.parts[label], new, new.vocabulary) for label, new in statistics.items()}
+        with report_damage(self.path):
+            return {label: merge(self.statistics[label], new, new.vocabulary) for label, new in statistics.items()}
 
 
 @contextmanager
-def of_whole_results(*paths: Path) -> Iterator[None]:
-    """Sums and facts that do not fit each other, as a damaged folder has them, are told as such."""
+def report_damage(*paths: Path) -> Iterator[None]:
+    """Report statistics and facts that do not match each other, as in a damaged folder, as a FormatError."""
     try:
-        with np.errstate(all="ignore"):  # what is not finite is refused when it is written
+        with np.errstate(all="ignore"):  # numbers that are not finite are refused on writing
             yield
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, RuntimeError) as error:
         names = " or ".join(map(str, paths))
         raise FormatError(
-            f"The manifest or the statistics of {names} are damaged ({error!r}); make it anew."
+            f"The manifest or the statistics of {names} are damaged ({error!r}); make it again.", code="damaged-result"
         ) from error

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from stillvec.errors import StillvecError, UsageError
 from stillvec.files import check_replaceable
 from stillvec.learners import Learner
+from stillvec.learners.accumulators import HasDim
 from stillvec.pipeline.manifest import describe_learner, describe_program
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.settings import Distillation
@@ -33,7 +34,7 @@ def describe_result(
 ) -> Result:
     """What a method made, with how it was made."""
     vectors = finished.vectors
-    if settings.dim is not None and not hasattr(learner, "dim"):
+    if settings.dim is not None and not isinstance(learner, HasDim):
         vectors = Pca(settings.dim)(vectors)
     manifest = {
         **describe_learner(learner),

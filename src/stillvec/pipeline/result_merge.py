@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stillvec.errors import UsageError
-from stillvec.pipeline.previous_result import PreviousResult, of_whole_results
+from stillvec.pipeline.previous_result import PreviousResult, report_damage
 from stillvec.pipeline.result_folders import describe_result
 from stillvec.pipeline.settings import Distillation
 from stillvec.registry import settings_from
@@ -21,20 +21,20 @@ def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Result:
     if len(folders) < 2:
         raise UsageError(f"Two results or more are merged, and {len(folders)} came.")
     every = [PreviousResult(Path(folder)) for folder in folders]
-    with of_whole_results(*(each.path for each in every)):
+    with report_damage(*(each.path for each in every)):
         return _merged(every)
 
 
 def _merged(every: Sequence[PreviousResult]) -> Result:
     first, *others = every
-    parts = first.parts
+    parts = first.statistics
     for other in others:
         for key in ("method", "settings"):
             if other.manifest[key] != first.manifest[key]:
                 raise UsageError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
         if not same_teacher(other.manifest["teacher"], first.manifest["teacher"]):
             raise UsageError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
-        parts = {label: merge(kept, other.parts[label]) for label, kept in parts.items()}
+        parts = {label: merge(kept, other.statistics[label]) for label, kept in parts.items()}
     made = first.manifest["distillation"] | {"keep": ()}
     settings = settings_from(Distillation, made, str(first.path))
     facts = {

@@ -100,7 +100,7 @@ class SentenceStream:
         select = None if self.contexts is None else self._selector(self.contexts)
         number = position = 0
         size = max(1, self.sentences_per_chunk // 4)
-        for chunk in (chunk for part in self.slices() for chunk in batched(part._bounded_paragraphs(), size)):
+        for chunk in (chunk for part in self.slices() for chunk in batched(part._split_long_paragraphs(), size)):
             chosen = chunk if select is None else select(chunk)[0]
             if chosen:
                 if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
@@ -120,7 +120,7 @@ class SentenceStream:
 
         return select
 
-    def _bounded_paragraphs(self) -> Iterator[str]:
+    def _split_long_paragraphs(self) -> Iterator[str]:
         """Paragraphs; one too long for any teacher is split between sentences."""
         for paragraph in self.corpus.paragraphs():
             if len(paragraph) <= _MAX_PARAGRAPH:

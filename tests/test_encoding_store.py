@@ -328,7 +328,7 @@ def test_leftovers_of_the_dead_are_swept_and_those_of_the_living_and_of_others_s
     ended = subprocess.Popen(["true"])
     ended.wait()
     place.parent.mkdir()
-    here = context_store._here()
+    here = context_store._machine()
     gone = [f".one.{here}.{ended.pid}.abc.part", f".another.{here}.{ended.pid}.abc.part"]
     stay = [f".one.{here}.{os.getpid()}.abc.part", f".one.01234567.{ended.pid}.abc.part", "another", ".profile"]
     for name in (*gone, *stay):
@@ -390,7 +390,7 @@ def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:
 def test_another_run_of_the_same_does_not_ask_the_teacher(teacher: Teacher, place: Path) -> None:
     first = listened(lesson(teacher, desk(place)), TEXTS).statistics_of("attentive_skipgram")["contexts"]
     again = lesson(teacher, desk(place))
-    steps = [*again.read(iter_of_none(), BatchBudget(64, 8))]
+    steps = [*again.run(iter_of_none(), BatchBudget(64, 8))]
     assert steps == []
     for name, array in again.statistics_of("attentive_skipgram")["contexts"].arrays.items():
         assert np.array_equal(array, first[name]), name

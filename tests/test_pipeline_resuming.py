@@ -321,7 +321,7 @@ def test_where_a_checkpoint_has_no_room_the_run_warns_once_and_goes_on(
     full_disk("checkpoint")
     assert main(call("out", "--method", "aggregate")) == 0
     told = capsys.readouterr().err
-    assert told.count("A checkpoint could not be written") == 1
+    assert told.count("Could not write the checkpoint") == 1
     assert "No space left" in told
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert [path.name for path in tmp_path.iterdir() if "checkpoint" in path.name] == []
@@ -405,7 +405,7 @@ def test_a_store_that_is_gone_or_elsewhere_is_told(
 ) -> None:
     stop(call("out", "--method", "x2static"), 3)
     elsewhere = refused(capsys, main(call("out", "--method", "x2static", "--resume", "--store", tmp_path / "b")))
-    assert f"lie in {tmp_path / 'store-out'}; give it as --store" in elsewhere
+    assert f"are in {tmp_path / 'store-out'}; give it as --context-cache" in elsewhere
     for file in (tmp_path / "store-out").glob(".*.part/*.f16"):
         file.unlink()
     assert "are gone; leave out --resume" in refused(capsys, main(call("out", "--method", "x2static", "--resume")))

@@ -81,7 +81,7 @@ class WordMap {
     pen.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     pen.clearRect(0, 0, width, height);
     const { visible, xs, ys } = this.project(width, height);
-    const size = clamp(1.5 * Math.sqrt(this.view.zoom) * Math.sqrt(20000 / words.length), 1.5, 7);
+    const size = clamp(2 * Math.sqrt(this.view.zoom) * Math.sqrt(20000 / words.length), 1.5, 7);
     this.drawPoints(pen, xs, ys, size);
     this.boxes = new Boxes(width, height);
     this.drawMarks(pen, xs, ys, style, size);

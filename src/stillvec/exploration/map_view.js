@@ -23,7 +23,7 @@ async function showMap(params, isCurrent) {
   map.shownSet = name;
   if (at.length === 3 && at.every(Number.isFinite)) map.view = { x: at[0], y: at[1], zoom: clamp(at[2], 0.8, 400) };
   else if (!word) map.view = { x: 0, y: 0, zoom: 1 };
-  const set = about.sets.find((each) => each.name === name), nAll = set.whole ?? set.words, n = loaded.words.length;
+  const set = about.sets.find(({ name: other }) => other === name), nAll = set.whole ?? set.words, n = loaded.words.length;
   const which = n < nAll ? `the ${NUMBERS.format(n)} most frequent of ${NUMBERS.format(nAll)} words` : `all ${NUMBERS.format(nAll)} words`;
   $("about-map").textContent = `t-SNE of ${which}, from the 60 nearest neighbours of each. Nearby words are similar, but a 2-D map is lossy: on average ${(10 * loaded.kept).toFixed(1)} of a word's 10 nearest neighbours are among its 10 nearest on the map. Large distances mean little. Clusters are computed from the full vectors (k-means) and named after their most central frequent words.`;
   await selectOnMap(word, name, isNew && at.length !== 3, isCurrent);
@@ -55,18 +55,18 @@ function palette(kind, count) {
   if (kind === "part") return [0, 1, 2, 3, 4].map((n) => style.getPropertyValue(`--c${n}`).trim());
   if (kind === "frequency") { // from warm and strong (frequent) to cool and quiet (rare)
     const [near, far] = darkScheme.matches ? [0.85, 0.5] : [0.55, 0.72];
-    return numbers.map((n) => { const t = n / (count - 1); return `oklch(${near + (far - near) * t} ${0.19 - 0.09 * t} ${30 + 230 * t})`; });
+    return numbers.map((n) => { const t = n / (count - 1); return `oklch(${near + (far - near) * t} ${0.2 - 0.07 * t} ${20 + 290 * t})`; });
   }
   return numbers.map((n) => `oklch(${(darkScheme.matches ? 0.75 : 0.55) + (n % 2 ? 0.07 : -0.03)} 0.13 ${((n * 7) % count) * (360 / count)})`);
 }
 
 function colourMap(loaded, kind) {
-  const n = loaded.words.length; // bins of frequency grow with the cube of the rank
-  const groups = kind === "cluster" ? loaded.cluster : kind === "part" ? loaded.part : Uint8Array.from({ length: n }, (_, row) => Math.floor(N_BINS * Math.cbrt(row / n)));
+  const n = loaded.words.length; // bins of frequency grow with the square of the rank
+  const groups = kind === "cluster" ? loaded.cluster : kind === "part" ? loaded.part : Uint8Array.from({ length: n }, (_, row) => Math.floor(N_BINS * Math.sqrt(row / n)));
   const colours = palette(kind, kind === "cluster" ? loaded.clusters.length : N_BINS);
   map.titles = kind === "cluster" ? loaded.titles ??= clusterTitles(loaded) : null;
   map.show(loaded.words, loaded.positions, groups, colours);
-  const legend = { cluster: () => loaded.clusters.map((words) => words.join(", ")), part: () => ["not in the lexicon", "noun", "verb", "adjective", "adverb"], frequency: () => colours.map((_, bin) => `from rank ${NUMBERS.format(Math.ceil(n * (bin / N_BINS) ** 3) + 1)}`) }[kind]();
+  const legend = { cluster: () => loaded.clusters.map((words) => words.join(", ")), part: () => ["not in the lexicon", "noun", "verb", "adjective", "adverb"], frequency: () => colours.map((_, bin) => `from rank ${NUMBERS.format(Math.ceil(n * (bin / N_BINS) ** 2) + 1)}`) }[kind]();
   $("legend").replaceChildren(...legend.map((text, group) => {
     const dot = make("span", { class: "dot" });
     dot.style.setProperty("--c", colours[group]);

@@ -1,5 +1,5 @@
 "use strict";
-// Elements of a page by their names; what is put into them enters as text, never as markup.
+// Find and create elements of a page; content is inserted as text, never as markup.
 
 const $ = (id) => document.getElementById(id);
 

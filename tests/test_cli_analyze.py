@@ -155,7 +155,7 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
 def test_a_wrong_call_is_one_sentence(
     flags: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["analyze", str(folder), *flags]) == 1
+    assert main(["analyze", str(folder), *flags]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert told in err

@@ -88,7 +88,7 @@ def test_what_was_combined_is_combined_again_and_says_so(inputs: list[str], tmp_
 def test_a_wrong_method_is_one_sentence_and_nothing_is_written(
     method: str, told: str, inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["combine", *inputs, "--method", method, "--out", str(tmp_path / "out")]) == 1
+    assert main(["combine", *inputs, "--method", method, "--out", str(tmp_path / "out")]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -96,7 +96,7 @@ def test_a_wrong_method_is_one_sentence_and_nothing_is_written(
 def test_one_set_alone_and_a_set_twice_are_refused(
     inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["combine", inputs[0], "--method", "concat", "--out", str(tmp_path / "out")]) == 1
+    assert main(["combine", inputs[0], "--method", "concat", "--out", str(tmp_path / "out")]) == 2
     assert "1 came" in capsys.readouterr().err
     assert main(["combine", inputs[0], inputs[0], "--method", "concat", "--out", str(tmp_path / "out")]) == 1
     assert "given twice" in capsys.readouterr().err
@@ -107,6 +107,6 @@ def test_a_folder_of_other_things_is_left_alone(
 ) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    assert main(["combine", *inputs, "--method", "concat", "--out", str(tmp_path / "mine")]) == 1
+    assert main(["combine", *inputs, "--method", "concat", "--out", str(tmp_path / "mine")]) == 2
     assert "left alone" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]

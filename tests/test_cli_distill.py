@@ -356,7 +356,7 @@ def test_a_long_run_says_how_much_time_is_left(capsys: pytest.CaptureFixture[str
 
     watch([Progress("reading the corpus", 250, 1000, "words", 5.0)])
     told = capsys.readouterr().err
-    assert told == "reading the corpus: 250 of 1,000 words, 50 words a second, about 15 s left\n"
+    assert told == "reading the corpus: 250 of 1,000 words, 50 words/s, about 15 s left\n"
 
 
 def test_quiet_says_nothing_on_standard_error(

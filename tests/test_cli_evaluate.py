@@ -135,7 +135,7 @@ def test_a_page_is_written_with_the_evaluation(places: tuple[list[str], str], tm
     page = tmp_path / "report.html"
     assert main(["evaluate", *paths, "--data", data, "--report", str(page), "--quiet"]) == 0
     assert "<html" in page.read_text("utf-8")
-    assert main(["evaluate", *paths, "--data", data, "--report", str(tmp_path / "report.doc")]) == 1
+    assert main(["evaluate", *paths, "--data", data, "--report", str(tmp_path / "report.doc")]) == 2
     assert not (tmp_path / "report.doc").exists()
 
 
@@ -154,7 +154,7 @@ def test_a_wrong_call_is_one_sentence(
     places: tuple[list[str], str], extra: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths, data = places
-    assert main(["evaluate", paths[0], "--data", data, "--quiet", *extra]) == 1
+    assert main(["evaluate", paths[0], "--data", data, "--quiet", *extra]) == 2
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1

@@ -96,7 +96,7 @@ def test_info_prints_a_table(thing: str, room: Path, capsys: pytest.CaptureFixtu
     assert main(["info", str(room / thing)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert thing in told[0]
-    assert len(told) > 4
+    assert 4 <= len(told) <= 12
     assert all(len(line) < 140 for line in told[1:])
 
 
@@ -140,3 +140,21 @@ def test_a_folder_of_model2vec_is_vectors_and_no_teacher(tmp_path: Path, capsys:
     save(WordVectors(["ice", "snow"], [[1.0, 2.0], [3.0, 4.0]]), tmp_path / "v", format="model2vec")
     assert main(["info", str(tmp_path / "v")]) == 0
     assert capsys.readouterr().out.startswith("Vectors")
+
+
+def test_info_on_vectors_is_short_unless_all_is_asked_for(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(room / "vectors")]) == 0
+    short = capsys.readouterr().out
+    assert "auto (" in short
+    assert "432 words in text.txt" in short
+    assert "distillation." not in short
+    assert main(["info", str(room / "vectors"), "--all"]) == 0
+    assert "distillation.min_count" in capsys.readouterr().out
+
+
+def test_info_on_a_bare_name_that_is_not_there_asks_no_hub(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stillvec.teachers.load_teacher", lambda *_, **__: pytest.fail("the hub was asked"))
+    assert main(["info", "nosuch"]) == 2
+    assert "nosuch" in capsys.readouterr().err

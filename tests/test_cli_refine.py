@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_before_vectors_are_read(tmp_path: Path, capsys: p
         ([], "At least one step"),
         (["--like", str(tmp_path / "plain")], "were not refined"),
     ):
-        assert main(["refine", str(tmp_path / "nowhere"), "--out", out, *call]) == 1
+        assert main(["refine", str(tmp_path / "nowhere"), "--out", out, *call]) == 2
         assert sentence in capsys.readouterr().err
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")

@@ -188,8 +188,8 @@ def test_scores_of_an_evaluation_stand_in_the_card(tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ("{", "is no file of scores"),
-        ("[]", "has scores of nothing"),
+        ("{", "expected scores"),
+        ("[]", "those of nothing"),
         ('[{"vectors": "x", "scores": []}, {"vectors": "y", "scores": []}]', "of x, y"),
     ],
 )

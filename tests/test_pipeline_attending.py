@@ -161,7 +161,7 @@ def test_a_long_sentence_is_drawn_without_numbers(room: Path, tmp_path: Path) ->
 
 
 def test_another_kind_of_picture_is_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["attention", str(tmp_path / "nothing"), SENTENCE, "--out", "a.gif"]) == 1
+    assert main(["attention", str(tmp_path / "nothing"), SENTENCE, "--out", "a.gif"]) == 2
     assert capsys.readouterr().err == "stillvec: A heat map is drawn as .svg or .png, and a.gif was asked for.\n"
 
 

@@ -170,7 +170,7 @@ def test_only_like_is_added_to_like(
     first = distil("one")
     capsys.readouterr()
     arguments, named = REFUSED[case]
-    distil("two", *arguments, "--add-to", str(first), to="second", code=1)
+    distil("two", *arguments, "--add-to", str(first), to="second", code=2)
     told = capsys.readouterr().err
     assert told.startswith("stillvec: ")
     assert told.count("\n") == 1
@@ -182,7 +182,7 @@ def test_the_sentence_about_another_method_names_both(
     distil: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = distil("one")
-    distil("two", "--method", "additive", "--add-to", str(first), to="second", code=1)
+    distil("two", "--method", "additive", "--add-to", str(first), to="second", code=2)
     assert "method 'aggregate', and 'additive' is asked for" in capsys.readouterr().err
 
 
@@ -191,7 +191,7 @@ def test_another_teacher_is_refused(
 ) -> None:
     first = distil("one")
     other = distil("two", "--teacher", str(room / "other-teacher"), to="other")
-    distil("two", "--teacher", str(room / "other-teacher"), "--add-to", str(first), to="second", code=1)
+    distil("two", "--teacher", str(room / "other-teacher"), "--add-to", str(first), to="second", code=2)
     assert main(["merge", str(first), str(other), "--out", str(tmp_path / "merged")]) == 1
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
@@ -216,7 +216,7 @@ def test_what_does_not_merge_is_refused_in_one_line(
         "nothing": (tmp_path / "nowhere", "nowhere"),
     }
     for case, (other, named) in cases.items():
-        assert main(["merge", str(one), str(other), "--out", str(tmp_path / "merged")]) == 1, case
+        assert main(["merge", str(one), str(other), "--out", str(tmp_path / "merged")]) == 2, case
         told = capsys.readouterr().err
         assert told.startswith("stillvec: "), case
         assert told.count("\n") == 1, case
@@ -232,7 +232,7 @@ def test_merging_into_a_folder_of_other_things_is_refused(
     one, two = distil("one"), distil("two")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x", "utf-8")
-    assert main(["merge", str(one), str(two), "--out", str(tmp_path / "mine")]) == 1
+    assert main(["merge", str(one), str(two), "--out", str(tmp_path / "mine")]) == 2
     assert "contains other files" in capsys.readouterr().err
 
 

@@ -135,5 +135,11 @@ def test_every_verb_of_the_command_line_explains_itself() -> None:
 def test_a_call_without_a_verb_is_wrong_and_says_so() -> None:
     done = _python("-m", "stillvec")
     assert done.returncode == 2
-    assert "VERB" in done.stderr
+    assert "COMMAND" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_misspelt_command_gets_a_suggestion() -> None:
+    done = _python("-m", "stillvec", "distil", "text.txt")
+    assert done.returncode == 2
+    assert "did you mean 'distill'" in done.stderr

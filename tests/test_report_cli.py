@@ -38,7 +38,7 @@ def test_several_reports_are_written_and_named(tmp_path: Path, capsys: pytest.Ca
 def test_a_report_of_no_known_form_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*folder_of(tmp_path), "--report", str(tmp_path / "r.pdf")]) == 1
+    assert main([*folder_of(tmp_path), "--report", str(tmp_path / "r.pdf")]) == 2
     told = capsys.readouterr()
     assert "r.pdf was asked for" in told.err.replace("\n", " ")
     assert told.out == ""

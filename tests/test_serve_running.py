@@ -216,7 +216,7 @@ def test_a_token_from_the_environment_or_a_file_is_wanted(start: Start, tmp_path
 def test_a_port_that_is_taken_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert main(["serve", str(folder), "--port", port]) == 1
+        assert main(["serve", str(folder), "--port", port]) == 2
     out, told = capsys.readouterr()
     assert out == ""
     assert told.startswith(f"stillvec: Cannot listen on 127.0.0.1:{port} (address already in use)")
@@ -241,14 +241,14 @@ def test_a_wrong_call_is_one_sentence(
 ) -> None:
     monkeypatch.delenv("STILLVEC_TOKEN", raising=False)
     flags, sentence = WRONG[case]
-    assert main(["serve", "--port", "0", *flags, str(folder)]) == 1
+    assert main(["serve", "--port", "0", *flags, str(folder)]) == 2
     out, told = capsys.readouterr()
     assert sentence in told
     assert (out, told.count("\n")) == ("", 1)
 
 
 def test_names_of_two_sets_must_differ(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", str(folder), str(folder), "--port", "0"]) == 1
+    assert main(["serve", str(folder), str(folder), "--port", "0"]) == 2
     assert "'small'" in capsys.readouterr().err
 
 
@@ -257,13 +257,13 @@ def test_a_token_that_no_header_can_hold_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
     monkeypatch.setenv("STILLVEC_TOKEN", token)
-    assert main(["serve", str(folder), "--port", "0"]) == 1
+    assert main(["serve", str(folder), "--port", "0"]) == 2
     assert "STILLVEC_TOKEN: expected a token" in capsys.readouterr().err
 
 
 def test_a_file_of_bytes_is_no_token(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(b"\xff\xfe\x00")
-    assert main(["serve", "--port", "0", "--token-file", str(tmp_path / "token"), str(folder)]) == 1
+    assert main(["serve", "--port", "0", "--token-file", str(tmp_path / "token"), str(folder)]) == 2
     assert f"{tmp_path / 'token'}: expected a token" in capsys.readouterr().err
 
 

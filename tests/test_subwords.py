@@ -310,7 +310,7 @@ def test_the_verb_stores_n_grams_and_the_other_verbs_use_them(
         main(["refine", str(given), "--step", "normalize", "--unknown", "subword:buckets=500", "--out", str(out)]) == 0
     )
     assert [did["step"] for did in read_manifest(out)["refined"]] == ["normalize", "subword"]
-    assert main(["info", str(out)]) == 0
+    assert main(["info", str(out), "--all"]) == 0
     assert "subwords.buckets" in capsys.readouterr().out
     assert main(["nearest", str(out), "snowings", "-k", "1"]) == 0
     assert "snow" in capsys.readouterr().out
@@ -337,7 +337,7 @@ def test_quantized_vectors_stay_packed_when_n_grams_are_added(vectors: WordVecto
 def test_n_grams_that_make_no_sense_are_refused_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, sentence: str
 ) -> None:
-    assert main(["refine", str(tmp_path / "none"), "--unknown", flag, "--out", str(tmp_path / "out")]) == 1
+    assert main(["refine", str(tmp_path / "none"), "--unknown", flag, "--out", str(tmp_path / "out")]) == 2
     assert sentence in capsys.readouterr().err
 
 

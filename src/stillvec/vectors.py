@@ -5,6 +5,7 @@ It knows no files, no teacher, no test.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, overload
@@ -253,8 +254,12 @@ class WordVectors:
         return row
 
     def _hint(self, word: str) -> str:
-        alike = [w for w in self.words[:200_000] if w[:2] == word[:2].lower() and abs(len(w) - len(word)) < 3]
-        return suggest(word, alike) if alike else "try another spelling, or distil with --keep to have it."
+        """At most three known words: those that differ in case first."""
+        lower, candidates = word.lower(), self.words[:200_000]
+        same = [other for other in candidates if other.lower() == lower]
+        near = [other for other in candidates if other[:2].lower() == lower[:2] and abs(len(other) - len(word)) < 3]
+        names = [*dict.fromkeys([*same, *difflib.get_close_matches(word, near, n=3)])][:3]
+        return f"did you mean {' or '.join(map(repr, names))}?" if names else "try another spelling."
 
     @cached_property
     def _finder(self) -> WordMatcher:

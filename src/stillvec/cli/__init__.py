@@ -1,78 +1,98 @@
-"""The command line: one file a verb, each over a plain function; the only room that prints.
+"""The command line: one file per command, each over a plain function; the only package that prints.
 
-A verb's file has `HELP`, `arguments(parser)` and `run(options) -> int`. argparse, not a framework: the distilling core
-must run where nothing but torch, transformers and numpy is installed.
+A command's file has `arguments(parser)` and `run(options) -> int`. Only the command that is called is imported.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from stillvec import __version__
-from stillvec.errors import MissingExtra, StillvecError
+from stillvec.errors import MissingExtra, StillvecError, UsageError, suggest
 
-VERBS = {  # in the order a newcomer meets them
-    "demo": "the packaged teacher on the packaged corpus, scored and drawn",
-    "distill": "a teacher and a corpus in, word vectors out",
-    "train": "a corpus in, word vectors out without a teacher: skip-gram, GloVe and others",
-    "evaluate": "how good vectors are, side by side",
-    "datasets": "which tests there are, and where others are from",
-    "nearest": "the nearest words of a word",
-    "analogy": "what is to C as B is to A",
-    "refine": "better vectors of the same words, step by step",
-    "attention": "what the words of a sentence attend to",
-    "combine": "one space of several",
-    "analyze": "what a space is like, and what its components know",
-    "explore": "a page to look at vectors: neighbours, analogies, axes, a map",
-    "merge": "one result from several distilled apart",
-    "convert": "vectors from one file format to another",
-    "info": "what vectors, a teacher or a corpus are",
-    "serve": "vectors over HTTP, also as OpenAI's embeddings",
-    "run": "a recipe: a whole run in a TOML file",
-    "completion": "a script with which a shell completes all this",
+VERBS = {  # in the order a new user meets them
+    "demo": "distil the packaged teacher on the packaged corpus, evaluate and plot the result",
+    "distill": "distil word vectors from a teacher and a corpus",
+    "train": "train word vectors on a corpus without a teacher: skip-gram, GloVe and others",
+    "evaluate": "evaluate vectors, side by side",
+    "datasets": "list the evaluation datasets and where to get others",
+    "nearest": "show the nearest words of a word",
+    "analogy": "answer: A is to B as C is to what",
+    "refine": "improve vectors of the same words, step by step",
+    "attention": "show what the words of a sentence attend to",
+    "combine": "combine several sets of vectors into one",
+    "analyze": "analyze the geometry of vectors and what their components encode",
+    "explore": "browse vectors in a page: neighbours, analogies, axes, a map",
+    "merge": "merge results that were distilled separately",
+    "convert": "convert vectors from one file format to another",
+    "info": "describe vectors, a teacher or a corpus",
+    "serve": "serve vectors over HTTP, also as OpenAI's embeddings",
+    "run": "run a recipe: a whole experiment in a TOML file",
+    "completion": "print a script for shell completion",
 }
-
-_WITH_DISTILL = ("torch", "transformers")
+_DISTILL_PACKAGES = ("torch", "transformers")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb. 0: done; 1: it failed and said why; 2: the call was wrong."""
+    """Run one command. Exit codes: 0 done, 1 failed, 2 the call was wrong, 130 interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = next((word for word in words if not word.startswith("-")), None)
+    try:
+        options = _parse(words, command)
+        with _log_warnings(quiet=getattr(options, "quiet", False)):
+            code: int = importlib.import_module(f"stillvec.cli.{options.verb}_command").run(options)
+        sys.stdout.flush()
+        return code
+    except StillvecError as error:
+        return _fail(str(error), 2 if isinstance(error, UsageError) else 1)
+    except ModuleNotFoundError as error:
+        if error.name not in _DISTILL_PACKAGES:
+            raise
+        return _fail(str(MissingExtra(error.name, "distill", f"stillvec {command}")), 1)
+    except BrokenPipeError:  # the reader of our output (head, less) has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _fail("interrupted; no partial output was left.", 130)
+    except OSError as error:
+        place = f": {error.filename}" if error.filename else "; no partial output was left"
+        return _fail(f"{error.strerror or error}{place}.", 1)
+
+
+def _parse(words: list[str], command: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stillvec", description="Distil contextual language models into static word vectors, on your own text."
     )
     parser.add_argument("-V", "--version", action="version", version=f"stillvec {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    asked = next((word for word in words if not word.startswith("-")), None)
-    for verb, summary in VERBS.items():
-        sub = verbs.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if verb == asked:  # only the verb that is asked for is imported
-            try:
-                importlib.import_module(f"stillvec.cli.{verb}_command").arguments(sub)
-            except ModuleNotFoundError as error:
-                if error.name not in _WITH_DISTILL:
-                    raise
-                print(f"stillvec: {MissingExtra(error.name, 'distill', f'stillvec {verb}')}", file=sys.stderr)
-                return 1
-    options = parser.parse_args(words)
+    if command is not None and command not in VERBS:
+        parser.error(f"unknown command {command!r}; {suggest(command, VERBS)}")
+    commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    for name, summary in VERBS.items():
+        subparser = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == command:
+            importlib.import_module(f"stillvec.cli.{name}_command").arguments(subparser)
+    return parser.parse_args(words)
+
+
+@contextmanager
+def _log_warnings(*, quiet: bool) -> Iterator[None]:
+    """Show warnings of our loggers on standard error while a command runs."""
+    logger, handler = logging.getLogger("stillvec"), logging.StreamHandler()
+    handler.setLevel(logging.CRITICAL if quiet else logging.WARNING)
+    handler.setFormatter(logging.Formatter("Note: %(message)s"))
+    logger.addHandler(handler)
     try:
-        code: int = importlib.import_module(f"stillvec.cli.{options.verb}_command").run(options)
-        sys.stdout.flush()
-        return code
-    except StillvecError as error:
-        print(f"stillvec: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # the reader of our output (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("stillvec: stopped; nothing half-written was left.", file=sys.stderr)
-        return 1
-    except OSError as error:
-        place = f": {error.filename}" if error.filename else "; nothing half-written was left"
-        print(f"stillvec: {error.strerror or error}{place}.", file=sys.stderr)
-        return 1
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"stillvec: {message}", file=sys.stderr)
+    return code

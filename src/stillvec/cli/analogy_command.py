@@ -10,11 +10,13 @@ from stillvec.formats import load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
+    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any supported format")
     for name in "abc":
         parser.add_argument(name, metavar=name.upper())
-    parser.add_argument("-k", type=int, default=5, metavar="N", help="how many answers (default: 5)")
-    parser.add_argument("--method", choices=("3cosadd", "3cosmul"), default="3cosadd", help="(default: 3cosadd)")
+    parser.add_argument("-k", type=int, default=5, metavar="N", help="number of answers (default: 5)")
+    parser.add_argument(
+        "--method", choices=("3cosadd", "3cosmul"), default="3cosadd", help="how to score answers (default: 3cosadd)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from stillvec.cli.attention_figure import check_drawable, draw_attention
 from stillvec.cli.console import note, table
-from stillvec.cli.progress_bar import warnings_told
+from stillvec.cli.progress_bar import show_warnings
 from stillvec.files import atomic_file
 from stillvec.pipeline.sentence_attention import Attention, attention
 
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         check_drawable(options.out)
-    with warnings_told():
+    with show_warnings():
         found = attention(options.folder, options.sentence, options.teacher)
     rows = [[word, *map(_percent, row)] for word, row in zip(found.words, found.weights.tolist(), strict=True)]
     table("percent of the attention of the word in front", ("", *found.words), rows)

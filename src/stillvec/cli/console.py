@@ -5,70 +5,66 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 from unicodedata import combining, east_asian_width
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under their columns; numbers stand to the right."""
-    given = [*rows]
-    cells = [[*map(_text, row)] for row in given]
-    right = [bool(given) and all(isinstance(row[i], int | float) for row in given) for i in range(len(columns))]
-    console = _console()
-    if console is None:
-        _plain_table(title, columns, cells, right)
+    """Print rows under their column names, numbers to the right; no header if all names are empty."""
+    values = [*rows]
+    cells = [[*map(_format, row)] for row in values]
+    right = [bool(values) and all(isinstance(row[i], int | float) for row in values) for i in range(len(columns))]
+    if not sys.stdout.isatty():
+        _print_plain(title, columns, cells, right)
         return
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=Text(title), title_justify="left", header_style="bold")
+    # Text everywhere, because a word may look like markup
+    grid = Table(title=Text(title), title_justify="left", header_style="bold", show_header=any(columns))
     for name, numeric in zip(columns, right, strict=True):
-        drawn.add_column(Text(name), justify="right" if numeric else "left")
+        grid.add_column(Text(name), justify="right" if numeric else "left")
     for row in cells:
-        drawn.add_row(*map(Text, row))  # Text, because a word may look like markup
-    console.print(drawn)
-
-
-def width() -> int:
-    """Columns of the terminal; 100 where there is none."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+        grid.add_row(*map(Text, row))
+    Console().print(grid)
 
 
 def note(text: str) -> None:
     """Print one line about what was done."""
-    console = _console()
-    if console is None:
-        print(text)
-    else:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _console() -> Any:
-    """rich's console where there is a terminal and rich is installed, else None."""
     if not sys.stdout.isatty():
-        return None
-    try:
-        from rich.console import Console
-    except ModuleNotFoundError:
-        return None
-    return Console()
+        print(text)
+        return
+    from rich.console import Console
+
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _plain_table(title: str, columns: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
-    widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
+def width() -> int:
+    """Columns of the terminal; 100 if there is none."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+
+
+def format_duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def _print_plain(title: str, columns: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
+    widths = [max(map(_display_width, column)) for column in zip(columns, *cells, strict=True)]
     print(title)
-    for row in [columns, *cells]:
-        filled = [
-            " " * (width - _width(cell)) + cell if numeric else cell + " " * (width - _width(cell))
+    for row in [columns, *cells] if any(columns) else cells:
+        padded = [
+            " " * (width - _display_width(cell)) + cell if numeric else cell + " " * (width - _display_width(cell))
             for cell, width, numeric in zip(row, widths, right, strict=True)
         ]
-        print("  " + "  ".join(filled).rstrip())
+        print("  " + "  ".join(padded).rstrip())
 
 
-def _text(value: object) -> str:
+def _format(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _width(text: str) -> int:
+def _display_width(text: str) -> int:
     """Columns a text takes on a terminal: two for a wide character, none for a combining mark."""
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)

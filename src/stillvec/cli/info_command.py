@@ -1,16 +1,17 @@
-"""stillvec info: what vectors, a teacher or a corpus are."""
+"""stillvec info: describe vectors, a teacher or a corpus."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note, table
-from stillvec.cli.progress_bar import warnings_told
+from stillvec.cli.progress_bar import show_warnings
 from stillvec.corpus import Corpus, split_sentences
-from stillvec.errors import DatasetError, FormatError, UsageError
+from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
 from stillvec.formats import FORMATS, load, read_manifest
 from stillvec.formats.model_card import card
 from stillvec.vocabulary import WordCounter
@@ -18,26 +19,30 @@ from stillvec.vocabulary import WordCounter
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
-    parser.add_argument("--field", metavar="NAME", help="the field of JSON lines or Parquet that holds the text")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--card", action="store_true", help="of a folder of vectors: print its card (README.md) anew")
-    parser.add_argument("--scores", metavar="FILE", help="with --card: scores by stillvec evaluate --json FILE")
+    parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that holds the text")
+    parser.add_argument("--all", action="store_true", help="of vectors: all that the manifest records")
+    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
+    parser.add_argument("--card", action="store_true", help="of vectors: print their model card (README.md)")
+    parser.add_argument("--scores", metavar="FILE", help="with --card: scores written by stillvec evaluate --json FILE")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.scores and not options.card:
-        raise UsageError("--scores stands with --card, and --card is missing.")
+        raise UsageError.conflict("--scores needs --card")
     if options.card:
         folder = Path(options.thing)
         scores = _scores(Path(options.scores), folder) if options.scores else []
         print(card(read_manifest(folder), scores), end="")
         return 0
-    with warnings_told():
+    with show_warnings():
         title, facts = _facts(options)
     if options.json:
         note(json.dumps(facts, ensure_ascii=False, indent=2))
     else:
-        table(title, ("what", "value"), [(key, _short(value)) for key, value in facts.items()])
+        path = Path(options.thing)
+        if (path / "manifest.json").is_file() and not options.all:
+            facts = _overview(path, facts)
+        table(title, ("", ""), [(key, _shorten(value)) for key, value in facts.items()])
     return 0
 
 
@@ -45,53 +50,77 @@ def _facts(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     path = Path(options.thing)
     if (path / "manifest.json").is_file():
         return f"Vectors {path}", _folder(path)
-    packed = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
-    modelled = (path / "config.json").is_file() and not FORMATS["model2vec"].recognises(path, b"")
-    if packed or modelled or not path.exists():
+    is_gguf = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
+    is_model = (path / "config.json").is_file() and not FORMATS["model2vec"].recognises(path, b"")
+    if is_gguf or is_model or not path.exists():
         return f"Teacher {options.thing}", _teacher(options.thing)
     return _file(path, options.field)
 
 
 def _folder(path: Path) -> dict[str, Any]:
-    manifest = read_manifest(path)
+    """All entries of the manifest, nested ones with a dotted key."""
     vectors = load(path)
     flat: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim, "frequent": ", ".join(vectors.words[:10])}
-    for key, value in manifest.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}.{inner}": each for inner, each in value.items()}
-        else:
-            flat[key] = value
+    for key, value in read_manifest(path).items():
+        entries = {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
+        flat |= entries
     return flat
+
+
+def _overview(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
+    """The few lines that a reader needs; `--all` shows the rest."""
+    sources = [Path(str(source)).name for source in facts.get("corpus.sources") or ()]
+    text = f" in {', '.join(sources[:3])}{' ...' * (len(sources) > 3)}" if sources else ""
+    refined = facts.get("refined") or ()
+    steps = [str(step["step"]) for step in refined if isinstance(step, dict) and "step" in step]
+    settings = ", ".join(f"{key.partition('.')[2]}={value}" for key, value in facts.items() if key[:9] == "settings.")
+    made = str(facts.get("made", "")).replace("T", " ").partition("+")[0]
+    lines = {
+        "words": f"{facts['words']:,}, {'lower-cased' if facts.get('lowercase') else 'case-sensitive'}",
+        "dimensions": f"{facts['dim']:,}, {facts.get('stored') or facts.get('dtype', '')}",
+        "most frequent": facts["frequent"],
+        "method": f"{facts['method']} ({settings})" if facts.get("method") and settings else facts.get("method"),
+        "steps": ", ".join(steps),
+        "teacher": f"{facts['teacher.name']}, {facts.get('teacher.precision')}" if "teacher.name" in facts else "",
+        "corpus": f"{facts['corpus.words']:,} words{text}" if facts.get("corpus.words") else "",
+        "created": f"{made} by stillvec {facts.get('stillvec')}" if made else "",
+        "size": f"{sum(file.stat().st_size for file in path.iterdir()) / 1e6:,.1f} MB",
+        "more": "stillvec info --all, --card",
+    }
+    return {key: str(line) for key, line in lines.items() if line}
 
 
 def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
     """The scores of these vectors in a file of `stillvec evaluate --json`."""
     try:
-        found = json.loads(file.read_bytes())
-        every = found if isinstance(found, list) else [found]
-        sets = {str(one["vectors"]): [dict(score) for score in one["scores"]] for one in every}
+        content = json.loads(file.read_bytes())
+        reports = content if isinstance(content, list) else [content]
+        sets = {str(report["vectors"]): [dict(score) for score in report["scores"]] for report in reports}
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise DatasetError(
-            f"{file} is no file of scores; stillvec evaluate {folder} --json {file} writes one."
-        ) from None
+        cure = f"stillvec evaluate {folder} --json {file} writes them"
+        raise DatasetError.expected("scores", "something else", path=file, cure=cure) from None
     name = folder.resolve().name
-    alike = [key for key in sets if key == name or key.endswith(f"/{name}")] if len(sets) > 1 else [*sets]
-    if len(alike) != 1:
-        raise DatasetError(f"{file} has scores of {', '.join(sets) or 'nothing'}, and not of {name} alone.")
-    return sets[alike[0]]
+    matches = [key for key in sets if key == name or key.endswith(f"/{name}")] if len(sets) > 1 else [*sets]
+    if len(matches) != 1:
+        raise DatasetError.expected(f"scores of {name}", f"those of {', '.join(sets) or 'nothing'}", path=file)
+    return sets[matches[0]]
 
 
 def _teacher(name: str) -> dict[str, Any]:
     from stillvec.pipeline.manifest import describe_teacher
     from stillvec.teachers import load_teacher
+    from stillvec.teachers.loader import PACKAGED
 
+    if "/" not in name and name not in PACKAGED and not Path(name).exists():  # most likely a typo: ask no hub
+        cure = "a model on the Hugging Face Hub is given as OWNER/NAME"
+        raise UsageError.not_found(name, "vectors, a teacher or a corpus", cure=cure)
     teacher = load_teacher(name, device="cpu")
     specials = {"before": list(teacher.tokenizer.prefix), "after": list(teacher.tokenizer.suffix)}
     return describe_teacher(teacher) | {"tokens": len(teacher.tokenizer.vocabulary()), "special_tokens": specials}
 
 
 def _file(path: Path, field: str | None) -> tuple[str, dict[str, Any]]:
-    """A file of vectors if it is one, else a corpus."""
+    """Describe a file of vectors, or else a corpus."""
     try:
         vectors = load(path)
     except FormatError:
@@ -104,27 +133,27 @@ def _file(path: Path, field: str | None) -> tuple[str, dict[str, Any]]:
 
 def _corpus(path: Path, field: str | None) -> dict[str, Any]:
     corpus, counter = Corpus(path, field=field), WordCounter()
-    words = sentences = 0
+    n_words = n_sentences = 0
     for paragraph in corpus.paragraphs():
-        words += counter.add([paragraph])
-        sentences += len(split_sentences(paragraph))
+        n_words += counter.add([paragraph])
+        n_sentences += len(split_sentences(paragraph))
     counts, report = counter.counts(), corpus.report
     if report is None:
-        raise UsageError(f"{path} could not be read to its end.")
-    often = sorted(counts, key=lambda word: -counts[word])[:10]
+        raise CorpusError(f"{path}: reading stopped before the end.", path=path)
+    frequent = sorted(counts, key=lambda word: -counts[word])[:10]
     return {
         "files": report.files,
         "characters": report.characters,
         "paragraphs": report.paragraphs,
-        "sentences": sentences,
-        "words": words,
-        "different words": len(counts),
-        "seen 5 times or more": sum(count >= 5 for count in counts.values()),
-        "frequent": ", ".join(often),
+        "sentences": n_sentences,
+        "words": n_words,
+        "distinct words": len(counts),
+        "words seen at least 5 times": sum(count >= 5 for count in counts.values()),
+        "frequent": ", ".join(frequent),
         "bytes that are not UTF-8": report.replaced_bytes,
     }
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     return text if len(text) < 90 else text[:87] + "..."

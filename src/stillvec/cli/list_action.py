@@ -1,4 +1,4 @@
-"""What a registry holds, for --steps and --methods: each part with its settings, and what it is."""
+"""--list-steps and --list-methods: the parts of a registry with their settings."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from stillvec.registry import Registry
 
 
 class List(argparse.Action):
-    """A flag that tells the parts of a registry (`const`) and ends; importing them waits until it is asked for."""
+    """A flag that prints the parts of a registry (`const`) and exits; they are imported only then."""
 
     def __init__(self, option_strings: list[str], dest: str, const: Registry[Any], help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, const=const, help=help, default=argparse.SUPPRESS)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         for name in self.const:
-            note(described(name, self.const[name]))
+            note(describe_part(name, self.const[name]))
         parser.exit()
 
 
-def described(name: str, part: type[Any]) -> str:
-    """`NAME:key=default,...`, a setting that must be given without its value, and the first line of its file."""
+def describe_part(name: str, part: type[Any]) -> str:
+    """`NAME:key=default,...` (a required setting has no value) and the first line of its file."""
     settings = ",".join(map(_setting, dataclasses.fields(part)))
-    said = (inspect.getmodule(part).__doc__ or "").strip().splitlines()[0]
-    return f"{name}{':' * bool(settings)}{settings}\n    {said}"
+    summary = (inspect.getmodule(part).__doc__ or "").strip().splitlines()[0]
+    return f"{name}{':' * bool(settings)}{settings}\n    {summary}"
 
 
 def _setting(field: dataclasses.Field[Any]) -> str:

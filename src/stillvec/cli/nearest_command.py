@@ -10,19 +10,19 @@ from stillvec.formats import load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
-    parser.add_argument("words", metavar="WORD", nargs="+", help="each word gets a table of its own")
-    parser.add_argument("-k", type=int, default=10, metavar="N", help="how many neighbours (default: 10)")
+    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any supported format")
+    parser.add_argument("words", metavar="WORD", nargs="+", help="one table per word")
+    parser.add_argument("-k", type=int, default=10, metavar="N", help="number of neighbours (default: 10)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
 
 def run(options: argparse.Namespace) -> int:
     vectors = load(options.vectors)
-    found = {word: vectors.nearest(word, options.k) for word in options.words}  # all first: a bad word prints nothing
+    neighbours = {word: vectors.nearest(word, options.k) for word in options.words}  # before any output
     if options.json:
-        plain = {word: [{"word": w, "cosine": c} for w, c in near] for word, near in found.items()}
+        plain = {word: [{"word": w, "cosine": c} for w, c in near] for word, near in neighbours.items()}
         print(json.dumps({"vectors": options.vectors, "nearest": plain}, ensure_ascii=False))
         return 0
-    for word, near in found.items():
+    for word, near in neighbours.items():
         console.table(f"nearest to {word}", ("word", "cosine"), near)
     return 0

@@ -1,4 +1,4 @@
-"""Signs of life: a bar on a terminal, a line every few seconds elsewhere, both on standard error."""
+"""Progress on standard error: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -7,97 +7,71 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
 
+from stillvec.cli.console import format_duration
 from stillvec.errors import StillvecWarning
+from stillvec.progress import Progress
 
-_EVERY = 10.0  # seconds between plain lines
-
-
-class ProgressEvent(Protocol):
-    """What long work yields: `ProgressEvent` of pipeline or evaluate."""
-
-    @property
-    def stage(self) -> str: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int | None: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def remark(self) -> str: ...
+_INTERVAL = 10.0  # seconds between plain lines
 
 
-def watch(steps: Iterable[ProgressEvent], *, quiet: bool = False) -> None:
-    """Run the steps to their end and show how far they are."""
-    with warnings_told():
-        bar = None if quiet else _bar()
+def watch(events: Iterable[Progress], *, quiet: bool = False) -> None:
+    """Run the work to its end and show how far it is."""
+    with show_warnings():
         if quiet:
-            for _ in steps:
+            for _ in events:
                 pass
-        elif bar is None:
-            _lines(steps)
+        elif sys.stderr.isatty():
+            _draw_bar(events)
         else:
-            with bar:
-                _drawn(steps, bar)
+            _print_lines(events)
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
-    """Our warnings as notes at the end, other libraries' not at all."""
-    with warnings.catch_warnings(record=True) as told:
+def show_warnings() -> Iterator[None]:
+    """Print our warnings as notes at the end, and hide those of other libraries."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StillvecWarning)
         yield
-    for each in told:
-        if issubclass(each.category, StillvecWarning):
-            print(f"Note: {each.message}", file=sys.stderr)
+    for warning in caught:
+        if issubclass(warning.category, StillvecWarning):
+            print(f"Note: {warning.message}", file=sys.stderr)
 
 
-def _bar() -> Any:
-    if not sys.stderr.isatty():
-        return None
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-    except ModuleNotFoundError:
-        return None
-    columns = ("{task.description}", BarColumn(), TextColumn("{task.fields[pace]}"), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+def _draw_bar(events: Iterable[Progress]) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = ("{task.description}", BarColumn(), TextColumn("{task.fields[detail]}", markup=False))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        stage, task = None, None
+        for event in events:
+            if task is None or event.stage != stage:
+                if task is not None:
+                    bar.remove_task(task)
+                stage, task = event.stage, bar.add_task(event.stage, total=event.total, detail="")
+            bar.update(task, completed=event.done, total=event.total, detail=_detail(event))
 
 
-def _drawn(steps: Iterable[ProgressEvent], bar: Any) -> None:
-    stage, task = None, None
-    for step in steps:
-        if step.stage != stage:
-            if task is not None:
-                bar.remove_task(task)
-            stage, task = step.stage, bar.add_task(step.stage, total=step.total, pace="")
-        bar.update(task, completed=step.done, total=step.total, pace=_pace(step))
-
-
-def _lines(steps: Iterable[ProgressEvent]) -> None:
-    stage, said = None, 0.0
-    for step in steps:
+def _print_lines(events: Iterable[Progress]) -> None:
+    stage, printed = None, 0.0
+    for event in events:
         now = time.perf_counter()
-        if step.stage != stage or now - said > _EVERY:
-            print(_line(step), file=sys.stderr, flush=True)
-            stage, said = step.stage, now
+        if event.stage != stage or now - printed > _INTERVAL:
+            detail = _detail(event)
+            print(f"{event.stage}: {detail}" if detail else event.stage, file=sys.stderr, flush=True)
+            stage, printed = event.stage, now
 
 
-def _line(step: ProgressEvent) -> str:
-    if not step.unit or not step.done:
-        return f"{step.stage}: {step.remark}" if step.remark else step.stage
-    share = f" of {step.total:,}" if step.total else ""
-    left = ""
-    if step.total and step.done * 20 >= step.total:  # a guess from less is none
-        rest = max(0.0, step.seconds * (step.total - step.done) / step.done)
-        left = f", about {rest:,.0f} s left"
-    return f"{step.stage}: {step.done:,}{share} {step.unit}{_pace(step)}{left}"
-
-
-def _pace(step: ProgressEvent) -> str:
-    pace = f", {step.done / step.seconds:,.0f} {step.unit} a second" if step.unit and step.seconds > 0.1 else ""
-    return f"{pace}, {step.remark}" if step.remark else pace
+def _detail(event: Progress) -> str:
+    """`250 of 1,000 words, 50 words/s, about 15 s left`."""
+    parts = []
+    if event.unit and event.done:
+        total = f" of {event.total:,}" if event.total else ""
+        parts.append(f"{event.done:,}{total} {event.unit}")
+        if event.seconds > 0.1:
+            parts.append(f"{event.done / event.seconds:,.0f} {event.unit}/s")
+        if event.total and event.total / 20 <= event.done < event.total:  # an estimate from less means nothing
+            parts.append(f"about {format_duration(event.seconds * (event.total - event.done) / event.done)} left")
+    return ", ".join([*parts, event.remark] if event.remark else parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stillvec.cli import console
 from stillvec.cli.list_action import List
-from stillvec.cli.progress_bar import warnings_told
+from stillvec.cli.progress_bar import show_warnings
 from stillvec.errors import UsageError
 from stillvec.files import check_replaceable
 from stillvec.formats import load, read_manifest, write_folder
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.vectors)
     vectors = load(path)
     had_subwords = vectors.subwords is not None
-    with warnings_told():
+    with show_warnings():
         for did, after in refine_steps(vectors, steps):
             vectors = after
             numbers = did.get("loss", {}) | did.get("gain", {})

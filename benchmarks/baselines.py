@@ -26,7 +26,7 @@ from stillvec.baselines import BASELINES, EncodedCorpus, Resources, encode_corpu
 from stillvec.baselines.gensim_trainer import GensimBaseline
 from stillvec.corpus import Corpus
 from stillvec.pipeline.corpus_counts import count_corpus
-from stillvec.pipeline.training_run import Training
+from stillvec.pipeline.settings import Training
 
 
 class Timing(NamedTuple):

@@ -36,7 +36,7 @@ def main() -> None:
             teacher=os.environ["STILLVEC_MINILM"],
             method=METHODS,
             min_count=2,
-            store=folder / "contexts",
+            context_cache=folder / "contexts",
         )
         assert isinstance(vectors, dict)
         for path in sorted((folder / f"every-{every}").glob("*/manifest.json")):

@@ -71,7 +71,7 @@ def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: st
     print_scores("nothing held out, n-grams", made, data, "subword")
     if teacher:
         words = sorted({word for pair in pairs for word in pair})
-        isolated = stillvec.distill(teacher=teacher, keep=words)
+        isolated = stillvec.distill(teacher=teacher, include_words=words)
         print_scores("the teacher, on each word in isolation", isolated, data, "skip")
 
 

@@ -428,7 +428,7 @@ json = "scores.json"
 
 
 def _recipe(folder: Path) -> object:
-    from stillvec.pipeline.recipe import read_recipe
+    from stillvec.verbs.recipe import read_recipe
 
     return read_recipe(folder / "r.toml")
 

@@ -13,6 +13,7 @@ import stillvec
 
 SHELVES = (  # from the top down, as in docs/design.md
     ("cli",),
+    ("verbs",),
     ("distributed", "service", "exploration", "integrations", "plotting"),
     ("pipeline", "analysis", "report"),
     ("learners", "baselines", "evaluation"),

@@ -16,7 +16,7 @@ from tiny_corpus import counted, sentences, words_of
 from stillvec.baselines import BASELINES, EncodedCorpus, Resources, encode_corpus
 from stillvec.corpus import Corpus
 from stillvec.errors import TrainingError, UsageError
-from stillvec.pipeline.training_run import Training
+from stillvec.pipeline.settings import Training
 from stillvec.registry import settings_from
 from stillvec.result import Result
 from stillvec.training.checkpoint import open_checkpoint

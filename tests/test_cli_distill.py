@@ -186,7 +186,7 @@ def test_terms_that_are_kept_are_counted_and_read_as_a_whole(
         "The New York school is old. He reads in New  York. A new house in York. A new book.\n" * 3, "utf-8"
     )
     keep.write_text("new york\n# a comment\nzebra crossing\nZebra\n", "utf-8")
-    assert distil(text, "--keep", keep, "--min-count", "3", "--contexts", "all") == 0
+    assert distil(text, "--include-words", keep, "--min-count", "3", "--contexts", "all") == 0
     vectors = load(out)
     count = dict(zip(vectors.words, vectors.vocabulary.counts.tolist(), strict=True))
     assert count["new york"] in (3, 6)  # two blanks in a row may part it
@@ -243,7 +243,7 @@ def test_without_a_corpus_a_list_of_words_is_enough(
     keep.write_text("house\nsea\ndog\nold book\nhouses\n", "utf-8")
     dictionary.write_text("house\ta place for people\ndog\tan animal\nold book\tone to read\n", "utf-8")
     extra = ["--dictionary", dictionary] if method in ("dictionary", "auto") else []
-    assert distil("--keep", keep, "--method", method, *extra) == 0
+    assert distil("--include-words", keep, "--method", method, *extra) == 0
     vectors = load(out)
     assert sorted(vectors.words) == ["dog", "house", "houses", "old book", "sea"]
     assert np.isfinite(vectors.matrix).all()
@@ -271,7 +271,7 @@ def test_the_dictionary_that_is_given_is_used(
 def test_vectors_for_sentences_are_additive(
     distil: Callable[..., int], corpus: Path, out: Path, tmp_path: Path
 ) -> None:
-    assert distil(corpus, "--method", "auto", "--for", "sentences") == 0
+    assert distil(corpus, "--method", "auto", "--purpose", "sentences") == 0
     assert distil(corpus, "--method", "additive:ridge=0.03,directions=1", to=tmp_path / "additive") == 0
     assert read_manifest(out)["settings"]["purpose"] == "sentences"
     assert "sentence" in read_manifest(out)["notes"]["why"]
@@ -352,7 +352,7 @@ def test_on_a_terminal_a_bar_is_drawn_and_taken_away(
 
 def test_a_long_run_says_how_much_time_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     from stillvec.cli.progress_bar import watch
-    from stillvec.pipeline import Progress
+    from stillvec.progress import Progress
 
     watch([Progress("reading the corpus", 250, 1000, "words", 5.0)])
     told = capsys.readouterr().err
@@ -381,7 +381,7 @@ REFUSED: dict[str, Refusal] = {
     "layer that is none": (["--layer", "first"], "'first'"),
     "layer for who has none": (["--method", "auto", "--layer", "1"], "has no layer"),
     "dictionary for who has none": (["--dictionary", "wordnet"], "has no dictionary"),
-    "purpose for who has none": (["--for", "sentences"], "has no purpose"),
+    "purpose for who has none": (["--purpose", "sentences"], "has no purpose"),
     "unknown pooling": (["--method", "aggregate:contexts=median"], "median"),
     "contexts that are no number": (["--contexts", "x"], "'x'"),
     "no contexts": (["--contexts", "0"], "contexts"),
@@ -393,7 +393,7 @@ REFUSED: dict[str, Refusal] = {
     "unknown device": (["--device", "tpu"], "'tpu'"),
     "unknown precision": (["--precision", "fp8"], "'fp8'"),
     "unknown teacher": (["--teacher", "/nowhere/model"], "/nowhere/model"),
-    "missing list": (["--keep", "nowhere.txt"], "nowhere.txt"),
+    "missing list": (["--include-words", "nowhere.txt"], "nowhere.txt"),
     "missing dictionary": (["--method", "auto", "--dictionary", "nowhere.tsv"], "nowhere.tsv"),
     "no earlier result": (["--add-to", "nowhere"], "nowhere"),
 }
@@ -461,7 +461,7 @@ def test_an_empty_list_of_words_is_refused(
     distil: Callable[..., int], corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "keep.txt").write_text("# nothing\n\n", "utf-8")
-    assert "keep.txt" in refused(capsys, distil(corpus, "--keep", tmp_path / "keep.txt"))
+    assert "keep.txt" in refused(capsys, distil(corpus, "--include-words", tmp_path / "keep.txt"))
 
 
 def test_bytes_that_are_not_utf_8_are_replaced_and_told_once(
@@ -476,7 +476,7 @@ def test_bytes_that_are_not_utf_8_are_replaced_and_told_once(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--min-count", "x"], ["--for", "dogs"], ["--nonsense"], ["--paragraphs", "pages"]]
+    "arguments", [["--min-count", "x"], ["--purpose", "dogs"], ["--nonsense"], ["--paragraphs", "pages"]]
 )
 def test_a_call_that_cannot_be_read_ends_with_2(
     arguments: list[str], distil: Callable[..., int], corpus: Path, capsys: pytest.CaptureFixture[str]
@@ -576,27 +576,30 @@ def test_ctrl_c_ends_with_1_and_leaves_nothing_half_written(
 
 def test_settings_of_a_run_are_checked_in_python_too() -> None:
     from stillvec.errors import UsageError
-    from stillvec.pipeline import distill
 
-    with pytest.raises(UsageError, match="did you mean 'method'"):
-        distill("nowhere.txt", methd="auto")
     with pytest.raises(UsageError, match="dogs"):
         Distillation(purpose="dogs")
 
 
 def test_distill_in_python_gives_vectors_and_writes_them(corpus: Path, model: str, out: Path) -> None:
+    from stillvec import distill, distill_all
     from stillvec.corpus import Corpus
-    from stillvec.pipeline import Progress, distill
+    from stillvec.errors import UsageError
+    from stillvec.progress import Progress
 
     seen: list[Progress] = []
-    one = distill(corpus, teacher=model, method="aggregate", min_count=1, out=out, progress=seen.append, keep=["zebra"])
-    assert not isinstance(one, dict)
+    one = distill(
+        corpus, teacher=model, method="aggregate", min_count=1, out=out, progress=seen.append, include_words=["zebra"]
+    )
     assert np.array_equal(one.matrix, load(out).matrix)
     assert "zebra" in one
     assert [step.stage for step in seen][:2] == ["loading the teacher", "counting words"]
-    several = distill(Corpus.from_texts(TEXTS), teacher=model, method="aggregate,token_table", min_count=1)
-    assert isinstance(several, dict)
-    assert [*several] == ["aggregate", "token_table"]
+    texts, methods = Corpus.from_texts(TEXTS), "aggregate,token_table"
+    assert [*distill_all(texts, teacher=model, method=methods, min_count=1)] == ["aggregate", "token_table"]
+    with pytest.raises(UsageError) as refused:
+        distill(texts, teacher=model, method=methods)
+    assert refused.value.code == "several-methods"
+    assert "distill_all" in str(refused.value)
 
 
 def test_threads_are_those_asked_for_and_afterwards_as_before(
@@ -611,4 +614,4 @@ def test_threads_are_those_asked_for_and_afterwards_as_before(
     assert distil(corpus, "--threads", before + 1) == 0
     assert seen == [(before + 1, before + 1)]
     assert torch.get_num_threads() == before
-    assert "At least one thread" in refused(capsys, distil(corpus, "--threads", 0))
+    assert "threads: expected at least 1" in refused(capsys, distil(corpus, "--threads", 0))

@@ -100,7 +100,7 @@ def test_what_is_wrong_is_said_before_vectors_are_read(tmp_path: Path, capsys: p
     save(WordVectors(["a"], [[1.0]]), tmp_path / "plain")
     for call, sentence in (
         (["--step", "centre"], "did you mean 'center'"),
-        ([], "At least one step"),
+        ([], "at least one step"),
         (["--like", str(tmp_path / "plain")], "were not refined"),
     ):
         assert main(["refine", str(tmp_path / "nowhere"), "--out", out, *call]) == 2
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said_before_vectors_are_read(tmp_path: Path, capsys: p
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
     assert main(["refine", str(tmp_path / "plain"), "--step", "normalize", "--out", str(tmp_path / "full")]) == 1
-    assert "left alone" in capsys.readouterr().err
+    assert "manifest.json" in capsys.readouterr().err
     assert not Path(out).exists()
 
 
@@ -129,7 +129,9 @@ def test_a_lexicon_that_teaches_nothing_is_noted(
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["refined"]
 
 
-@pytest.mark.parametrize(("verb", "flag", "known"), [("refine", "--steps", STEPS), ("combine", "--methods", COMBINERS)])
+@pytest.mark.parametrize(
+    ("verb", "flag", "known"), [("refine", "--list-steps", STEPS), ("combine", "--list-methods", COMBINERS)]
+)
 def test_what_there_is_is_told_with_its_settings(
     verb: str, flag: str, known: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

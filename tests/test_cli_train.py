@@ -61,11 +61,11 @@ def test_the_words_are_those_that_distill_takes(corpus: str, model: str) -> None
 
 
 def test_words_never_seen_have_a_vector_where_that_is_asked(corpus: str, model: str) -> None:
-    words = ["--min-count", "1", "--unknown", "subword", "--quiet"]
+    words = ["--min-count", "1", "--oov", "subword", "--quiet"]
     assert main(["train", corpus, "--method", QUICK, "--dim", "6", "--out", "a", *words]) == 0
     assert main(["distill", corpus, "--teacher", model, "--method", "aggregate", "--out", "b", *words]) == 0
     for name in ("a", "b"):
-        assert main(["refine", name, "--unknown", "subword", "--out", f"{name}-later"]) == 0
+        assert main(["refine", name, "--oov", "subword", "--out", f"{name}-later"]) == 0
         at_once, later = load(name), load(f"{name}-later")
         assert "houselings" not in at_once
         np.testing.assert_allclose(at_once["houselings"], later["houselings"], rtol=1e-5, atol=1e-6)
@@ -82,15 +82,21 @@ def test_python_gives_what_the_command_line_gives(corpus: str) -> None:
     assert steps[-1] == "training glove"
     texts = stillvec.train(Corpus.from_texts(["\n".join(sentences(96))]), **given)
     assert np.array_equal(texts.matrix, made.matrix)
-    several = stillvec.train(corpus, **{**given, "method": f"{QUICK},sent2vec:epochs=1"})
-    assert [*several] == ["glove", "sent2vec"]
+    both = {**given, "method": f"{QUICK},sent2vec:epochs=1"}
+    assert [*stillvec.train_all([corpus], **both)] == ["glove", "sent2vec"]
+    with pytest.raises(UsageError) as refused:
+        stillvec.train(corpus, **both)
+    assert refused.value.code == "several-methods"
 
 
 def test_a_kept_word_that_the_corpus_lacks_is_told_and_left_out(
     corpus: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("keep.txt").write_text("zebra\nold bread\n", "utf-8")
-    assert main(["train", corpus, "--method", QUICK, "--keep", "keep.txt", "--out", "out", *SMALL, "--quiet"]) == 0
+    assert (
+        main(["train", corpus, "--method", QUICK, "--include-words", "keep.txt", "--out", "out", *SMALL, "--quiet"])
+        == 0
+    )
     told = capsys.readouterr().err
     assert "One word has no vector of glove" in told
     assert "'zebra'" in told
@@ -159,7 +165,7 @@ def test_a_spacy_pipeline_makes_the_parses(
 
 
 def test_a_text_is_parsed_once_by_each_pipeline(corpus: str, spacy: dict[str, FakePipeline]) -> None:
-    both = ["--method", "deps:min_context_count=1,syngcn:epochs=1", "--store", "kept", "--quiet", *SMALL]
+    both = ["--method", "deps:min_context_count=1,syngcn:epochs=1", "--context-cache", "kept", "--quiet", *SMALL]
     assert main(["train", corpus, *both, "--parse", "tiny", "--out", "a"]) == 0
     assert main(["train", corpus, *both, "--parse", "tiny", "--out", "b"]) == 0
     assert spacy["tiny"].read == 96
@@ -180,7 +186,7 @@ def test_a_pipeline_of_spacys_own_parses_from_its_folder(corpus: str) -> None:
     for _ in range(5):
         pipeline.update(examples, sgd=optimizer)
     pipeline.to_disk("pipeline")
-    method = ["--method", "deps:min_context_count=1", "--store", "kept", *SMALL, "--quiet"]
+    method = ["--method", "deps:min_context_count=1", "--context-cache", "kept", *SMALL, "--quiet"]
     assert main(["train", corpus, *method, "--parse", "pipeline", "--out", "out"]) == 0
     assert main(["train", corpus, *method, "--parse", "pipeline", "--out", "again"]) == 0
     (kept,) = Path("kept").glob("parses-*.conllu")  # the digest of a pipeline is the same whenever it is loaded
@@ -235,13 +241,13 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
 
 
 def test_only_ngrams_answer_for_words_never_seen(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = refused(capsys, main(["train", corpus, "--unknown", "guess", "--out", "out"]))
-    assert "--unknown subword" in told
+    told = refused(capsys, main(["train", corpus, "--oov", "guess", "--out", "out"]))
+    assert "subword" in told
     assert not Path("out").exists()
 
 
 def test_without_a_corpus_there_is_nothing_to_train() -> None:
-    with pytest.raises(UsageError, match="takes a corpus"):
+    with pytest.raises(UsageError, match="corpus"):
         stillvec.train(method="glove")
 
 
@@ -257,7 +263,7 @@ def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
 
 def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
-    call = ["train", corpus, "--method", "sent2vec:epochs=4", *SMALL, "--quiet", "--store", "kept"]
+    call = ["train", corpus, "--method", "sent2vec:epochs=4", *SMALL, "--quiet", "--context-cache", "kept"]
     assert main([*call, "--out", "whole"]) == 0
     from stillvec.baselines.sent2vec import Sent2vecModel
 

@@ -138,13 +138,13 @@ def test_a_space_cannot_be_replaced_by_nothing_or_a_space(
     folder: Path, capsys: pytest.CaptureFixture[str], char: str
 ) -> None:
     assert main(["convert", str(folder), str(folder.parent / "o.bin"), "--replace-space", char]) == 2
-    assert "--replace-space takes" in capsys.readouterr().err
+    assert "replace_space" in capsys.readouterr().err
 
 
 def test_replacing_spaces_never_makes_two_words_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(WordVectors(["new york", "new_york"], np.eye(2)), tmp_path / "v")
     assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--replace-space", "_"]) == 2
-    assert "'new york' is the other word 'new_york'" in capsys.readouterr().err
+    assert "'new_york'" in capsys.readouterr().err
 
 
 def test_plain_tables_align_wide_characters_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:

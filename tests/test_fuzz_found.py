@@ -28,9 +28,9 @@ from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.lexicons import read_evaluated, read_lexicon
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.previous_result import PreviousResult
-from stillvec.pipeline.recipe import read_recipe
 from stillvec.pipeline.result_merge import merge_results
 from stillvec.refinement.natural_alpha import NaturalAlpha
+from stillvec.verbs.recipe import read_recipe
 
 DEEP = "[" * 100_000
 DIGITS = "9" * 5000  # Python reads no number of more than 4,300

@@ -51,7 +51,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def settings(model: str, **given: Any) -> Distillation:
-    fixed = {"teacher": model, "min_count": 1, "contexts": None, "keep": ("walrus",), "device": "cpu"}
+    fixed = {"teacher": model, "min_count": 1, "contexts": None, "include_words": ("walrus",), "device": "cpu"}
     return Distillation(**{**fixed, "method": METHODS, **given})
 
 

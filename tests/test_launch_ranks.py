@@ -44,7 +44,7 @@ def room(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
 def words_of(room: Path, out: Path, *arguments: str) -> list[str]:
     files = [str(room / name) for name in ("one.txt", "two.txt")]
     words = ["distill", *files, "--teacher", str(room / "teacher"), "--out", str(out), "--min-count", "1", "--quiet"]
-    words += ["--keep", str(room / "keep.txt"), "--contexts", "all", "--device", "cpu"]
+    words += ["--include-words", str(room / "keep.txt"), "--contexts", "all", "--device", "cpu"]
     return [*words, "--threads", "1", *arguments]  # with more, a product is rounded in other ways
 
 
@@ -64,9 +64,9 @@ def torchrun(processes: int, words: list[str]) -> subprocess.CompletedProcess[st
 )
 def test_two_processes_give_what_one_gives(methods: str, room: Path, tmp_path: Path) -> None:
     """Sums to fp32 rounding; to the byte what knows no order, and what trains: its contexts lie as those of one do."""
-    call = words_of(room, tmp_path / "one", "--method", methods, "--store", str(tmp_path / "stores"))
+    call = words_of(room, tmp_path / "one", "--method", methods, "--context-cache", str(tmp_path / "stores"))
     assert main(call) == 0
-    call = words_of(room, tmp_path / "two", "--method", methods, "--store", str(tmp_path / "other-stores"))
+    call = words_of(room, tmp_path / "two", "--method", methods, "--context-cache", str(tmp_path / "other-stores"))
     done = torchrun(2, call)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" by ") == len(methods.split(",")), "one process speaks"

@@ -71,7 +71,7 @@ def test_the_packaged_teacher_is_the_default_and_described(made: Path) -> None:
 
 def test_without_a_corpus_minilm_knows_what_is_alike(tmp_path: Path) -> None:
     (tmp_path / "keep.txt").write_text("\n".join(word for _, words in SUBJECTS.values() for word in words), "utf-8")
-    words = ["distill", "--keep", str(tmp_path / "keep.txt"), "--out", str(tmp_path / "out"), "--quiet"]
+    words = ["distill", "--include-words", str(tmp_path / "keep.txt"), "--out", str(tmp_path / "out"), "--quiet"]
     assert main(words) == 0
     vectors = load(tmp_path / "out")
     assert vectors.nearest("school", 1)[0][0] == "schools"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tiny_corpus import counted, sentences, slow_states, words_of
 
+from stillvec import distill
 from stillvec.cli import main
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_model
-from stillvec.pipeline import distill
 from stillvec.pipeline.sentence_attention import attention
 from stillvec.teachers import load_teacher
 from stillvec.teachers.fake import write_tiny_model
@@ -36,7 +36,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tiny_model(folder / "teacher", "bert")
     write_tiny_model(folder / "other-teacher", "bert", seed=1)
     (folder / "text.txt").write_text("\n".join(sentences(96)), "utf-8")
-    given = {"teacher": str(folder / "teacher"), "min_count": 1, "contexts": None, "store": folder / "store"}
+    given = {"teacher": str(folder / "teacher"), "min_count": 1, "contexts": None, "context_cache": folder / "store"}
     for name, method in METHODS.items():
         distill(folder / "text.txt", method=method, out=folder / name, **given)
     return folder

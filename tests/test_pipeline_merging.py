@@ -87,12 +87,12 @@ def test_a_kept_word_that_one_part_lacks_is_as_in_the_whole(distil: Callable[...
     """Where it is lacking it is read alone; what is read alone gives way to contexts."""
     keep = tmp_path / "keep.txt"
     keep.write_text("lighthouse\nwalrus\n", "utf-8")
-    whole = distil("whole", "--keep", str(keep))
-    parts = [str(distil(name, "--keep", str(keep))) for name in PARTS]
+    whole = distil("whole", "--include-words", str(keep))
+    parts = [str(distil(name, "--include-words", str(keep))) for name in PARTS]
     for order in (parts, parts[::-1]):
         assert main(["merge", *order, "--out", str(tmp_path / "merged")]) == 0
         assert same(tmp_path / "merged", whole)
-    added = distil("three", "--add-to", str(distil("two", "--keep", str(keep))), to="added")
+    added = distil("three", "--add-to", str(distil("two", "--include-words", str(keep))), to="added")
     plain = distil("two", to="plain-two")
     assert main(["merge", str(plain), parts[2], "--out", str(tmp_path / "merged")]) == 0
     assert np.allclose(load(added)["lighthouse"], load(tmp_path / "merged")["lighthouse"], atol=1e-4)

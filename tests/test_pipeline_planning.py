@@ -66,7 +66,7 @@ def test_texts_of_a_methods_own_are_counted(corpus: Path, model: str) -> None:
     with_texts, without = (planned(corpus, model, method=name) for name in ("auto", "aggregate"))
     assert with_texts.n_sentences == without.n_sentences + 4 * with_texts.n_words
     assert with_texts.n_tokens > without.n_tokens
-    assert planned(None, model, method="decontextualized", keep=("apple", "pear")).n_sentences == 6
+    assert planned(None, model, method="decontextualized", include_words=("apple", "pear")).n_sentences == 6
 
 
 @pytest.mark.parametrize("name", [*LEARNERS])
@@ -85,13 +85,13 @@ def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, caps
     before = sorted(tmp_path.rglob("*"))
     methods = "auto,first_component,x2static"
     call = ["distill", str(corpus), "--teacher", model, "--method", methods, "--min-count", "1", "--dry-run"]
-    assert main([*call, "--store", str(tmp_path / "store"), "--quiet"]) == 0
+    assert main([*call, "--context-cache", str(tmp_path / "store"), "--quiet"]) == 0
     assert sorted(tmp_path.rglob("*")) == before
     told = capsys.readouterr().out
-    lines = ("words of the vocabulary", "the teacher reads", "time", "memory", "disk", "disk for contexts", "device")
+    lines = ("vocabulary", "the teacher reads", "time", "memory", "disk", "disk for cached contexts", "device")
     for line in lines:
         assert re.search(rf"^ +{line} +\S", told, re.MULTILINE), line
-    assert "62 of 864 in the corpus" in told
+    assert "62 words of 864 in the corpus" in told
 
 
 def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path
 
 
 def test_only_a_dry_run_needs_no_output(corpus: Path, capsys: Any) -> None:
-    assert "give --out DIR" in refused(capsys, main(["distill", str(corpus)]))
+    assert "--out DIR" in refused(capsys, main(["distill", str(corpus)]))
 
 
 PEAK = """

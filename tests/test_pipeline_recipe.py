@@ -12,8 +12,9 @@ from tiny_corpus import sentences
 
 from stillvec.cli import main
 from stillvec.formats import load, read_manifest
-from stillvec.pipeline import Distillation, read_recipe
+from stillvec.pipeline import Distillation
 from stillvec.pipeline.settings import parse_methods
+from stillvec.verbs.recipe import read_recipe
 
 
 @pytest.fixture
@@ -140,17 +141,15 @@ def test_a_recipe_that_is_not_right_is_refused_before_the_work(
 
 def test_a_recipe_that_is_not_there_is_named(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "nowhere.toml"]) == 1
-    assert capsys.readouterr().err == "stillvec: There is no recipe nowhere.toml.\n"
+    assert "nowhere.toml" in capsys.readouterr().err
 
 
 def test_a_recipe_is_read_into_settings(room: Path) -> None:
     (room / "recipe.toml").write_text(WHOLE, "utf-8")
-    recipe = read_recipe("recipe.toml")
-    assert recipe.train is None
-    section = recipe.distill
-    assert section is not None
-    assert section.corpus == ("text.txt",)
-    assert section.out == "vectors"
+    section, judged = read_recipe("recipe.toml")
+    assert (section.verb, section.call.corpus, section.out) == ("distill", ("text.txt",), "vectors")
+    assert (judged.verb, judged.inputs, judged.call.json) == ("evaluate", (), "scores.json")
+    assert isinstance(section.settings, Distillation)
     assert section.settings == Distillation(
         teacher=section.settings.teacher, method="aggregate,additive", min_count=1, contexts=None, layer="1", seed=5
     )

@@ -51,8 +51,17 @@ def corpus(tmp_path: Path) -> Path:
 @pytest.fixture
 def call(model: str, corpus: Path, tmp_path: Path) -> Call:
     def made(out: str, *more: object) -> list[str]:
-        given = ["distill", corpus, "--teacher", model, "--out", tmp_path / out, "--store", tmp_path / f"store-{out}"]
-        given += ["--keep", tmp_path / "keep.txt", "--min-count", "1", "--device", "cpu", "--quiet", *more]
+        given = [
+            "distill",
+            corpus,
+            "--teacher",
+            model,
+            "--out",
+            tmp_path / out,
+            "--context-cache",
+            tmp_path / f"store-{out}",
+        ]
+        given += ["--include-words", tmp_path / "keep.txt", "--min-count", "1", "--device", "cpu", "--quiet", *more]
         return [str(each) for each in given]
 
     return made
@@ -205,7 +214,7 @@ def test_what_was_read_is_not_read_again(
         (["--method", "first_component"], "method of the stopped run, aggregate, got first_component"),
         (["--contexts", "all"], "contexts of the stopped run, 20, got none"),
         (["--seed", "3"], "seed of the stopped run, 0, got 3"),
-        (["--keep", "corpus.txt"], "the keep of "),
+        (["--include-words", "corpus.txt"], "the keep of "),
         (["--precision", "bf16"], "precision of the stopped run, fp32, got bf16"),
         ([], "the corpus of "),
     ],
@@ -365,7 +374,7 @@ def test_on_a_disk_that_is_really_full_the_run_goes_on_once_there_is_room(
     assert main(call("alone", "--method", MANY)) == 0
     given = call("out", "--method", MANY)
     given[given.index("--out") + 1] = str(little_disk / "out")
-    given[given.index("--store") + 1] = str(tmp_path / "store")
+    given[given.index("--context-cache") + 1] = str(tmp_path / "store")
     (little_disk / "ballast").write_bytes(bytes(100_000))
     told = refused(capsys, main(given))
     assert "No space left" in told
@@ -380,7 +389,7 @@ def test_on_a_disk_that_is_really_full_the_run_goes_on_once_there_is_room(
 
 @pytest.mark.usefixtures("small")
 def test_half_a_store_waits_for_its_run_and_for_no_other(call: Call, stop: Callable[..., None], tmp_path: Path) -> None:
-    store = ["--store", tmp_path / "store"]
+    store = ["--context-cache", tmp_path / "store"]
     stop(call("out", "--method", "x2static", *store), 3)
     (half,) = (tmp_path / "store").glob(".*.part")
     assert main(call("other", "--method", "attentive_skipgram", *store)) == 0
@@ -404,7 +413,9 @@ def test_a_store_that_is_gone_or_elsewhere_is_told(
     call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
 ) -> None:
     stop(call("out", "--method", "x2static"), 3)
-    elsewhere = refused(capsys, main(call("out", "--method", "x2static", "--resume", "--store", tmp_path / "b")))
+    elsewhere = refused(
+        capsys, main(call("out", "--method", "x2static", "--resume", "--context-cache", tmp_path / "b"))
+    )
     assert f"are in {tmp_path / 'store-out'}; give it as --context-cache" in elsewhere
     for file in (tmp_path / "store-out").glob(".*.part/*.f16"):
         file.unlink()

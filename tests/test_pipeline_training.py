@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from tiny_corpus import likeness, refused, sentences
 
+from stillvec import distill
 from stillvec.cli import main
 from stillvec.encoding import Contexts
 from stillvec.errors import StillvecError
 from stillvec.formats import load, read_manifest
 from stillvec.learners import context_blocks, stream_training, training_loop
-from stillvec.pipeline import distill
 from stillvec.pipeline.distillation_run import default_store
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import write_tiny_model
@@ -195,7 +195,7 @@ def test_the_same_text_elsewhere_is_the_same_corpus(
 
 
 def test_the_store_lies_where_it_is_told(distil: Distil, cache: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    assert distil("x2static", "--store", tmp_path / "deep" / "mine") == 0
+    assert distil("x2static", "--context-cache", tmp_path / "deep" / "mine") == 0
     assert len(stores(tmp_path / "deep" / "mine")) == 1
     assert not cache.exists()
     monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "another"))
@@ -213,7 +213,7 @@ def test_without_a_word_it_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPat
 
 
 def test_in_python_too(room: Path, tmp_path: Path, nobody_reads: Callable[[], None]) -> None:
-    given = {"teacher": str(room / "teacher"), "method": "x2static", "min_count": 1, "store": tmp_path / "mine"}
+    given = {"teacher": str(room / "teacher"), "method": "x2static", "min_count": 1, "context_cache": tmp_path / "mine"}
     seen: list[str] = []
     first = distill(room / "lines.txt", progress=lambda step: seen.append(step.stage), **given)
     assert any(re.match(r"contexts will take about \d+\.\d MB in ", stage) for stage in seen)
@@ -256,7 +256,7 @@ def test_too_small_a_disk_is_refused_before_the_teacher_reads(
     told = refused(capsys, distil("attentive_skipgram"))
     assert re.search(r"need about 0\.\d MB", told)
     assert "50.0 MB are free" in told
-    assert "--store" in told
+    assert "--context-cache" in told
     assert not cache.exists()
     assert not out.exists()
 
@@ -561,14 +561,23 @@ def test_a_negative_seed_is_one_line(distil: Distil, capsys: pytest.CaptureFixtu
 
 def test_a_store_that_is_a_file_is_one_line(distil: Distil, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").write_text("mine", "utf-8")
-    assert "is a file" in refused(capsys, distil("x2static", "--store", tmp_path / "mine"))
-    assert "is a file" in refused(capsys, distil("x2static", "--store", tmp_path / "mine" / "deep"))
+    assert "is a file" in refused(capsys, distil("x2static", "--context-cache", tmp_path / "mine"))
+    assert "is a file" in refused(capsys, distil("x2static", "--context-cache", tmp_path / "mine" / "deep"))
     assert (tmp_path / "mine").read_text("utf-8") == "mine"
 
 
 def test_without_a_corpus_nothing_is_kept_on_disk(room: Path, cache: Path, out: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("house\nsea\ndog\n", "utf-8")
-    call = ["distill", "--keep", tmp_path / "words.txt", "--teacher", room / "teacher", "--out", out, "--quiet"]
+    call = [
+        "distill",
+        "--include-words",
+        tmp_path / "words.txt",
+        "--teacher",
+        room / "teacher",
+        "--out",
+        out,
+        "--quiet",
+    ]
     for method in ("x2static", "x2static:settings=gupta-jaggi-2021,context=paragraph", "context_to_vec"):
         assert main([*map(str, call), "--method", method]) == 0
         assert np.isfinite(load(out).matrix).all()

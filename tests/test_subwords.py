@@ -12,7 +12,7 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.errors import FormatError, UsageError, VocabularyError
+from stillvec.errors import FormatError, StillvecWarning, UsageError, VocabularyError
 from stillvec.evaluation import evaluate
 from stillvec.formats import load, read_manifest, save
 from stillvec.refinement.subword import Subword
@@ -152,7 +152,7 @@ def test_without_n_grams_an_unseen_word_is_refused_as_before(vectors: WordVector
         vectors["skiing"]
     with pytest.raises(VocabularyError):
         known[""]
-    with pytest.raises(UsageError, match="--unknown subword"):
+    with pytest.raises(UsageError, match="--oov subword"):
         vectors.from_subwords(["skiing"])
     with pytest.raises(UsageError, match="both need as many"):
         WordVectors(["a"], [[1.0]], subwords=known.subwords)
@@ -175,7 +175,8 @@ def test_a_text_is_the_mean_of_its_words_seen_and_unseen(known: WordVectors, vec
 
 def test_a_subset_keeps_the_n_grams_and_another_step_leaves_them_out(known: WordVectors) -> None:
     assert known.subset(["fire"]).subwords is known.subwords
-    assert stillvec.refine(known, "center").subwords is None
+    with pytest.warns(StillvecWarning, match="n-grams"):
+        assert stillvec.refine(known, "center").subwords is None
 
 
 def test_a_folder_keeps_the_n_grams_and_tells_of_them(known: WordVectors, tmp_path: Path) -> None:
@@ -227,7 +228,7 @@ def test_a_floret_file_that_is_none_is_refused_with_its_line(tmp_path: Path, tex
 
 
 def test_vectors_without_n_grams_are_no_floret_table(vectors: WordVectors, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="--unknown subword"):
+    with pytest.raises(FormatError, match="--oov subword"):
         save(vectors, tmp_path / "v.floret", format="floret")
     assert not (tmp_path / "v.floret").exists()
 
@@ -306,9 +307,7 @@ def test_the_verb_stores_n_grams_and_the_other_verbs_use_them(
 ) -> None:
     given, out = tmp_path / "given", tmp_path / "out"
     save(vectors, given)
-    assert (
-        main(["refine", str(given), "--step", "normalize", "--unknown", "subword:buckets=500", "--out", str(out)]) == 0
-    )
+    assert main(["refine", str(given), "--step", "normalize", "--oov", "subword:buckets=500", "--out", str(out)]) == 0
     assert [did["step"] for did in read_manifest(out)["refined"]] == ["normalize", "subword"]
     assert main(["info", str(out), "--all"]) == 0
     assert "subwords.buckets" in capsys.readouterr().out
@@ -319,25 +318,25 @@ def test_the_verb_stores_n_grams_and_the_other_verbs_use_them(
     assert main(["info", str(tmp_path / "x.floret")]) == 0
     assert "500 rows" in capsys.readouterr().out
     assert main(["refine", str(out), "--step", "center", "--out", str(tmp_path / "later")]) == 0
-    assert "do not fit these and are left out" in capsys.readouterr().out
+    assert "n-grams" in capsys.readouterr().err
     assert load(tmp_path / "later").subwords is None
 
 
 def test_quantized_vectors_stay_packed_when_n_grams_are_added(vectors: WordVectors, tmp_path: Path) -> None:
     save(vectors, tmp_path / "given")
-    steps = ["--step", "quantize:to=int8", "--unknown", "subword:buckets=50"]
+    steps = ["--step", "quantize:to=int8", "--oov", "subword:buckets=50"]
     assert main(["refine", str(tmp_path / "given"), *steps, "--out", str(tmp_path / "out")]) == 0
     assert read_manifest(tmp_path / "out")["stored"] == "int8"
 
 
 @pytest.mark.parametrize(
     ("flag", "sentence"),
-    [("fasttext", "--unknown subword"), ("subword:minn=7", "minn <= maxn"), ("subword:buckets=0", "at least 1")],
+    [("fasttext", "subword"), ("subword:minn=7", "minn <= maxn"), ("subword:buckets=0", "at least 1")],
 )
 def test_n_grams_that_make_no_sense_are_refused_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, sentence: str
 ) -> None:
-    assert main(["refine", str(tmp_path / "none"), "--unknown", flag, "--out", str(tmp_path / "out")]) == 2
+    assert main(["refine", str(tmp_path / "none"), "--oov", flag, "--out", str(tmp_path / "out")]) == 2
     assert sentence in capsys.readouterr().err
 
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from tiny_corpus import make_pass
 
+from stillvec import distill
 from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, encode_batch
 from stillvec.encoding.batch import window_starts
 from stillvec.errors import TeacherError, UsageError
 from stillvec.learners import LEARNERS
-from stillvec.pipeline import distill
 from stillvec.teachers import Teacher, align, load_teacher
 from stillvec.teachers.character_tokenizer import CharacterTokenizer
 from stillvec.teachers.fake import write_tiny_character_lstm
@@ -239,9 +239,11 @@ def test_what_it_cannot_give_is_said(teacher: Teacher) -> None:
 
 
 def test_without_corpus_and_words_there_is_nothing_to_distil(folder: Path) -> None:
-    with pytest.raises(UsageError, match="has no words of its own; give a corpus, or words with --keep"):
+    with pytest.raises(UsageError, match="has no words of its own; give a corpus, or words with --include-words"):
         distill(teacher=str(folder), method="decontextualized", device="cpu")
-    assert len(distill(teacher=str(folder), method="decontextualized", device="cpu", keep=("house", "sea"))) == 2
+    assert (
+        len(distill(teacher=str(folder), method="decontextualized", device="cpu", include_words=("house", "sea"))) == 2
+    )
 
 
 def _tell(**changes: object) -> Callable[[Path], object]:

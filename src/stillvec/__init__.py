@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from stillvec.errors import StillvecError
+from stillvec.registry import import_attribute
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from stillvec.analysis import analyze
     from stillvec.corpus import Corpus
     from stillvec.evaluation import evaluate
     from stillvec.formats import load, save
     from stillvec.integrations.scikit_learn import TextVectorizer
-    from stillvec.pipeline import distill, train
     from stillvec.plotting import plot
-    from stillvec.refinement import refine
+    from stillvec.verbs.baseline_training import train, train_all
+    from stillvec.verbs.distillation import distill, distill_all, plan
+    from stillvec.verbs.recipe import run
+    from stillvec.verbs.transformation import combine, convert, merge, refine
 
 __version__ = "0.1.0"
 
@@ -26,32 +29,46 @@ __all__ = [
     "TextVectorizer",
     "Vocabulary",
     "WordVectors",
+    "analyze",
+    "combine",
+    "convert",
     "distill",
+    "distill_all",
     "evaluate",
     "load",
+    "merge",
+    "plan",
     "plot",
     "refine",
+    "run",
     "save",
     "train",
+    "train_all",
 ]
 
-_LATER = {
+_LAZY = {
     "Corpus": "stillvec.corpus",
     "TextVectorizer": "stillvec.integrations.scikit_learn",
-    "distill": "stillvec.pipeline",
+    "analyze": "stillvec.analysis",
+    "combine": "stillvec.verbs.transformation",
+    "convert": "stillvec.verbs.transformation",
+    "distill": "stillvec.verbs.distillation",
+    "distill_all": "stillvec.verbs.distillation",
     "evaluate": "stillvec.evaluation",
     "load": "stillvec.formats",
+    "merge": "stillvec.verbs.transformation",
+    "plan": "stillvec.verbs.distillation",
     "plot": "stillvec.plotting",
-    "refine": "stillvec.refinement",
+    "refine": "stillvec.verbs.transformation",
+    "run": "stillvec.verbs.recipe",
     "save": "stillvec.formats",
-    "train": "stillvec.pipeline",
+    "train": "stillvec.verbs.baseline_training",
+    "train_all": "stillvec.verbs.baseline_training",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'stillvec' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATER[name]), name)
+    return import_attribute(__name__, name, _LAZY)
 
 
 def __dir__() -> list[str]:

@@ -48,6 +48,13 @@ class Registry(Generic[T]):
         return typing.cast(T, getattr(importlib.import_module(module), attribute))
 
 
+def import_attribute(package: str, name: str, modules: Mapping[str, str]) -> Any:
+    """The attribute `name` of the module that `modules` names for it; for `__getattr__` of a lazy package."""
+    if name not in modules:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(modules[name]), name)
+
+
 def require(module: str, extra: str, purpose: str) -> Any:
     """Import an optional package, or raise an error that names the extra to install."""
     try:

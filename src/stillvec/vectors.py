@@ -122,7 +122,7 @@ class WordVectors:
     def from_subwords(self, strings: Sequence[str]) -> NDArray[np.float32]:
         """What the n-grams say of each string (n, dim), known or not."""
         if self.subwords is None:
-            raise UsageError("The vectors have no n-grams to make other words of; refine them with --unknown subword.")
+            raise UsageError("The vectors have no n-grams to make other words of; refine them with --oov subword.")
         return self.subwords.vectors([fold(each, self.vocabulary.lowercase) for each in strings])
 
     def similarity(self, a: str, b: str) -> float:

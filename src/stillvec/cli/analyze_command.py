@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from stillvec.analysis import (
-    Geometry,
-    Probed,
-    Study,
-    geometry,
-    mean_value,
-    probe,
-    read_labelled,
-    saturation,
-    study,
-)
+from stillvec.analysis import Geometry, Probed, Study, analyze, mean_value, saturation
 from stillvec.cli import console
 from stillvec.cli.geometry_figure import check_drawable, draw_portrait
-from stillvec.combination.change import Change, Moves
-from stillvec.errors import MissingExtra, UsageError
+from stillvec.combination.change import Moves
+from stillvec.errors import UsageError
 from stillvec.evaluation import Score
 from stillvec.files import atomic_file
-from stillvec.formats import load
-from stillvec.vectors import WordVectors
 
 _FACTS = {  # in the words of a table
     "mean_cosine": "mean cosine of random pairs (0: isotropic)",
@@ -70,32 +56,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         check_drawable(options.out)
-    if options.control and options.against is None:
-        raise UsageError("--control says what chance is for --against OLD, which was not given.")
-    taken_out = _numbers(options.without)
-    labelled = {Path(file).stem: read_labelled(file) for file in options.probe}
-    vectors = load(options.vectors)
-    found = geometry(vectors, neighbours=options.neighbours, seed=options.seed)
-    studied, lacking = (None, "") if options.no_components else _studied(vectors, options, taken_out)
-    probed = [probe(vectors, *given, name) for name, given in labelled.items()]
-    moves = None if options.against is None else _moves(vectors, options)
-    said = _plain(options.vectors, found, studied, moves) | (
-        {"probed": [*map(dataclasses.asdict, probed)]} if probed else {}
+    analysis = analyze(
+        options.vectors,
+        data=options.data,
+        tasks=[task.strip() for task in options.tasks.split(",") if task.strip()],
+        points=options.points,
+        without=_numbers(options.without),
+        components=not options.no_components,
+        probes=options.probe,
+        neighbours=options.neighbours,
+        against=options.against,
+        controls=options.control,
+        seed=options.seed,
     )
-    text = json.dumps(said, ensure_ascii=False, indent=1)
+    text = json.dumps({"vectors": options.vectors, **analysis.to_json()}, ensure_ascii=False, indent=1)
     if options.json == "-":
         print(text)
     else:
-        _tables(found, studied, lacking)
-        if probed:
-            _probed(probed)
-        if moves is not None:
-            _moved(moves, options.k, chance=bool(options.control))
+        _tables(analysis.geometry, analysis.components, analysis.missing)
+        if analysis.probes:
+            _probed(analysis.probes)
+        if analysis.moves is not None:
+            _moved(analysis.moves, options.k, chance=bool(options.control))
         if options.json:
             with atomic_file(options.json) as part:
                 part.write_text(text + "\n", "utf-8")
     if options.out is not None:
-        draw_portrait(found, studied, options.out, Path(options.vectors).name, probed)
+        draw_portrait(
+            analysis.geometry, analysis.components, options.out, Path(options.vectors).name, [*analysis.probes]
+        )
         if options.json != "-":
             console.note(f"{options.out}: drawn")
     return 0
@@ -106,20 +95,6 @@ def _numbers(text: str) -> list[int]:
     if not all(part.isdecimal() for part in parts):
         raise UsageError(f"--without takes numbers as in 0,1,5, and {text!r} came.")
     return sorted({int(part) for part in parts})
-
-
-def _studied(vectors: WordVectors, options: argparse.Namespace, without: Sequence[int]) -> tuple[Study | None, str]:
-    """The study, or why there is none: test data that nobody asked for may be lacking."""
-    tasks = [task.strip() for task in options.tasks.split(",") if task.strip()]
-    try:
-        return study(vectors, options.data, tasks, points=options.points, without=without, seed=options.seed), ""
-    except MissingExtra as error:
-        return None, f"No study of components: {error}"
-
-
-def _moves(vectors: WordVectors, options: argparse.Namespace) -> Moves:
-    controls = [(load(first), load(second)) for first, second in options.control]
-    return Change(seed=options.seed)(load(options.against), vectors, controls)
 
 
 def _tables(found: Geometry, studied: Study | None, lacking: str) -> None:
@@ -188,22 +163,3 @@ def _cell(score: Score) -> str:
     if math.isnan(score.value):
         return "-"
     return f"{100 * score.value:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
-
-
-def _plain(path: str, found: Geometry, studied: Study | None, moves: Moves | None) -> dict[str, Any]:
-    said: dict[str, Any] = {"vectors": path, "geometry": dataclasses.asdict(found)}
-    if studied is not None:
-        parts: dict[str, Mapping[Any, Sequence[Score]]]
-        parts = {"cumulative": studied.cumulative, "thirds": studied.thirds, "without": studied.without}
-        said["components"] = {"shares": studied.shares, **{name: _scores(part) for name, part in parts.items()}}
-    if moves is not None:
-        names = ("moved", "low", "high", "p", "q")
-        rows = zip(*(getattr(moves, name).tolist() for name in names), strict=True)
-        said["moved"] = [
-            {"word": word, **dict(zip(names, row, strict=True))} for word, row in zip(moves.words, rows, strict=True)
-        ]
-    return said
-
-
-def _scores(parts: Mapping[Any, Sequence[Score]]) -> dict[str, list[dict[str, Any]]]:
-    return {str(name): [score.to_json() for score in scores] for name, scores in parts.items()}

@@ -44,12 +44,6 @@ def width() -> int:
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 
-def format_duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:,.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
-
-
 def _print_plain(title: str, columns: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
     widths = [max(map(_display_width, column)) for column in zip(columns, *cells, strict=True)]
     print(title)

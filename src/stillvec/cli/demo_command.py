@@ -115,19 +115,19 @@ def _gensim_data() -> Path:
 
 
 def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors]:
-    from stillvec.cli.distill_command import summary
-    from stillvec.cli.progress_bar import watch
-    from stillvec.pipeline import Distillation, Run
-    from stillvec.pipeline.result_folders import saved_steps
-    from stillvec.pipeline.training_run import Training, TrainingRun
+    from stillvec.cli.distill_command import print_reading
+    from stillvec.cli.progress_bar import show_events
+    from stillvec.verbs.baseline_training import train_all
+    from stillvec.verbs.distillation import distill_all
 
-    work = Run(Distillation(method="auto,decontextualized", min_count=MIN_COUNT, contexts=CONTEXTS), corpus)
-    watch(saved_steps(work, out), quiet=quiet)
-    summary(work)
+    method = "auto,decontextualized"
+    with show_events(quiet=quiet) as listener:
+        results = distill_all(corpus, method=method, min_count=MIN_COUNT, contexts=CONTEXTS, out=out, progress=listener)
+    print_reading(results)
     note("Training skip-gram (gensim) on the same sentences and words ...")
-    other = TrainingRun(Training(method=SKIPGRAM, min_count=MIN_COUNT), corpus)
-    watch(saved_steps(other, out / "skipgram"), quiet=quiet)
-    return {name: result.vectors for run in (work, other) for name, result in run.results.items()}
+    with show_events(quiet=quiet) as listener:
+        results |= train_all(corpus, method=SKIPGRAM, min_count=MIN_COUNT, out=out / "skipgram", progress=listener)
+    return results
 
 
 def score(sets: Mapping[str, WordVectors], file: Path, page: Path | None = None) -> tuple[Score, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from stillvec.evaluation.tasks import task_class
 from stillvec.files import atomic_file, cache_folder
 from stillvec.formats import load, read_manifest
 from stillvec.vectors import WordVectors
+from stillvec.verbs.transformation import unique_names
 
 _POLICIES = {
     "skip": "Items with unknown words are left out",
@@ -132,16 +132,6 @@ def _write_page(options: argparse.Namespace, work: Evaluation, sets: dict[str, W
         write_report(work.report, sets, file, manifests=manifests, data=options.data)
         if options.json != "-":
             console.note(f"Wrote {file}")
-
-
-def unique_names(paths: Sequence[str]) -> list[str]:
-    """The last part of each path, with as many parts before it as it takes to tell them apart."""
-    parts = [Path(path).resolve().parts for path in paths]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(each[-depth:]) for each in parts]
-        if len(set(names)) == len(names):
-            return names
-    raise UsageError("The same vectors are given twice; give each set once.")
 
 
 def legend(tasks: set[str]) -> str:

@@ -1,12 +1,11 @@
-"""stillvec merge: one result from several distilled apart."""
+"""stillvec merge: results that were distilled separately merged into one."""
 
 from __future__ import annotations
 
 import argparse
 
 from stillvec.cli.console import note
-from stillvec.files import check_replaceable
-from stillvec.pipeline import merge_results
+from stillvec.verbs.transformation import merge
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,8 +14,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    check_replaceable(options.out, "manifest.json")
-    result = merge_results(options.folders)
-    result.save(options.out)
-    note(f"{options.out}: {len(result.vectors):,} words x {result.vectors.dim} from {len(options.folders)} results")
+    vectors = merge(options.folders, out=options.out)
+    note(f"{options.out}: {len(vectors):,} words x {vectors.dim} from {len(options.folders)} results")
     return 0

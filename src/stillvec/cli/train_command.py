@@ -3,90 +3,117 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 from stillvec.baselines import BASELINES
 from stillvec.cli.console import note
-from stillvec.cli.progress_bar import watch
+from stillvec.cli.list_action import List
+from stillvec.cli.progress_bar import show_events
+from stillvec.cli.renamed_flags import add_renamed
 from stillvec.corpus import Corpus
 from stillvec.lexicons import read_words
-from stillvec.pipeline.result_folders import check_folders, saved_steps
-from stillvec.pipeline.training_run import Training, TrainingRun
+from stillvec.pipeline.settings import Training
+from stillvec.vectors import WordVectors
+from stillvec.verbs.baseline_training import train_all
+
+CORPUS_HELP = (
+    "files, folders, globs or - (standard input): text, .gz .bz2 .xz .zst, JSON lines, Parquet, CoNLL-U, "
+    "a Wikipedia dump"
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     defaults = Training()
-    parser.add_argument(
-        "corpus",
-        nargs="+",
-        metavar="CORPUS",
-        help="files, folders, globs or - (standard input): text, .gz .bz2 .xz .zst, JSON lines, Parquet, CoNLL-U, "
-        "a Wikipedia dump",
-    )
+    parser.add_argument("corpus", nargs="+", metavar="CORPUS", help=CORPUS_HELP)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
     parser.add_argument(
         "--method",
         default=defaults.method,
         metavar="NAME[:key=value,...][,NAME...]",
-        help=f"default: %(default)s; known are {', '.join(BASELINES)}; several get a folder each",
+        help=f"one or several of {', '.join(BASELINES)}; several get a folder each (default: %(default)s)",
     )
+    parser.add_argument("--list-methods", action=List, const=BASELINES, help="list all methods with their settings")
     parser.add_argument("--dim", type=int, metavar="N", help="dimensions of the result (default: the method's own)")
-    parser.add_argument("--min-count", type=int, default=defaults.min_count, metavar="N", help="default: %(default)s")
-    parser.add_argument("--max-words", type=int, metavar="N", help="the most frequent N words only")
-    parser.add_argument("--keep", metavar="WORDS.txt", help="words and multi-word terms that must be in, one a line")
-    parser.add_argument("--cased", action="store_true", help="keep capital letters apart in the vocabulary")
-    parser.add_argument("--field", metavar="NAME", help="the field of JSON lines or Parquet that holds the text")
-    parser.add_argument("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help="what a paragraph is")
-    parser.add_argument("--strict", action="store_true", help="stop at bytes that are not UTF-8")
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument(
-        "--unknown",
-        metavar="subword[:key=value,...]",
-        help="fit character n-grams, for words never seen",
-    )
+    add_vocabulary_arguments(parser, defaults.min_count)
     parser.add_argument(
         "--threads", type=int, metavar="N",
-        help="default: as many as there are; with one, the same call gives the same bytes",
+        help="CPU threads; with one, the same call gives the same bytes (default: one per core)",
     )  # fmt: skip
     parser.add_argument(
-        "--parse", nargs="?", const="en_core_web_sm", metavar="PIPELINE",
-        help="parse the text with a spaCy pipeline, installed (%(const)s) or in a folder, for those that need parses "
-        "(deps, syngcn), and keep the parses; without it they read CoNLL-U",
+        "--parse", dest="parser", nargs="?", const="en_core_web_sm", metavar="PIPELINE",
+        help="parse the text with a spaCy pipeline, installed (%(const)s) or in a folder, for methods that need parses "
+        "(deps, syngcn), and cache the parses; without it they read CoNLL-U",
     )  # fmt: skip
+    cache = parser.add_argument(
+        "--context-cache", metavar="DIR",
+        help="where parses and checkpoints are cached (default: $STILLVEC_CACHE, or the user's cache)",
+    )  # fmt: skip
+    add_renamed(parser, "--store", cache)
     parser.add_argument(
-        "--store",
-        metavar="DIR",
-        help="where parses and checkpoints are (default: $STILLVEC_CACHE, or a cache folder)",
+        "--resume", action="store_true", help="continue from the last checkpoint; methods of gensim start again"
     )
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint; gensim's begin anew")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
-def run(options: argparse.Namespace) -> int:
-    settings = Training(
-        method=options.method,
-        dim=options.dim,
-        min_count=options.min_count,
-        max_words=options.max_words,
-        keep=tuple(read_words(options.keep)) if options.keep else (),
-        lowercase=not options.cased,
-        seed=options.seed,
-        unknown=options.unknown,
-        threads=options.threads,
-        parser=options.parse,
+def add_vocabulary_arguments(parser: argparse.ArgumentParser, min_count: int) -> None:
+    """The flags that distill and train share: which words, from which fields of the corpus."""
+    parser.add_argument("--min-count", type=int, default=min_count, metavar="N", help="default: %(default)s")
+    parser.add_argument("--max-words", type=int, metavar="N", help="the most frequent N words only")
+    include = parser.add_argument(
+        "--include-words", metavar="WORDS.txt", help="words and multi-word terms to include, one per line"
     )
-    corpus = Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)
-    work = TrainingRun(settings, corpus, store=options.store, resume=options.resume)
-    check_folders(options.out, work.names)
-    watch(saved_steps(work, options.out), quiet=options.quiet)
-    summary(work)
+    add_renamed(parser, "--keep", include)
+    parser.add_argument("--cased", action="store_true", help="distinguish upper and lower case in the vocabulary")
+    parser.add_argument("--field", metavar="NAME", help="the field of JSON lines or Parquet that has the text")
+    parser.add_argument(
+        "--paragraphs", choices=("auto", "lines", "blocks"), default="auto",
+        help="a paragraph is a line, a block between empty lines, or as the text suggests (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--strict", action="store_true", help="stop at bytes that are not UTF-8")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    oov = parser.add_argument(
+        "--oov", metavar="subword[:key=value,...]", help="fit character n-grams for out-of-vocabulary words"
+    )
+    add_renamed(parser, "--unknown", oov)
+
+
+def settings_of(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
+    """The settings that the flags say, by the names of the fields of `kind`."""
+    values = {field.name: getattr(options, field.name) for field in fields(kind) if field.name != "lowercase"}
+    values["include_words"] = read_words(options.include_words) if options.include_words else ()
+    return values | {"lowercase": not options.cased}
+
+
+def corpus_of(options: argparse.Namespace) -> list[Corpus]:
+    """The corpus that the flags name, or an empty list."""
+    if not options.corpus:
+        return []
+    return [Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)]
+
+
+def run(options: argparse.Namespace) -> int:
+    with show_events(quiet=options.quiet) as listener:
+        results = train_all(
+            *corpus_of(options),
+            **settings_of(options, Training),
+            out=options.out,
+            context_cache=options.context_cache,
+            resume=options.resume,
+            progress=listener,
+        )
+    print_results(results, options.out)
     return 0
 
 
-def summary(work: TrainingRun) -> None:
-    """A line a method."""
-    for name, result in work.results.items():
-        vectors, trained = result.vectors, result.manifest["trained"]
-        note(
-            f"{work.written[name]}: {len(vectors):,} words x {vectors.dim} by {result.manifest['method']}, "
-            f"trained in {trained['seconds']:,.0f} s ({trained['words_a_second']:,} words a second)"
-        )
+def print_results(results: Mapping[str, WordVectors], out: str | Path) -> None:
+    """A line per method: where it was written, its size, and how long training took."""
+    for name, vectors in results.items():
+        folder = Path(out) / name if len(results) > 1 else out
+        trained = vectors.provenance.get("trained")
+        pace = ""
+        if trained:
+            pace = f", trained in {trained['seconds']:,.0f} s ({trained['words_a_second']:,} words per second)"
+        note(f"{folder}: {len(vectors):,} words x {vectors.dim} by {vectors.provenance['method']}{pace}")

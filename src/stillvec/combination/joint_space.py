@@ -41,7 +41,9 @@ class Joined:
 
     def vectors(self, matrix: NDArray[Any]) -> WordVectors:
         """The combined vectors; their provenance says what each space was."""
-        return WordVectors(self.vocabulary, matrix, provenance={"combined": [*map(describe_space, self.spaces)]})
+        common = int((self.rows >= 0).all(0).sum())
+        history = {"combined": [*map(describe_space, self.spaces)], "common_words": common}
+        return WordVectors(self.vocabulary, matrix, provenance=history)
 
     def empty(self, dim: int) -> NDArray[np.float32]:
         """Where the result of `dim` numbers a word goes."""

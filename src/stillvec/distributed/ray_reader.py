@@ -37,9 +37,10 @@ from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.encoding_pass import WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
-from stillvec.pipeline import Distillation, Progress
+from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts
 from stillvec.pipeline.readers import MergedStatistics, ReadFacts, ReadTask
+from stillvec.progress import Progress
 from stillvec.registry import require
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher

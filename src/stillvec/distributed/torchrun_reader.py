@@ -18,10 +18,10 @@ from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.learners.trained_learner import TrainedLearner
-from stillvec.pipeline import Distillation, Progress
+from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
 from stillvec.pipeline.readers import LocalReader, MergedStatistics, ReadFacts, ReadTask, read_stream
-from stillvec.progress import relay
+from stillvec.progress import Progress, relay
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary

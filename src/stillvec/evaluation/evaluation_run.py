@@ -69,7 +69,7 @@ class Evaluation:
         if without:
             raise UsageError(
                 f"The vectors {without[0]!r} have no n-grams to make unknown words of; make them with "
-                "stillvec refine VECTORS --unknown subword."
+                "stillvec refine VECTORS --oov subword."
             )
         if self.resamples < 0:
             raise UsageError(f"The number of resamples is 0 or more, and {self.resamples} came.")

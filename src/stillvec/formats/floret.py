@@ -46,7 +46,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     if table is None:
         raise FormatError(
             f"{path} was not written: floret's file is a table of n-grams, and the vectors have none; make it with "
-            "stillvec refine VECTORS --unknown subword."
+            "stillvec refine VECTORS --oov subword."
         )
     ngrams = table.ngrams
     rows = WordVectors([str(row) for row in range(ngrams.buckets)], table.matrix)

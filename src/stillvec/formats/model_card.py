@@ -32,7 +32,7 @@ from stillvec.formats.papers import ABOUT, PAPERS
 
 CARD = "README.md"
 _FLAGS = {  # settings of a run, in the order they are shown in a command
-    "teacher": "--teacher", "method": "--method", "purpose": "--for", "layer": "--layer", "dim": "--dim",
+    "teacher": "--teacher", "method": "--method", "purpose": "--purpose", "layer": "--layer", "dim": "--dim",
     "dictionary": "--dictionary", "min_count": "--min-count", "max_words": "--max-words", "contexts": "--contexts",
     "parser": "--parse", "precision": "--precision", "threads": "--threads", "seed": "--seed",
 }  # fmt: skip
@@ -213,7 +213,7 @@ def _run(manifest: Facts, given: Facts) -> Iterator[str]:
         value = "all" if key == "contexts" and key in given and given[key] is None else given.get(key)
         if value not in (None, "auto") or key == "method":
             yield from (flag, without_places(str(value)))
-    yield from ["--keep", "WORDS.txt"] if given.get("keep") else []
+    yield from ["--include-words", "WORDS.txt"] if given.get("keep") else []
     yield from ["--cased"] if given.get("lowercase") is False else []
     if "added_to" in manifest:
         yield from ("--add-to", last_name(mapping(manifest, "added_to").get("name", "EARLIER")))

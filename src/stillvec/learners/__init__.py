@@ -1,8 +1,20 @@
 """Methods: one file each, one paper each."""
 
-from stillvec.learners.accumulators import Learner
-from stillvec.learners.encoding_pass import EncodingPass, PassPlan
-from stillvec.registry import Registry
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stillvec.registry import Registry, import_attribute
+
+if TYPE_CHECKING:
+    from stillvec.learners.accumulators import Learner
+    from stillvec.learners.encoding_pass import EncodingPass, PassPlan
+
+_LAZY = {  # imported on first use: names and defaults of methods can be listed without torch
+    "EncodingPass": "stillvec.learners.encoding_pass",
+    "Learner": "stillvec.learners.accumulators",
+    "PassPlan": "stillvec.learners.encoding_pass",
+}
 
 LEARNERS: Registry[type[Learner]] = Registry(
     "method",
@@ -22,3 +34,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
 )
 
 __all__ = ["LEARNERS", "EncodingPass", "Learner", "PassPlan"]
+
+
+def __getattr__(name: str) -> Any:
+    return import_attribute(__name__, name, _LAZY)

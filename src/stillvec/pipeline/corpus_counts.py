@@ -25,7 +25,7 @@ class WordChoice(Protocol):
     @property
     def max_words(self) -> int | None: ...
     @property
-    def keep(self) -> tuple[str, ...]: ...
+    def include_words(self) -> tuple[str, ...]: ...
     @property
     def lowercase(self) -> bool: ...
 
@@ -103,7 +103,7 @@ class CorpusCounts:
             self.counts,
             min_count=choice.min_count,
             max_words=choice.max_words,
-            keep=choice.keep,
+            keep=choice.include_words,
             lowercase=choice.lowercase,
         )
         return vocabulary, facts
@@ -114,7 +114,7 @@ def count_partition(
 ) -> Generator[Progress, None, CorpusCounts]:
     """Count the corpus, or one part of it."""
     start = time.perf_counter()
-    counter = WordCounter(lowercase=choice.lowercase, keep=choice.keep)
+    counter = WordCounter(lowercase=choice.lowercase, keep=choice.include_words)
     corpus_counter = CorpusCounter(corpus, counter, partition or Partition())
     for n_words in corpus_counter.steps():
         seconds = time.perf_counter() - start

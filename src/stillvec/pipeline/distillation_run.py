@@ -118,7 +118,7 @@ class Run:
 
     def _words_without_corpus(self, teacher: Teacher) -> Vocabulary:
         """The user's words, else the whole words of the teacher's own vocabulary."""
-        chosen = self.settings.keep
+        chosen = self.settings.include_words
         words = chosen or own_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)
         if not words:
             raise UsageError(

@@ -6,7 +6,6 @@ It is written under a temporary name, synced and renamed, so that one that exist
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ from stillvec.files import digest, file_digest
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.manifest import describe_program
-from stillvec.pipeline.settings import Distillation
+from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
@@ -136,8 +135,9 @@ class PassCheckpoint:
 
 def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, object]:
     """What decides the result and is known before the teacher is loaded."""
-    given = {key: value for key, value in dataclasses.asdict(settings).items() if key not in _FREE}
-    given["keep"] = digest(iter(["\n".join(settings.keep).encode()])) if settings.keep else None
+    given = {key: value for key, value in to_manifest(settings).items() if key not in _FREE}
+    words = settings.include_words
+    given["keep"] = digest(iter(["\n".join(words).encode()])) if words else None
     earlier = None if add_to is None else f"{add_to.name} ({file_digest(add_to / 'manifest.json')[:12]})"
     return {**given, "add_to": earlier}
 

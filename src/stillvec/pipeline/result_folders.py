@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from stillvec.learners import Learner
 from stillvec.learners.accumulators import HasDim
 from stillvec.pipeline.manifest import describe_learner, describe_program
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
-from stillvec.pipeline.settings import Distillation
+from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
@@ -39,7 +38,7 @@ def describe_result(
     manifest = {
         **describe_learner(learner),
         "notes": dict(finished.notes),
-        "distillation": dataclasses.asdict(settings) | {"keep": len(settings.keep)},
+        "distillation": to_manifest(settings),
         "teacher": dict(teacher),
         **facts,
         "seed": settings.seed,
@@ -51,7 +50,7 @@ def describe_result(
         for label, array in kept.arrays.items()
         if not label.startswith(STORED)
     }
-    return complete(vectors, manifest, settings.unknown, finished.model, arrays)
+    return complete(vectors, manifest, settings.oov, finished.model, arrays)
 
 
 def complete(

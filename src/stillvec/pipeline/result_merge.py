@@ -9,8 +9,7 @@ from pathlib import Path
 from stillvec.errors import UsageError
 from stillvec.pipeline.previous_result import PreviousResult, report_damage
 from stillvec.pipeline.result_folders import describe_result
-from stillvec.pipeline.settings import Distillation
-from stillvec.registry import settings_from
+from stillvec.pipeline.settings import from_manifest
 from stillvec.result import Result
 from stillvec.statistics import merge
 from stillvec.teachers.digest import same_teacher
@@ -35,8 +34,7 @@ def _merged(every: Sequence[PreviousResult]) -> Result:
         if not same_teacher(other.manifest["teacher"], first.manifest["teacher"]):
             raise UsageError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
         parts = {label: merge(kept, other.statistics[label]) for label, kept in parts.items()}
-    made = first.manifest["distillation"] | {"keep": ()}
-    settings = settings_from(Distillation, made, str(first.path))
+    settings = from_manifest(first.manifest["distillation"], str(first.path))
     facts = {
         "merged": [each.path.name for each in every],
         "corpus": {

@@ -5,47 +5,50 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from stillvec.baselines import BASELINES, Baseline
 from stillvec.errors import UsageError
-from stillvec.learners import LEARNERS, Learner
+from stillvec.learners import LEARNERS
 from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, settings_from
+
+if TYPE_CHECKING:
+    from stillvec.learners import Learner
 
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 
 @dataclass(frozen=True)
 class Distillation:
-    """Everything that decides the result, and nothing else."""
+    """Everything that decides the result of a distillation, and nothing else."""
+
+    RENAMED: ClassVar[dict[str, str]] = {"keep": "include_words", "unknown": "oov"}
 
     teacher: str = "minilm"
     method: str = "auto"  # or several: "auto,aggregate:contexts=max,additive"
-    purpose: str = "words"  # or "sentences": what the vectors are for, which `auto` looks at
+    purpose: str = "words"  # or "sentences": what the vectors are for; only `auto` looks at it
     layer: str | None = None
     dim: int | None = None
     dictionary: str | None = None
     min_count: int = 5
     max_words: int | None = None
-    keep: tuple[str, ...] = ()  # words that must be in
+    include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
     lowercase: bool = True
-    contexts: int | None = CONTEXTS  # of each word; None: read everything
+    contexts: int | None = CONTEXTS  # per word; None: read everything
     seed: int = 0
-    unknown: str | None = None  # "subword": n-grams that give words never seen a vector
+    oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
     device: str = "auto"
     precision: str = "auto"
     unsafe_weights: bool = False
     remote_code: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("min_count", 1), ("max_words", 1), ("contexts", 1), ("dim", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UsageError(f"The setting {name} is at least {least}, and {value} came.")
+        _check_least(self, {"min_count": 1, "max_words": 1, "contexts": 1, "dim": 1, "seed": 0})
         if self.purpose not in ("words", "sentences"):
-            raise UsageError(f"Vectors are for words or for sentences, and {self.purpose!r} came.")
-        unknown_steps(self.unknown)  # a wrong one is told before the work
+            raise UsageError.expected("'words' or 'sentences'", repr(self.purpose), where="setting 'purpose'")
+        unknown_steps(self.oov)  # refuse a wrong one before the work
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
         """The learners by the name of their result; `layer="all"` gives one for each layer of `aggregate`.
@@ -85,6 +88,57 @@ class Distillation:
         for name, value in self._general().items():
             if value is not None and name not in known:
                 raise UsageError(f"The method {self.method} has no {name}, and {value!r} was given; leave it out.")
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything that decides the result of a baseline; with several threads most differ a little from run to run."""
+
+    RENAMED: ClassVar[dict[str, str]] = {"keep": "include_words", "unknown": "oov"}
+
+    method: str = "skipgram"  # or several: "skipgram:epochs=5,glove"
+    dim: int | None = None  # None: the method's own
+    min_count: int = 5
+    max_words: int | None = None
+    include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
+    lowercase: bool = True
+    seed: int = 0
+    oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
+    threads: int | None = None  # None: all cores
+    parser: str | None = None  # a spaCy pipeline, by name or folder; None: methods that need parses read CoNLL-U
+
+    def __post_init__(self) -> None:
+        _check_least(self, {"min_count": 1, "max_words": 1, "dim": 1, "seed": 0, "threads": 1})
+        unknown_steps(self.oov)  # refuse a wrong one before the work
+
+    def baselines(self) -> dict[str, Baseline]:
+        """The methods by the name of their result; a method's own settings override the general ones."""
+        general = {"dim": self.dim, "seed": self.seed or None}
+        values = {name: value for name, value in general.items() if value is not None}
+        return {
+            label: settings_from(BASELINES[spec.name], {**values, **spec.settings}, f"method {spec.name!r}")
+            for label, spec in parse_methods(self.method, BASELINES)
+        }
+
+
+def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
+    """The settings by the keys of a manifest, which never change; of included words only their number."""
+    keys = {new: old for old, new in settings.RENAMED.items()}
+    values = dataclasses.asdict(settings) | {"include_words": len(settings.include_words)}
+    return {keys.get(name, name): value for name, value in values.items()}
+
+
+def from_manifest(values: Mapping[str, Any], where: str) -> Distillation:
+    """The settings that a manifest says, without the included words."""
+    named = {Distillation.RENAMED.get(key, key): value for key, value in values.items()}
+    return settings_from(Distillation, named | {"include_words": ()}, where)
+
+
+def _check_least(settings: object, least: Mapping[str, int]) -> None:
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if value is not None and value < smallest:
+            raise UsageError.expected(f"at least {smallest}", value, where=f"setting {name!r}")
 
 
 def _fields(kind: type[Learner]) -> set[str]:

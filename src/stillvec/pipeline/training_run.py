@@ -7,8 +7,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,50 +17,15 @@ from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
 from stillvec.files import digest
 from stillvec.pipeline.corpus_counts import count_corpus
-from stillvec.pipeline.distillation import corpus_of
 from stillvec.pipeline.distillation_run import default_store
 from stillvec.pipeline.manifest import describe_program
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
-from stillvec.pipeline.result_folders import check_folders, complete, saved_steps
-from stillvec.pipeline.settings import parse_methods
+from stillvec.pipeline.result_folders import complete
+from stillvec.pipeline.settings import Training, to_manifest
 from stillvec.progress import Progress
-from stillvec.refinement import unknown_steps
-from stillvec.registry import settings_from
 from stillvec.result import MethodResult, Result
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
-
-
-@dataclass(frozen=True)
-class Training:
-    """Everything that decides the result: with several threads most methods differ a little from run to run."""
-
-    method: str = "skipgram"  # or several: "skipgram:epochs=5,glove"
-    dim: int | None = None  # None: the method's own
-    min_count: int = 5
-    max_words: int | None = None
-    keep: tuple[str, ...] = ()  # words that must be in
-    lowercase: bool = True
-    seed: int = 0
-    unknown: str | None = None  # "subword": n-grams that give words never seen a vector
-    threads: int | None = None  # None: as many as there are
-    parser: str | None = None  # a spaCy pipeline, by name or folder; None: whoever needs parses reads CoNLL-U
-
-    def __post_init__(self) -> None:
-        for name, least in (("min_count", 1), ("max_words", 1), ("dim", 1), ("seed", 0), ("threads", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UsageError(f"The setting {name} is at least {least}, and {value} came.")
-        unknown_steps(self.unknown)  # a wrong one is told before the work
-
-    def baselines(self) -> dict[str, Baseline]:
-        """The methods by the name of their result; the general settings come first, the method's own last."""
-        general = {"dim": self.dim, "seed": self.seed or None}
-        values = {name: value for name, value in general.items() if value is not None}
-        return {
-            label: settings_from(BASELINES[spec.name], {**values, **spec.settings}, f"method {spec.name!r}")
-            for label, spec in parse_methods(self.method, BASELINES)
-        }
 
 
 class TrainingRun:
@@ -187,7 +151,7 @@ class TrainingRun:
     ) -> Result:
         """What a method made, with how it was made."""
         name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
-        given = dataclasses.asdict(self.settings) | {"keep": len(self.settings.keep)}
+        given = to_manifest(self.settings)
         settings = dataclasses.asdict(baseline)  # type: ignore[call-overload]
         trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
         trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
@@ -202,7 +166,7 @@ class TrainingRun:
             "seed": self.settings.seed,
             **describe_program(),
         }
-        return complete(learnt.vectors, manifest, self.settings.unknown)
+        return complete(learnt.vectors, manifest, self.settings.oov)
 
 
 def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:
@@ -213,29 +177,3 @@ def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:
         shown = ", ".join(map(repr, missing[:3])) + (", ..." if len(missing) > 3 else "")
         told = f"{several} no vector of {name}, since nothing that it could learn from has them: {shown}."
         warnings.warn(told, StillvecWarning, stacklevel=2)
-
-
-def train(
-    *corpus: str | os.PathLike[str] | Corpus,
-    out: str | os.PathLike[str] | None = None,
-    store: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-    **settings: Any,
-) -> WordVectors | dict[str, WordVectors]:
-    """Word vectors from a corpus alone (files, folders, globs, or one `Corpus`), by a method that needs no teacher.
-
-    Settings are those of `Training` (method, dim, min_count, …). Several methods give a dictionary. `resume` goes on
-    from the last checkpoint, kept in the folder `store`; methods of gensim begin anew.
-    """
-    source = corpus_of(corpus)
-    if source is None:
-        raise UsageError("Training takes a corpus: files, folders, globs, or one Corpus; none came.")
-    run = TrainingRun(settings_from(Training, settings), source, store=store, resume=resume)
-    if out is not None:
-        check_folders(out, run.names)
-    for event in run.steps() if out is None else saved_steps(run, out):
-        if progress is not None and isinstance(event, Progress):
-            progress(event)
-    found = {name: result.vectors for name, result in run.results.items()}
-    return next(iter(found.values())) if len(found) == 1 else found

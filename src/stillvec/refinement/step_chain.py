@@ -14,21 +14,6 @@ from stillvec.registry import create, settings_from
 from stillvec.vectors import WordVectors
 
 
-def refine(vectors: WordVectors, *steps: str | Step | Mapping[str, Any]) -> WordVectors:
-    """Other vectors of the same words, by one step after another.
-
-    >>> vectors = WordVectors(["ice", "snow"], [[1, 2], [3, 2]])
-    >>> refine(vectors, "center", "normalize").matrix.tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-
-    A step is its name, perhaps with settings ("retrofit:lexicon=ppdb-xl.txt,sweeps=10"), an object of its class, or
-    what a manifest says of it.
-    """
-    for _, after in refine_steps(vectors, [read_step(step) for step in steps]):
-        vectors = after
-    return vectors
-
-
 def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[dict[str, Any], WordVectors]]:
     """After each step, its description for the manifest and the vectors, whose provenance has it under `refined`.
 
@@ -74,5 +59,5 @@ def unknown_steps(text: str | None) -> list[Step]:
     if text is None:
         return []
     if text.partition(":")[0] != "subword":
-        raise UsageError(f"Words never seen are made of their n-grams: --unknown subword; {text!r} came.")
+        raise UsageError.expected("'subword' or 'subword:key=value,...'", repr(text), where="oov")
     return [read_step(text)]

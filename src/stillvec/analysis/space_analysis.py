@@ -1,0 +1,104 @@
+"""`analyze`: the geometry of a space, what its components know, and which words moved since another."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stillvec.analysis.component_probe import Probed, probe, read_labelled
+from stillvec.analysis.components import Study, study
+from stillvec.analysis.space_geometry import Geometry, geometry
+from stillvec.combination.change import Change, Moves
+from stillvec.errors import MissingExtra, UsageError
+from stillvec.evaluation import Score
+from stillvec.formats import load
+from stillvec.vectors import WordVectors
+
+Vectors = WordVectors | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What `analyze` measured."""
+
+    geometry: Geometry
+    components: Study | None = None  # None: not asked for, or `missing` says why
+    missing: str = ""
+    probes: tuple[Probed, ...] = ()
+    moves: Moves | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        values: dict[str, Any] = {"geometry": dataclasses.asdict(self.geometry)}
+        if self.components is not None:
+            parts = {name: getattr(self.components, name) for name in ("cumulative", "thirds", "without")}
+            scores = {name: _plain_scores(part) for name, part in parts.items()}
+            values["components"] = {"shares": self.components.shares, **scores}
+        if self.moves is not None:
+            columns = {name: getattr(self.moves, name).tolist() for name in ("moved", "low", "high", "p", "q")}
+            rows = zip(self.moves.words, *columns.values(), strict=True)
+            values["moved"] = [dict(zip(("word", *columns), row, strict=True)) for row in rows]
+        if self.probes:
+            values["probed"] = [dataclasses.asdict(probed) for probed in self.probes]
+        return values
+
+
+def analyze(
+    vectors: Vectors,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    tasks: Sequence[str] = ("similarity",),
+    points: int = 15,
+    without: Sequence[int] = (0, 1, 2, 3, 5, 10),
+    components: bool = True,
+    probes: Sequence[str | os.PathLike[str]] = (),
+    neighbours: int = 10,
+    against: Vectors | None = None,
+    controls: Sequence[tuple[Vectors, Vectors]] = (),
+    seed: int = 0,
+) -> Analysis:
+    """Analyze a space.
+
+    Parameters
+    ----------
+    vectors: the vectors, or the path of a folder or file.
+    data: test data for the components (default: as for `evaluate`).
+    tasks: what the components are scored by (default: similarity).
+    points: of the curve over the first k components (default: 15).
+    without: how many of the first components to remove (default: 0, 1, 2, 3, 5, 10).
+    components: score the principal components, which needs test data (default: True).
+    probes: files of labelled texts (a label, a space, a text per line) that the components are probed with.
+    neighbours: k of hubness (default: 10).
+    against: older vectors of the same language: which words moved since (default: none).
+    controls: pairs of sets between which nothing changed, to estimate chance for `against`.
+    seed: of random pairs and intervals (default: 0).
+    """
+    if controls and against is None:
+        raise UsageError.conflict("controls estimate chance for against, which was not given")
+    labelled = {Path(file).stem: read_labelled(file) for file in probes}
+    space = _open(vectors)
+    measured = geometry(space, neighbours=neighbours, seed=seed)
+    studied, missing = None, ""
+    if components:
+        try:
+            studied = study(space, data, tasks, points=points, without=without, seed=seed)
+        except MissingExtra as error:
+            missing = f"The components were not scored: {error}"
+    probed = tuple(probe(space, *texts, name) for name, texts in labelled.items())
+    moves = None
+    if against is not None:
+        pairs = [(_open(first), _open(second)) for first, second in controls]
+        moves = Change(seed=seed)(_open(against), space, pairs)
+    return Analysis(measured, studied, missing, probed, moves)
+
+
+def _open(vectors: Vectors) -> WordVectors:
+    return vectors if isinstance(vectors, WordVectors) else load(vectors)
+
+
+def _plain_scores(parts: Mapping[Any, Sequence[Score]]) -> dict[str, list[dict[str, Any]]]:
+    return {str(name): [score.to_json() for score in scores] for name, scores in parts.items()}

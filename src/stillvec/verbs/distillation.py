@@ -1,0 +1,317 @@
+"""`distill`, `distill_all` and `plan`: word vectors from a teacher and a corpus, and what that will take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from stillvec.corpus import Corpus
+from stillvec.errors import UsageError
+from stillvec.pipeline.settings import CONTEXTS, Distillation, parse_methods
+from stillvec.progress import Listener, Progress, show_progress
+from stillvec.registry import require, settings_from
+from stillvec.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from stillvec.distributed.process_group import ProcessGroup
+    from stillvec.pipeline import Plan, Run
+    from stillvec.pipeline.readers import Reader
+    from stillvec.result import Result
+
+Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
+Engine = Literal["local", "ray"]
+
+
+def distill(
+    *corpus: Source,
+    teacher: str = "minilm",
+    method: str = "auto",
+    purpose: str = "words",
+    layer: str | None = None,
+    dim: int | None = None,
+    dictionary: str | None = None,
+    min_count: int = 5,
+    max_words: int | None = None,
+    include_words: Sequence[str] = (),
+    lowercase: bool = True,
+    contexts: int | None = CONTEXTS,
+    seed: int = 0,
+    oov: str | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    unsafe_weights: bool = False,
+    remote_code: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    add_to: str | os.PathLike[str] | None = None,
+    context_cache: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    statistics: bool = True,
+    engine: Engine = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    progress: bool | Callable[[Progress], object] = False,
+) -> WordVectors:
+    """Distil a teacher into word vectors, on a corpus.
+
+    Parameters
+    ----------
+    corpus: files, folders, globs, lists of them, or one `Corpus` (default: words without context).
+    teacher: a Hugging Face model, a folder or a packaged teacher (default: minilm).
+    method: a learner, with settings as in "aggregate:contexts=max" (default: auto). For several use `distill_all`.
+    purpose: "words" or "sentences", what `auto` optimises for (default: words).
+    layer: the teacher's layer: a number, "last" or a range; 0 is its input (default: the method's own).
+    dim: dimensions of the result (default: the method's own).
+    dictionary: "wordnet" or a file of glosses, used beside the corpus (default: none).
+    min_count: occurrences that a word needs to be in the vocabulary (default: 5).
+    max_words: the size of the vocabulary, most frequent words first (default: no limit).
+    include_words: words and multi-word terms in the vocabulary whatever their count (default: none).
+    lowercase: fold the vocabulary to lower case (default: True).
+    contexts: contexts per word that the teacher reads; None reads the whole corpus (default: 20).
+    seed: of everything random (default: 0).
+    oov: "subword" fits character n-grams for out-of-vocabulary words (default: none).
+    device: "auto", "cpu" or "cuda" (default: auto).
+    precision: "auto", "fp32", "bf16", "fp16" or "int8" (default: auto).
+    unsafe_weights: load pickled weights too (default: False).
+    remote_code: run code that comes with the teacher (default: False).
+    out: the folder to write (default: nothing is written).
+    add_to: a folder of an earlier result to which this corpus is added (default: none).
+    context_cache: where methods that train cache the teacher's contexts (default: $STILLVEC_CACHE or the user's cache).
+    resume: continue from the last checkpoint of an interrupted run (default: False).
+    threads: CPU threads; before a GPU, processes that prepare text (default: one per core).
+    statistics: write to `out` what `merge` and `add_to` need (default: True).
+    engine: "local", or "ray" to read with the workers of a Ray cluster (default: local).
+    address: of the Ray cluster (default: $RAY_ADDRESS, else one is started).
+    workers: number of Ray workers (default: one per GPU, else one per CPU).
+    progress: True draws a bar in a terminal; a function gets every `Progress` event (default: False).
+    """
+    call = _Call.of(locals())
+    if len(parse_methods(method)) > 1 or layer == "all":
+        raise UsageError(
+            "distill() returns the vectors of one method; for several methods or layers call distill_all().",
+            code="several-methods",
+        )
+    results = call.run()
+    if not results:
+        raise UsageError("Only the first process of torchrun has a result; call distill_all() there.")
+    return next(iter(results.values())).vectors
+
+
+def distill_all(
+    *corpus: Source,
+    teacher: str = "minilm",
+    method: str = "auto",
+    purpose: str = "words",
+    layer: str | None = None,
+    dim: int | None = None,
+    dictionary: str | None = None,
+    min_count: int = 5,
+    max_words: int | None = None,
+    include_words: Sequence[str] = (),
+    lowercase: bool = True,
+    contexts: int | None = CONTEXTS,
+    seed: int = 0,
+    oov: str | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    unsafe_weights: bool = False,
+    remote_code: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    add_to: str | os.PathLike[str] | None = None,
+    context_cache: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    statistics: bool = True,
+    engine: Engine = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    progress: bool | Callable[[Progress], object] = False,
+) -> dict[str, WordVectors]:
+    """Distil several methods in one pass over the corpus; the vectors by the name of the method.
+
+    The parameters are those of `distill`. `method` takes several, separated by commas ("auto,aggregate:layer=3"), and
+    `layer="all"` gives one result per layer of `aggregate`. With several results, each is a folder inside `out`.
+    """
+    return {name: result.vectors for name, result in _Call.of(locals()).run().items()}
+
+
+def plan(
+    *corpus: Source,
+    teacher: str = "minilm",
+    method: str = "auto",
+    purpose: str = "words",
+    layer: str | None = None,
+    dim: int | None = None,
+    dictionary: str | None = None,
+    min_count: int = 5,
+    max_words: int | None = None,
+    include_words: Sequence[str] = (),
+    lowercase: bool = True,
+    contexts: int | None = CONTEXTS,
+    seed: int = 0,
+    oov: str | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    unsafe_weights: bool = False,
+    remote_code: bool = False,
+    add_to: str | os.PathLike[str] | None = None,
+    context_cache: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool | Callable[[Progress], object] = False,
+) -> Plan:
+    """Estimate the time, memory and disk that `distill_all` will take, and do nothing.
+
+    The parameters are those of `distill`. The corpus is counted, and a part of it is read to measure the pace.
+    """
+    return _Call.of(locals()).plan()
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The arguments of a call, checked."""
+
+    corpus: Corpus | None
+    settings: Distillation
+    out: str | os.PathLike[str] | None = None
+    add_to: str | os.PathLike[str] | None = None
+    context_cache: str | os.PathLike[str] | None = None
+    resume: bool = False
+    threads: int | None = None
+    statistics: bool = True
+    engine: Engine = "local"
+    address: str | None = None
+    workers: int | None = None
+    progress: bool | Listener = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> _Call:
+        names = {field.name for field in fields(Distillation)}
+        settings = settings_from(Distillation, {name: value for name, value in given.items() if name in names})
+        options = {name: value for name, value in given.items() if name not in names and name != "corpus"}
+        return cls(corpus_of(given["corpus"]), settings, **options)
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise UsageError.expected("at least 1", self.threads, where="threads")
+        if self.engine not in ("local", "ray"):
+            raise UsageError.unknown("engine", self.engine, ("local", "ray"))
+
+    def run(self) -> dict[str, Result]:
+        """The results by name; with `out`, each is written as soon as it is ready."""
+        with self._threads(), self._group() as group, show_progress(self.progress) as listener:
+            run = self._run(group)
+            if self.out is not None and run.reader.finishes:
+                _check_output(self.out, run)
+            return execute(run, self.out, listener, statistics=self.statistics)
+
+    def plan(self) -> Plan:
+        with self._threads(), show_progress(self.progress) as listener:
+            from stillvec.pipeline.plan import Planning
+
+            planning = Planning(self._run(None))
+            for event in planning.steps():
+                if listener is not None:
+                    listener(event)
+            assert planning.plan is not None
+            return planning.plan
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        for package in ("torch", "transformers"):
+            require(package, "distill", "Distilling")
+        from stillvec.teachers.threads import torch_threads
+
+        with torch_threads(self.threads):
+            yield
+
+    @contextmanager
+    def _group(self) -> Iterator[ProcessGroup | None]:
+        """The processes that torchrun started, this one among them; None without torchrun."""
+        if "WORLD_SIZE" not in os.environ:
+            yield None
+            return
+        from stillvec.distributed.collectives import join_group
+
+        with join_group(self.settings.device) as group:
+            yield group
+
+    def _run(self, group: ProcessGroup | None) -> Run:
+        """A run of this process, of one among several, or of a cluster."""
+        from stillvec.pipeline import Run
+        from stillvec.pipeline.readers import LocalReader
+
+        others = "torchrun" if group is not None else "engine='ray'" if self.engine == "ray" else None
+        if others is None:
+            if self.address or self.workers:
+                raise UsageError.conflict("address and workers are for engine='ray'")
+            given = {"store": self.context_cache, "resume": self.resume, "out": self.out}
+            return Run(self.settings, self.corpus, self.add_to, **given, reader=LocalReader(self.threads))  # type: ignore[arg-type]
+        if self.resume:
+            raise UsageError.conflict(f"resume is for a run of one process, and {others} starts several")
+        if group is None:
+            if self.threads:
+                raise UsageError.conflict("threads is for this machine; a Ray cluster assigns processors itself")
+            from stillvec.distributed.ray_reader import RayReader
+
+            reader: Reader = RayReader(self.address, self.workers)
+        elif self.engine == "ray":
+            raise UsageError.conflict("torchrun and engine='ray' each start processes of their own; use one of them")
+        else:
+            from stillvec.distributed.torchrun_reader import TorchrunReader
+
+            reader = TorchrunReader(group, self.threads)
+        return Run(self.settings, self.corpus, self.add_to, store=self.context_cache, reader=reader)
+
+
+def check_distillation(corpus: Sequence[Source], **given: Any) -> None:
+    """Refuse before the work what `distill_all` with these arguments would refuse."""
+    call = _Call.of({"corpus": corpus, **given})
+    with call._threads():
+        run = call._run(None)
+        if call.out is not None:
+            _check_output(call.out, run)
+
+
+def execute(
+    run: Any, out: str | os.PathLike[str] | None, listener: Listener | None, *, statistics: bool = True
+) -> dict[str, Result]:
+    """Run to the end, write every result as soon as it is ready, and return them by name."""
+    from stillvec.pipeline.result_folders import saved_steps
+
+    try:
+        for event in run.steps() if out is None else saved_steps(run, out, statistics=statistics):
+            if listener is not None and isinstance(event, Progress):
+                listener(event)
+    except KeyboardInterrupt:
+        checkpoint = getattr(run, "checkpoint", None)
+        if checkpoint is None or not checkpoint.path.exists():
+            raise
+        raise KeyboardInterrupt(f"Interrupted; resume continues from {checkpoint.path}.") from None
+    results: dict[str, Result] = run.results
+    return results
+
+
+def corpus_of(given: Sequence[Source]) -> Corpus | None:
+    """One `Corpus`, or files, folders and globs, also in lists; None for nothing."""
+    if len(given) == 1 and isinstance(given[0], Corpus):
+        return given[0]
+    paths: list[str | os.PathLike[str]] = []
+    for source in given:
+        if isinstance(source, Corpus):
+            raise UsageError.expected(
+                "one Corpus, or files, folders and globs", f"{len(given)} sources", where="corpus"
+            )
+        paths += [source] if isinstance(source, str | os.PathLike) else source
+    return Corpus(*paths) if paths else None
+
+
+def _check_output(out: str | os.PathLike[str], run: Run) -> None:
+    """Refuse before the work what would be refused after it."""
+    from stillvec.pipeline.result_folders import check_folders
+
+    per_layer = Path(out).glob("*-layer-*") if run.settings.layer == "all" else ()  # only the teacher knows how many
+    check_folders(out, [*run.settings.learners(depth=1)], per_layer)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_jobs import merged
+from stillvec.distributed.ray_jobs import merge_jobs
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.sentence_stream import CorpusCounter, SentenceStream
 from stillvec.vocabulary import Vocabulary, WordCounter
@@ -157,7 +157,7 @@ def measure(text: Path, figures: Figures) -> Figures:
         count_rate=count.n_words / counting,
         scan_rate=count.n_words / through,
         select_rate=count.n_words / choosing,
-        merge_rate=size / cpu_seconds(lambda: merged(*tables)),
+        merge_rate=size / cpu_seconds(lambda: merge_jobs(*tables)),
     )
 
 

@@ -32,7 +32,6 @@ __all__ = [
     "compute_map",
     "create_explorer",
     "explore",
-    "export_page",
     "export_steps",
 ]
 
@@ -49,8 +48,11 @@ def explore(
     port: int = 0,
     open_browser: bool = True,
     notify: Callable[[str], None] | None = None,
+    export: PathLike | None = None,
+    n_words: int = 5000,
+    progress: Callable[[Progress], object] | None = None,
 ) -> None:
-    """Serve the explorer page on this machine until Ctrl-C.
+    """Serve the explorer page on this machine until Ctrl-C, or export it as one file that needs no server.
 
     Args:
         vectors: One to three sets of vectors: a path, several paths, or vectors by name.
@@ -60,9 +62,16 @@ def explore(
         port: Port to serve the page on; 0 chooses a free one.
         open_browser: Open the page in the default browser.
         notify: Receives one line with the address of the page (default: logging).
+        export: File to write instead of serving the page.
+        n_words: Number of words per set in the exported page, the most frequent first.
+        progress: Receives the progress of the export.
     """
+    explorer = create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers)
+    if export is not None:
+        drain(export_steps(explorer, export, n_words), progress)
+        return
     notify = notify or logging.getLogger(__name__).info
-    with PageServer(create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers), port) as server:
+    with PageServer(explorer, port) as server:
         notify(f"{server.address}: the explorer page; press Ctrl-C to stop")
         if open_browser:
             webbrowser.open(server.address)
@@ -70,31 +79,6 @@ def explore(
             server.serve_forever()
         except KeyboardInterrupt:
             notify("stopped")
-
-
-def export_page(
-    vectors: VectorSets,
-    path: PathLike,
-    *,
-    n_words: int = 5000,
-    corpus: Sequence[PathLike] | Corpus | None = None,
-    lexicon: PathLike | None = None,
-    layers: VectorSets | None = None,
-    progress: Callable[[Progress], object] | None = None,
-) -> int:
-    """Write the explorer page as one file that needs no server; return the number of words in its largest set.
-
-    Args:
-        vectors: One to three sets of vectors: a path, several paths, or vectors by name.
-        path: File to write.
-        n_words: Number of words per set, the most frequent first.
-        corpus: Text files to take example sentences from.
-        lexicon: Source of relations and parts of speech: "wordnet", a folder or a file.
-        layers: Vectors of a teacher's layers, shown with the details of a word.
-        progress: Receives progress events.
-    """
-    explorer = create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers)
-    return drain(export_steps(explorer, path, n_words), progress)
 
 
 def create_explorer(

@@ -18,8 +18,7 @@ from stillvec.service.models import ScoredWords, ServedModel, ServedModels
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 
-def get_vectors(request: schemas.VectorsRequest, models: ServedModels, limits: Limits) -> schemas.VectorsResponse:
-    model = models.find(request.model)
+def get_vectors(request: schemas.VectorsRequest, model: ServedModel, limits: Limits) -> schemas.VectorsResponse:
     _check_at_most(len(request.words), limits.batch, "words")
     words = [model.resolve_word(word, "words") for word in request.words]
     rows = model.vectors[words].tolist()
@@ -27,10 +26,7 @@ def get_vectors(request: schemas.VectorsRequest, models: ServedModels, limits: L
     return schemas.VectorsResponse(model=model.name, dim=model.vectors.dim, data=data)
 
 
-def compare_words(
-    request: schemas.SimilarityRequest, models: ServedModels, limits: Limits
-) -> schemas.SimilarityResponse:
-    model = models.find(request.model)
+def compare_words(request: schemas.SimilarityRequest, model: ServedModel, limits: Limits) -> schemas.SimilarityResponse:
     _check_at_most(len(request.pairs), limits.batch, "pairs")
     pairs = [(model.resolve_word(a, "pairs"), model.resolve_word(b, "pairs")) for a, b in request.pairs]
     scores = [model.vectors.similarity(a, b) for a, b in pairs]
@@ -40,8 +36,7 @@ def compare_words(
     return schemas.SimilarityResponse(model=model.name, data=data)
 
 
-def find_nearest(request: schemas.NearestRequest, models: ServedModels, limits: Limits) -> schemas.NearestResponse:
-    model = models.find(request.model)
+def find_nearest(request: schemas.NearestRequest, model: ServedModel, limits: Limits) -> schemas.NearestResponse:
     _check_at_most(request.k, limits.k, "k")
     queries = request.model_fields_set & {"word", "text", "vector"}
     if len(queries) != 1:
@@ -53,16 +48,14 @@ def find_nearest(request: schemas.NearestRequest, models: ServedModels, limits: 
     return schemas.NearestResponse(model=model.name, search=search, data=_to_neighbours(nearest))
 
 
-def solve_analogy(request: schemas.AnalogyRequest, models: ServedModels, limits: Limits) -> schemas.AnalogyResponse:
-    model = models.find(request.model)
+def solve_analogy(request: schemas.AnalogyRequest, model: ServedModel, limits: Limits) -> schemas.AnalogyResponse:
     _check_at_most(request.k, limits.k, "k")
     a, b, c = (model.resolve_word(getattr(request, param), param) for param in "abc")
     answers = model.vectors.analogy(a, b, c, request.k, method=request.method)
     return schemas.AnalogyResponse(model=model.name, method=request.method, data=_to_neighbours(answers))
 
 
-def embed_texts(request: schemas.EmbedRequest, models: ServedModels, limits: Limits) -> schemas.EmbedResponse:
-    model = models.find(request.model)
+def embed_texts(request: schemas.EmbedRequest, model: ServedModel, limits: Limits) -> schemas.EmbedResponse:
     _check_at_most(len(request.texts), limits.batch, "texts")
     rows = model.vectors.encode(request.texts)  # (T, D)
     unknown = np.flatnonzero(~rows.any(axis=1)).tolist()
@@ -71,10 +64,9 @@ def embed_texts(request: schemas.EmbedRequest, models: ServedModels, limits: Lim
 
 
 def create_embeddings(
-    request: schemas.EmbeddingsRequest, models: ServedModels, limits: Limits
+    request: schemas.EmbeddingsRequest, model: ServedModel, limits: Limits
 ) -> schemas.EmbeddingsResponse:
     """Embeddings have length one, as OpenAI's, so that clients may use the dot product as the cosine."""
-    model = models.find(request.model)
     texts = [request.input] if isinstance(request.input, str) else request.input
     _check_at_most(len(texts), limits.batch, "input")
     if request.dimensions not in (None, model.vectors.dim):

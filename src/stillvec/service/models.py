@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Literal
 
@@ -112,35 +112,24 @@ class ServedModel:
         return f"did you mean {best!r}?"
 
 
-class ServedModels(Mapping[str, ServedModel]):
+class ServedModels(dict[str, ServedModel]):
     """Everything that is served; a request that names no model uses the first."""
 
-    def __init__(
-        self, vectors: Mapping[str, WordVectors], notify: Callable[[str], None] = lambda message: None
-    ) -> None:
+    def __init__(self, vectors: Mapping[str, WordVectors], notify: Callable[[str], None] = lambda _: None) -> None:
         if not vectors:
             raise UsageError.expected("at least one set of vectors", "none")
-        self._models = {name: ServedModel(name, table, notify) for name, table in vectors.items()}
-
-    def __getitem__(self, name: str) -> ServedModel:
-        return self._models[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._models)
-
-    def __len__(self) -> int:
-        return len(self._models)
+        super().__init__({name: ServedModel(name, table, notify) for name, table in vectors.items()})
 
     def find(self, name: str | None) -> ServedModel:
         if name is None:
-            return next(iter(self._models.values()))
-        if name not in self._models:
-            message = f"Unknown model {_shorten(name)!r}; expected one of {', '.join(map(repr, self._models))}."
+            return next(iter(self.values()))
+        if name not in self:
+            message = f"Unknown model {_shorten(name)!r}; expected one of {', '.join(map(repr, self))}."
             raise RequestError(404, message, param="model", code="model_not_found")
-        return self._models[name]
+        return self[name]
 
     def dims(self) -> list[int]:
-        return sorted({model.vectors.dim for model in self._models.values()})
+        return sorted({model.vectors.dim for model in self.values()})
 
 
 def _similarity(a: str, b: str) -> float:

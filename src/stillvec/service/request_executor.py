@@ -13,9 +13,10 @@ from pydantic import BaseModel
 
 from stillvec.service.limits import Limits
 from stillvec.service.metrics import Metrics
-from stillvec.service.models import ServedModels
+from stillvec.service.models import ServedModel, ServedModels
+from stillvec.service.schemas import BaseRequest
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=BaseRequest)
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,11 @@ class RequestExecutor:
         # an own pool: work that outlives its request keeps its thread, so there are never more than the limit
         object.__setattr__(self, "pool", ThreadPoolExecutor(self.limits.threads, "stillvec-request"))
 
-    async def run(self, handler: Callable[[R, ServedModels, Limits], BaseModel], request: R) -> Response:
+    async def run(self, handler: Callable[[R, ServedModel, Limits], BaseModel], request: R) -> Response:
         """The response of a handler, computed and serialized in a worker thread."""
 
         def work() -> bytes:
-            return handler(request, self.models, self.limits).model_dump_json().encode()
+            return handler(request, self.models.find(request.model), self.limits).model_dump_json().encode()
 
         content = await asyncio.get_running_loop().run_in_executor(self.pool, work)
         return Response(content, media_type="application/json")

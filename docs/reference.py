@@ -54,7 +54,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def command_line_page() -> Iterator[str]:
     yield "# Command line\n\nThe output of `stillvec VERB --help`. Exit codes: 0 success, 1 failure with a message, 2"
-    yield "wrong usage.\n"
+    yield "wrong usage, 130 interrupted.\n"
     yield "VECTORS is a stillvec folder or a file in any supported format; CORPUS is files, folders, globs or `-`.\n"
     for verb, summary in VERBS.items():
         yield f"## {verb}\n\n{summary[0].upper()}{summary[1:]}.\n\n```text\n{_help(verb)}```\n"

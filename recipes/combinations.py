@@ -18,7 +18,7 @@ from typing import Any
 import stillvec
 from stillvec import WordVectors
 from stillvec.combination import COMBINERS
-from stillvec.evaluation import paired_difference
+from stillvec.evaluation import mean_difference
 from stillvec.refinement.center import Center
 from stillvec.refinement.normalize import Normalize
 
@@ -59,7 +59,7 @@ def main() -> None:
     for label in METHODS:
         first = next((name for name in best if name.startswith(f"{label}: ")), None)
         if first:
-            gain = paired_difference(tried[first], tried[alone], DATA, HELD_OUT)
+            gain = mean_difference(tried[first], tried[alone], DATA, HELD_OUT)
             results["differences"][first] = [*gain]
             shown = f"{100 * gain.value:+.1f} [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
             print(f"held out, best {first} compared with {alone}: {shown}", flush=True)

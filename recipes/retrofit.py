@@ -20,7 +20,7 @@ import numpy as np
 
 import stillvec
 from stillvec import WordVectors
-from stillvec.evaluation import paired_difference
+from stillvec.evaluation import mean_difference
 from stillvec.refinement.graph_retrofit import GraphRetrofit
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.refinement.similarity_order import SimilarityOrder
@@ -51,7 +51,7 @@ def main() -> None:
                 if suffix and label.startswith("Artetxe"):
                     continue
                 after = makes[best](hidden)(before)
-                gain = paired_difference(after, before, DATA, HELD_OUT)
+                gain = mean_difference(after, before, DATA, HELD_OUT)
                 results[name][label + suffix] = _print_row(f"{label} ({best}){suffix}", _scores(after), gain)
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(results))

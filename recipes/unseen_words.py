@@ -76,7 +76,7 @@ def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: st
 
 
 def print_scores(name: str, vectors: WordVectors, data: Path, unknown: str) -> None:
-    for score in stillvec.evaluate(vectors, data, unknown=unknown).scores:
+    for score in stillvec.evaluate(vectors, data, oov=unknown).scores:
         if score.words == "own" and not score.dataset.startswith("mean"):
             span = f"{100 * score.value:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
             covered = f"{score.n_covered:,} of {score.n_items:,} pairs covered"

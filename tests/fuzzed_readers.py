@@ -17,9 +17,9 @@ import numpy as np
 from fuzzing import Files, Reader
 
 from stillvec.corpus import Corpus
-from stillvec.evaluation.answer_cache import Cache
+from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.bias import LISTS
-from stillvec.evaluation.evaluation_report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
+from stillvec.evaluation.evaluation_report import Comparison, Detail, NeighbourOverlap, PolicyRanking, Report, Score
 from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
 from stillvec.formats.model_card import card
@@ -373,16 +373,18 @@ def _reports() -> Iterator[Reader]:
     score = Score("v", "similarity", "d", "spearman", 0.5, 0.4, 0.6, 9, 8, "skip", details=(Detail("s", 1.0, 2, 3),))
     pair = Comparison("similarity", "d", "spearman", "v", "w", 0.1, 0.0, 0.2, 0.03, 0.06, 8)
     ranking = PolicyRanking("similarity", "d", "spearman", {"skip": {"v": 0.5}})
-    report = Report((score,), ("e",), (pair,), (pair,), (ranking,), (Overlap("v", "w", 0.5, 10, 8),), (score,))
-    kept = _written(lambda folder: Cache(folder).put_report(facts, report))
-    yield Reader("kept report", lambda folder: _told(Cache(folder).report(facts)), (kept,))
+    report = Report((score,), ("e",), (pair,), (pair,), (ranking,), (NeighbourOverlap("v", "w", 0.5, 10, 8),), (score,))
+    kept = _written(lambda folder: AnswerCache(folder).put_report(facts, report))
+    yield Reader("kept report", lambda folder: _told(AnswerCache(folder).report(facts)), (kept,))
     answers = Answers(np.array([True, False]), {"spearman": np.array([0.5, 0.0])})
-    held = _written(lambda folder: Cache(folder).put(facts, answers))
-    yield Reader("kept answers", lambda folder: Cache(folder).get(facts), (held,))
+    held = _written(lambda folder: AnswerCache(folder).put(facts, answers))
+    yield Reader("kept answers", lambda folder: AnswerCache(folder).get(facts), (held,))
     name = next(iter(held))
     array = io.BytesIO()
     np.save(array, np.array([0.5, 0.0]))
-    yield Reader("kept answers inside", lambda folder: Cache(folder).get(facts), ({name: array.getvalue()},), _zipped)
+    yield Reader(
+        "kept answers inside", lambda folder: AnswerCache(folder).get(facts), ({name: array.getvalue()},), _zipped
+    )
     from stillvec.exploration.word_map import _read_cache
 
     yield Reader("kept map", lambda folder: _read_cache(folder / "m.npz", 3), (_map(),))

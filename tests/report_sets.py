@@ -11,7 +11,7 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import Comparison, Report, Score, evaluate
 from stillvec.report import write_report
 from stillvec.report.gender_pairs import PAIRS
-from stillvec.report.report_data import ReportData, pairs_of
+from stillvec.report.report_data import ReportData
 
 EVIL = "<script>alert(1)</script>"
 EVIL_NAME = '"><img/src=x/onerror=alert(2)>&amp;'
@@ -73,8 +73,8 @@ def data(folder: Path, pairs: int = 150, name: str = "pairs") -> Path:
 
 def page_of(folder: Path, names: list[str], **options: object) -> str:
     given = sets(names)
-    report = evaluate(given, data(folder), resamples=100)
-    write_report(report, given, folder / "r.html", data=folder, **options)  # type: ignore[arg-type]
+    report = evaluate(given, data(folder), resamples=100, compare_oov=True)
+    write_report(report, given, folder / "r.html", **options)  # type: ignore[arg-type]
     return (folder / "r.html").read_text("utf-8")
 
 
@@ -90,11 +90,11 @@ def compared(a: str, b: str, difference: float, p: float) -> Comparison:
 def material_of(folder: Path, names: list[str], **options: bool) -> ReportData:
     given = sets(names, **options)  # type: ignore[arg-type]
     report = evaluate(given, data(folder), resamples=20)
-    return ReportData(report, given, {}, pairs_of(report, given, folder))
+    return ReportData(report, given)
 
 
 def section(folder: Path, report: Report, name: str, given: dict[str, WordVectors] | None = None) -> str:
     """One section of a page, as it is written."""
-    write_report(report, given or {}, folder / "section.html", data=folder)
+    write_report(report, given or {}, folder / "section.html")
     page = (folder / "section.html").read_text("utf-8")
     return page[(start := page.index(f'<section id="{name}">')) : page.index("</section>", start)]

@@ -17,11 +17,12 @@ from tokenizers.pre_tokenizers import Whitespace
 from stillvec import Vocabulary, WordVectors, save
 from stillvec.cli import main
 from stillvec.cli.evaluate_command import legend
-from stillvec.cli.scoreboard import short_names, show_report
+from stillvec.cli.evaluation_table import show_report
 from stillvec.errors import UsageError
 from stillvec.evaluation import Report, Score
-from stillvec.evaluation.catalog import KNOWN, known_as
-from stillvec.evaluation.encoders import TeacherEncoder, rival
+from stillvec.evaluation.catalog import KNOWN, find_known
+from stillvec.evaluation.encoders import TeacherEncoder, parse_baseline
+from stillvec.evaluation.report_tables import shorten_names
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -55,15 +56,15 @@ def test_three_sets_are_compared_in_a_hundred_columns(
     paths, data = places
     (tmp_path / "lexicon.txt").write_text("w1 w2 w3\nw4 w5 w6\n")
     lexicon = str(tmp_path / "lexicon.txt")
-    assert main(["evaluate", *paths, "--data", data, "--lexicon", lexicon, "--policies", "--overlap"]) == 0
+    assert main(["evaluate", *paths, "--data", data, "--lexicon", lexicon, "--compare-oov", "--overlap"]) == 0
     printed = capsys.readouterr().out
     for wanted in (
         "differences x 100 [95%] on the same items",
-        "The sets are 1 good, 2 bad, 3 fewer.",
-        "of the lexicon",
+        "Sets: 1 good, 2 bad, 3 fewer.",
+        "lexicon pairs",
         "on common words",
         "neighbours: share of the 10 nearest",
-        "unknown words",
+        "OOV words",
     ):
         assert wanted in printed, wanted
     assert any(line.startswith("  one ") and line.count("*") == 2 for line in printed.splitlines())
@@ -75,19 +76,19 @@ def test_many_sets_are_rows_and_the_best_is_held_against_each_other(
 ) -> None:
     paths, data = places
     save(vectors(9), tmp_path / "fourth")
-    call = ["evaluate", *paths, str(tmp_path / "fourth"), "--data", data, "--policies", "--overlap"]
+    call = ["evaluate", *paths, str(tmp_path / "fourth"), "--data", data, "--compare-oov", "--overlap"]
     assert main(call) == 0
     printed = capsys.readouterr().out.splitlines()
     assert max(map(len, printed)) <= 100
-    against = printed.index(next(line for line in printed if "best by its mean, against each other" in line))
+    against = printed.index(next(line for line in printed if "best by its mean, against each other set" in line))
     assert printed[against].startswith("1 good")
     others = [line.split()[0] for line in printed[against + 2 : against + 5]]
     assert others == ["2", "3", "4"]
     first = [line for line in printed[:against] if line.startswith("   1 good")]
     assert ["*" in line for line in first] == [True, True, False]  # own, common, sentences
     assert all("±" in line for line in first)
-    assert "Known items: 100%" not in " ".join(printed[:6])  # the third set knows fewer
-    assert "Known are items with a vector for all words of an item and at least one word of a text." in printed
+    assert "Covered: 100%" not in " ".join(printed[:6])  # the third set knows fewer
+    assert legend({"similarity", "sentences"}) in printed
 
 
 def test_two_dozen_sets_with_long_names_stay_inside_the_page(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,8 +145,8 @@ def test_a_page_is_written_with_the_evaluation(places: tuple[list[str], str], tm
     [
         (["--only", "onne"], "did you mean 'one'"),
         (["--lexicon", "nowhere.txt"], "nowhere.txt"),
-        (["--rival", "word2vec:x"], "There is no rival 'word2vec'"),
-        (["--rival", "model2vec:nowhere"], "names none"),
+        (["--baseline", "word2vec:x"], "'word2vec'"),
+        (["--baseline", "model2vec:nowhere"], "'model2vec:nowhere'"),
         (["--teacher", "./nowhere"], "nowhere"),
         (["--tasks", "similarity:sed=3"], "setting 'sed'"),
     ],
@@ -201,11 +202,11 @@ def test_a_rival_encodes_with_its_own_package(tmp_path: Path, monkeypatch: pytes
     package.StaticModel = StaticModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "model2vec", package)
     (tmp_path / "config.json").write_text("{}")
-    encoder = rival(f"model2vec:{tmp_path}")
+    encoder = parse_baseline(f"model2vec:{tmp_path}")
     assert encoder.encode(["ab", "c"]).tolist() == [[2, 0], [1, 0]]
     before = encoder.identity
     (tmp_path / "config.json").write_text('{"other": 1}')
-    assert rival(f"model2vec:{tmp_path}").identity != before
+    assert parse_baseline(f"model2vec:{tmp_path}").identity != before
 
 
 def test_a_real_folder_of_model2vec_is_encoded_as_the_mean_of_its_words(tmp_path: Path) -> None:
@@ -214,20 +215,20 @@ def test_a_real_folder_of_model2vec_is_encoded_as_the_mean_of_its_words(tmp_path
     tokenizer.pre_tokenizer = Whitespace()
     rows = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
     model2vec.StaticModel(rows, tokenizer, normalize=False).save_pretrained(tmp_path / "static")
-    found = rival(f"model2vec:{tmp_path / 'static'}").encode(["a b", "c"])
+    found = parse_baseline(f"model2vec:{tmp_path / 'static'}").encode(["a b", "c"])
     assert found == pytest.approx(np.stack([rows[1:3].mean(axis=0), rows[3]]), abs=1e-6)
 
 
 def test_a_rival_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pip install model2vec"):
-        rival(f"model2vec:{tmp_path}")
+        parse_baseline(f"model2vec:{tmp_path}")
 
 
 def test_long_names_keep_their_ends_and_stay_apart() -> None:
-    assert short_names(["a", "b/c"]) == {"a": "a", "b/c": "b/c"}
+    assert shorten_names(["a", "b/c"]) == {"a": "a", "b/c": "b/c"}
     long = ["x" * 30 + "/aggregate", "y" * 30 + "/aggregate"]
-    short = short_names(long)
+    short = shorten_names(long)
     assert len({*short.values()}) == 2
     assert all(len(each) <= 22 for each in short.values())
 
@@ -266,15 +267,15 @@ def test_every_known_dataset_is_told_whole_and_found_by_its_names() -> None:
     assert len({each.name for each in KNOWN}) == len(KNOWN)
     for each in KNOWN:
         assert all((each.items, each.source, each.terms, each.published)), each.name
-        assert all(known_as(name) == each for name in (each.name, f"{each.name}.test", *each.files))
-    assert known_as("ws353-similarity") != known_as("ws353")
-    assert known_as("newcomer") is None
+        assert all(find_known(name) == each for name in (each.name, f"{each.name}.test", *each.files))
+    assert find_known("ws353-similarity") != find_known("ws353")
+    assert find_known("newcomer") is None
 
 
 def test_what_is_known_agrees_with_the_real_files(data_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["datasets", "--data", str(data_folder), "--json", "-"]) == 0
     for each in (one for one in json.loads(capsys.readouterr().out)["found"] if one["items"] is not None):
-        known = known_as(each["name"])
+        known = find_known(each["name"])
         assert known is not None, each["name"]
         if each["task"] in ("similarity", "analogy") and known.task == each["task"]:
             assert f"{each['items']:,} " in f"{known.items} "

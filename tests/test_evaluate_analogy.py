@@ -188,7 +188,7 @@ def test_unknown_words_are_skipped_or_stood_in_for(tmp_path: Path) -> None:
     vectors = structured_vectors(True, dim=60, others=20, noise=0.0)
     text = google_form() + "\nAthens Greece Missing Egypt\nAthens Greece Cairo Missing\nMissing Greece Cairo Egypt\n"
     folder = analogy_folder(tmp_path, text)
-    scores = {policy: evaluate(vectors, folder, unknown=policy).scores[0] for policy in ("skip", "mean", "zero")}
+    scores = {policy: evaluate(vectors, folder, oov=policy).scores[0] for policy in ("skip", "mean", "zero")}
     n = 5 * 4 + 4 * 3
     assert {(s.n_items, s.n_covered) for s in scores.values()} == {(n + 3, n)}
     assert scores["skip"].value == 1

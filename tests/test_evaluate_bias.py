@@ -97,7 +97,7 @@ def test_unknown_words_are_left_out_and_named(data: Path, vectors: WordVectors) 
     assert (effect.value, p.value) == pytest.approx(slow(some, known), abs=1e-5)
     assert (effect.n_items, effect.n_covered) == (18, 16)
     with pytest.warns(StillvecWarning):
-        filled = evaluate(some, data, ["bias"], unknown="zero").scores[0]
+        filled = evaluate(some, data, ["bias"], oov="zero").scores[0]
     assert filled.value != pytest.approx(effect.value)
 
 

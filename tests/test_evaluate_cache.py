@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, evaluate
-from stillvec.evaluation.answer_cache import Cache, files_digest, vectors_digest
+from stillvec.evaluation.answer_cache import AnswerCache, digest_files, digest_vectors
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
-from stillvec.evaluation.task_selection import chosen_tasks, split_tasks
+from stillvec.evaluation.task_selection import select_tasks, split_tasks
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 
 WORDS = ["cat", "dog", "ice", "snow", "fire", "sat"]
@@ -44,7 +44,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     answer = Similarity.answer
 
     def counting(self: Similarity, lookup: Lookup, items: Items) -> Answers:
-        told.append(lookup.unknown)
+        told.append(lookup.oov)
         return answer(self, lookup, items)
 
     monkeypatch.setattr(Similarity, "answer", counting)
@@ -79,7 +79,7 @@ def test_whatever_decides_the_answers_decides_their_name(data: Path, tmp_path: P
         evaluate(other, data, cache=kept, resamples=5)
         assert len(answered) == 2
     answered.clear()
-    evaluate(vectors(), data, cache=kept, resamples=5, unknown="zero")
+    evaluate(vectors(), data, cache=kept, resamples=5, oov="zero")
     assert answered == ["zero"] * 2
     answered.clear()
     with (data / "similarity/pets.tsv").open("a") as stream:
@@ -92,7 +92,7 @@ def test_other_code_has_other_answers(
     data: Path, tmp_path: Path, answered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluate(vectors(), data, cache=tmp_path / "kept", resamples=5)
-    monkeypatch.setattr("stillvec.evaluation.answer_cache._code", lambda: "another version")
+    monkeypatch.setattr("stillvec.evaluation.answer_cache.code_identity", lambda: "another version")
     evaluate(vectors(), data, cache=tmp_path / "kept", resamples=5)
     assert len(answered) == 4
 
@@ -128,28 +128,28 @@ def test_a_dataset_with_a_broken_file_beside_it_is_read_again_and_named_again(da
 def test_the_digest_is_of_all_rows_however_many_blocks_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     words = [f"w{i}" for i in range(200)]
-    monkeypatch.setattr("stillvec.evaluation.answer_cache._CHUNK", 1024)
-    whole = vectors_digest(WordVectors(words, matrix))
-    assert vectors_digest(WordVectors(words, np.asfortranarray(matrix))) == whole
+    monkeypatch.setattr("stillvec.evaluation.answer_cache._CHUNK_BYTES", 1024)
+    whole = digest_vectors(WordVectors(words, matrix))
+    assert digest_vectors(WordVectors(words, np.asfortranarray(matrix))) == whole
     for row in (0, 31, 32, 199):
         other = matrix.copy()
         other[row, 7] = 0
-        assert vectors_digest(WordVectors(words, other)) != whole
-    assert vectors_digest(WordVectors(words, matrix.astype(np.float64))) != whole
+        assert digest_vectors(WordVectors(words, other)) != whole
+    assert digest_vectors(WordVectors(words, matrix.astype(np.float64))) != whole
 
 
 def test_all_parts_of_a_dataset_are_in_its_digest(tmp_path: Path) -> None:
     for name in ("sst.test.txt", "sst.train.txt", "other.txt"):
         (tmp_path / name).write_text(name)
-    before = files_digest(tmp_path / "sst.test.txt")
+    before = digest_files(tmp_path / "sst.test.txt")
     (tmp_path / "other.txt").write_text("changed")
-    assert files_digest(tmp_path / "sst.test.txt") == before
+    assert digest_files(tmp_path / "sst.test.txt") == before
     (tmp_path / "sst.train.txt").write_text("changed")
-    assert files_digest(tmp_path / "sst.test.txt") != before
+    assert digest_files(tmp_path / "sst.test.txt") != before
 
 
 def test_answers_that_no_array_holds_are_not_kept(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = AnswerCache(tmp_path)
     cache.put({"a": 1}, Answers(np.ones(1, bool), {"m": np.array([{}], object)}))
     assert cache.get({"a": 1}) is None
     assert [*tmp_path.iterdir()] == []
@@ -209,16 +209,16 @@ def test_settings_stand_behind_their_task(slow: None) -> None:
         "slow:seeds=3,quick=true",
         "analogy",
     ]
-    chosen, left = chosen_tasks(["slow:seeds=3", "similarity"], quick=True)
+    chosen, left = select_tasks(["slow:seeds=3", "similarity"], quick=True)
     assert chosen == {"slow": Slow(seeds=3, quick=True), "similarity": Similarity()}
     assert left == {}
     for wrong, told in (("similarity,seeds=3", "'seeds'"), ("slw", "did you mean 'slow'")):
         with pytest.raises(UsageError, match=told):
-            chosen_tasks(split_tasks(wrong))
+            select_tasks(split_tasks(wrong))
     with pytest.raises(UsageError, match="named twice"):
-        chosen_tasks(["slow", "slow:seeds=1"])
+        select_tasks(["slow", "slow:seeds=1"])
     with pytest.raises(UsageError, match="did you mean 'seeds'"):
-        chosen_tasks(["slow:seed=1"])
+        select_tasks(["slow:seed=1"])
 
 
 def test_datasets_are_chosen_by_name(data: Path) -> None:

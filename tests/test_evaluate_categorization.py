@@ -96,7 +96,7 @@ def test_scores_have_coverage_an_interval_and_chance_on_demand(tmp_path: Path) -
     answers = task.answer(Lookup(vectors), items)
     chance = task.score(items, answers, np.flatnonzero(answers.covered), Resampling(10))["purity-chance"]
     assert 0.25 <= chance.value < scores[1].value
-    filled = evaluate(vectors, folder, ["categorization"], unknown="zero").scores[0]
+    filled = evaluate(vectors, folder, ["categorization"], oov="zero").scores[0]
     assert (filled.n_covered, filled.unknown) == (80, "zero")
 
 

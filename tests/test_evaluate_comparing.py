@@ -12,8 +12,8 @@ from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import LexiconError, StillvecWarning, UsageError
-from stillvec.evaluation import Comparison, PolicyRanking, Report, Score, evaluate, paired_difference
-from stillvec.evaluation.comparison import bootstrap, compare, holm
+from stillvec.evaluation import Comparison, PolicyRanking, Report, Score, evaluate, mean_difference
+from stillvec.evaluation.comparison import bootstrap, compare, correct_holm
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, Items
@@ -126,12 +126,12 @@ def test_holm_corrects_for_all_that_are_on_the_same_words() -> None:
     def with_p(p: float, words: str = "common") -> Comparison:
         return Comparison("t", "d", "m", "a", "b", 0.1, 0.0, 0.2, p, p, 9, words)  # type: ignore[arg-type]
 
-    found = holm([with_p(0.04), with_p(0.01), with_p(0.03), with_p(math.nan), with_p(0.02, "unleaked")])
+    found = correct_holm([with_p(0.04), with_p(0.01), with_p(0.03), with_p(math.nan), with_p(0.02, "unleaked")])
     # sorted 0.01, 0.03, 0.04: times 3, 2, 1, and never less than the one before
     assert [each.p_corrected for each in found[:3]] == pytest.approx([0.06, 0.03, 0.06])
     assert math.isnan(found[3].p_corrected)
     assert found[4].p_corrected == 0.02
-    assert [each.real for each in found] == [False, True, False, False, True]
+    assert [each.significant for each in found] == [False, True, False, False, True]
     assert [each.p for each in found[:3]] == [0.04, 0.01, 0.03]
 
 
@@ -166,7 +166,7 @@ def test_a_report_compares_each_two_sets_on_the_items_that_all_know(tmp_path: Pa
     for each in report.comparisons:
         assert each.difference == pytest.approx(common[each.a, each.dataset].value - common[each.b, each.dataset].value)
         assert each.n_items == common[each.a, each.dataset].n_covered
-    assert {(each.a, each.b): each.real for each in report.comparisons if each.dataset == "one"} == {
+    assert {(each.a, each.b): each.significant for each in report.comparisons if each.dataset == "one"} == {
         ("good", "bad"): True,
         ("good", "part"): False,
         ("bad", "part"): True,
@@ -175,11 +175,11 @@ def test_a_report_compares_each_two_sets_on_the_items_that_all_know(tmp_path: Pa
     assert evaluate(good, folder, resamples=10).comparisons == ()
 
 
-def test_the_overall_difference_is_the_paired_difference(tmp_path: Path) -> None:
+def test_the_overall_difference_is_the_mean_difference(tmp_path: Path) -> None:
     good, bad = vectors(), vectors(5)
     folder = data_of(tmp_path / "data", good)
     (ours,) = evaluate({"a": good, "b": bad}, folder, resamples=500).overall
-    theirs = paired_difference(good, bad, folder, resamples=500)
+    theirs = mean_difference(good, bad, folder, resamples=500)
     assert ours.difference == pytest.approx(theirs.value)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.04)
 
@@ -187,7 +187,7 @@ def test_the_overall_difference_is_the_paired_difference(tmp_path: Path) -> None
 def test_with_vectors_for_unknown_words_sets_are_compared_on_every_item(tmp_path: Path) -> None:
     folder = data_of(tmp_path / "data", vectors())
     sets = {"a": vectors(), "b": vectors().subset(vectors().words[:30])}
-    report = evaluate(sets, folder, unknown="zero", resamples=50)
+    report = evaluate(sets, folder, oov="zero", resamples=50)
     assert {(each.n_items, each.words) for each in report.comparisons} == {(150, "own")}
 
 
@@ -242,9 +242,9 @@ def test_policies_that_change_the_order_are_told(tmp_path: Path) -> None:
     good, bad = vectors(), vectors(5)
     folder = data_of(tmp_path / "data", good, ("one",))
     sets = {"few": good.subset(good.words[:15]), "all": WordVectors(good.vocabulary, good.matrix + bad.matrix)}
-    (ranking,) = evaluate(sets, folder, policies=True, resamples=10).policies
+    (ranking,) = evaluate(sets, folder, compare_oov=True, resamples=10).policies
     for policy in ("skip", "mean", "zero"):
-        scores = evaluate(sets, folder, unknown=policy, resamples=0).scores
+        scores = evaluate(sets, folder, oov=policy, resamples=0).scores
         wanted = {s.vectors: s.value for s in scores if s.words == "own"}
         assert ranking.values[policy] == pytest.approx(wanted)
     assert ranking.orders["skip"] == ("few", "all")
@@ -271,7 +271,7 @@ def test_sets_that_are_alike_share_their_neighbours(tmp_path: Path) -> None:
 
 def test_a_report_comes_back_from_its_text_and_has_all_in_its_json(tmp_path: Path) -> None:
     folder = data_of(tmp_path / "data", vectors())
-    report = evaluate({"a": vectors(), "b": vectors(5)}, folder, policies=True, overlap=True, resamples=20)
+    report = evaluate({"a": vectors(), "b": vectors(5)}, folder, compare_oov=True, overlap=True, resamples=20)
     assert Report.loads(report.dumps()) == report
     first, second = report.to_json()
     assert isinstance(first, dict)

@@ -16,9 +16,9 @@ from scipy import stats
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.cli.evaluate_command import unique_names
 from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation import TASKS, Report, Score, evaluate
+from stillvec.files.path_names import unique_names
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
 from stillvec.files import create_bytes
@@ -129,7 +129,7 @@ def test_a_wrong_call_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'similarity'"):
         evaluate(vectors(), folder, ["similarty"])
     with pytest.raises(UsageError, match="did you mean 'skip'"):
-        evaluate(vectors(), folder, unknown="skp")  # type: ignore[arg-type]
+        evaluate(vectors(), folder, oov="skp")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="does not exist"):
         evaluate(vectors(), tmp_path / "nowhere")
     with pytest.raises(UsageError, match="at least one set"):
@@ -204,7 +204,7 @@ def test_sif_needs_counts_and_only_the_test_part_is_scored(folder: Path) -> None
 
 def test_sentences_without_known_words_follow_the_policy(folder: Path) -> None:
     for policy in ("mean", "zero"):
-        score = evaluate(vectors(), folder, ["sentences"], unknown=policy, resamples=10).scores[0]
+        score = evaluate(vectors(), folder, ["sentences"], oov=policy, resamples=10).scores[0]
         assert (score.n_items, score.n_covered, score.unknown) == (4, 3, policy)
         assert math.isfinite(score.value)
 

@@ -10,9 +10,9 @@ import pytest
 from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.means import SimilarityResult, mean_of
+from stillvec.evaluation.means import SimilarityResult, average_datasets
+from stillvec.evaluation.score_table import rank_sets
 from stillvec.evaluation.tasks import Answers, Items, task_class
-from stillvec.report.mean_scores import ranking
 
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -51,21 +51,21 @@ def test_a_dataset_given_twice_says_no_more_than_once(data_of_pairs: Pairs) -> N
     pairs, gold, said = data_of_pairs
     one = asked("one", pairs, gold, {"a": said})
     turned = asked("turned", pairs[:, ::-1], gold, {"a": said})  # a pair is one in either order
-    single, double = (mean_of(some, Resampling(300), least=1) for some in ([one], [one, turned]))
+    single, double = (average_datasets(some, Resampling(300), min_datasets=1) for some in ([one], [one, turned]))
     assert single is not None
     assert double is not None
-    assert double.drawn["a"].resampled == pytest.approx(single.drawn["a"].resampled)
+    assert double.samples["a"].resampled == pytest.approx(single.samples["a"].resampled)
     assert double.pairs == single.pairs == {"a": len(gold)}
 
 
 def test_datasets_without_a_common_pair_are_independent(data_of_pairs: Pairs) -> None:
     pairs, gold, said = data_of_pairs
     halves = [asked(str(at), pairs[at::2], gold[at::2], {"a": said[at::2]}) for at in (0, 1)]
-    mean = mean_of(halves, Resampling(2000))
+    mean = average_datasets(halves, Resampling(2000))
     assert mean is not None
-    each = [mean_of([half], Resampling(2000, seed), least=1) for seed, half in enumerate(halves, 1)]
-    spreads = [one.drawn["a"].resampled.std() for one in each if one is not None]
-    assert mean.drawn["a"].resampled.std() == pytest.approx(np.hypot(*spreads) / 2, rel=0.1)
+    each = [average_datasets([half], Resampling(2000, seed), min_datasets=1) for seed, half in enumerate(halves, 1)]
+    spreads = [one.samples["a"].resampled.std() for one in each if one is not None]
+    assert mean.samples["a"].resampled.std() == pytest.approx(np.hypot(*spreads) / 2, rel=0.1)
 
 
 def test_the_mean_of_a_dataset_and_its_parts_varies_as_much_as_its_resamples_say() -> None:
@@ -79,12 +79,12 @@ def test_the_mean_of_a_dataset_and_its_parts_varies_as_much_as_its_resamples_say
         parts = [
             asked(str(rows), pairs[rows], gold[rows], {"a": said[rows]}) for rows in (np.s_[:], np.s_[::2], np.s_[1::2])
         ]
-        mean = mean_of(parts, Resampling(80))
+        mean = average_datasets(parts, Resampling(80))
         assert mean is not None
-        values.append(mean.drawn["a"].value)
-        told.append(mean.drawn["a"].resampled.std())
-        single = [mean_of([part], Resampling(80, seed), least=1) for seed, part in enumerate(parts, 1)]
-        apart.append(np.linalg.norm([one.drawn["a"].resampled.std() for one in single if one is not None]) / 3)
+        values.append(mean.samples["a"].value)
+        told.append(mean.samples["a"].resampled.std())
+        single = [average_datasets([part], Resampling(80, seed), min_datasets=1) for seed, part in enumerate(parts, 1)]
+        apart.append(np.linalg.norm([one.samples["a"].resampled.std() for one in single if one is not None]) / 3)
     truth = np.std(values)
     assert np.mean(told) == pytest.approx(truth, rel=0.2)
     assert np.mean(apart) < 0.85 * truth  # as if they had nothing in common
@@ -99,7 +99,7 @@ def test_the_report_has_the_mean_and_ranks_by_its_interval(tmp_path: Path) -> No
     mean = next(each for each in report.means if each.vectors == "a" and each.words == "own")
     assert mean.value == pytest.approx(np.mean([each.value for each in report.by("a") if each.words == "own"]))
     assert {each.section for each in mean.details} == {each.dataset for each in report.scores}
-    standing = next(each for each in ranking(report) if each.name == "a")
+    standing = next(each for each in rank_sets(report) if each.name == "a")
     assert (standing.low, standing.high) == (mean.low, mean.high)
     (overall,) = report.overall
     assert overall.n_items == mean.n_items < sum(each.n_items for each in mean.details)

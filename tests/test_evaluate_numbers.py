@@ -10,7 +10,7 @@ from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import UsageError
-from stillvec.evaluation import evaluate, paired_difference
+from stillvec.evaluation import evaluate, mean_difference
 from stillvec.evaluation.intervals import Resampling, pearson, spearman, wilson
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
@@ -141,7 +141,7 @@ def test_the_policies_put_the_mean_or_the_zero_vector_for_an_unknown_word(tmp_pa
         "zero": [cosine(vectors[p], vectors[q]) if q != "x" else 0.0 for p, q in ("ab", "ax", "bc", "cx")],
     }
     for policy, cosines in by_policy.items():
-        (score,) = evaluate(vectors, folder, unknown=policy).scores
+        (score,) = evaluate(vectors, folder, oov=policy).scores
         wanted = stats.spearmanr(cosines, [3, 1] if policy == "skip" else gold).statistic
         assert score.value == pytest.approx(wanted), policy
         assert (score.n_items, score.n_covered, score.unknown) == (4, 2, policy)
@@ -166,26 +166,26 @@ def test_several_sets_are_also_scored_on_the_items_all_know(tmp_path: Path) -> N
     assert {s.words for s in evaluate(full, folder).scores} == {"own"}
 
 
-def test_a_paired_difference_finds_the_better_set_and_none_between_equals(tmp_path: Path) -> None:
+def test_a_mean_difference_finds_the_better_set_and_none_between_equals(tmp_path: Path) -> None:
     good, bad = random_vectors(), random_vectors(seed=5)
     folder = similarity_folder(tmp_path, gold_of(good, 0.3))
     similarity_folder(tmp_path, gold_of(good, 0.2, n=80), "second.tsv")
-    better = paired_difference(good, bad, folder, resamples=200)
+    better = mean_difference(good, bad, folder, resamples=200)
     values = {n: [s.value for s in evaluate(v, folder, resamples=0).scores] for n, v in (("g", good), ("b", bad))}
     assert better.value == pytest.approx(np.mean(values["g"]) - np.mean(values["b"]))
     assert 0 < better.low < better.value < better.high
-    assert paired_difference(good, good, folder, resamples=50) == (0, 0, 0)
-    assert paired_difference(bad, good, folder, resamples=200).value == -better.value
+    assert mean_difference(good, good, folder, resamples=50) == (0, 0, 0)
+    assert mean_difference(bad, good, folder, resamples=200).value == -better.value
     with pytest.raises(UsageError, match="second"):
-        paired_difference(good, bad, folder, ["secnd"])
+        mean_difference(good, bad, folder, ["secnd"])
 
 
-def test_a_paired_difference_is_taken_on_the_items_both_know(tmp_path: Path) -> None:
+def test_a_mean_difference_is_taken_on_the_items_both_know(tmp_path: Path) -> None:
     full = random_vectors()
     folder = similarity_folder(tmp_path, gold_of(full, 0.3))
-    assert paired_difference(full, full.subset(full.words[:30]), folder, resamples=20) == (0, 0, 0)
+    assert mean_difference(full, full.subset(full.words[:30]), folder, resamples=20) == (0, 0, 0)
     with pytest.raises(UsageError, match="no two pairs"):
-        paired_difference(full, WordVectors(["foreign"], [[1.0]]), folder)
+        mean_difference(full, WordVectors(["foreign"], [[1.0]]), folder)
 
 
 def test_similarity_is_that_of_gensim_on_real_vectors(word_pieces: WordVectors) -> None:

@@ -77,7 +77,7 @@ def test_scores_carry_coverage_and_intervals(vectors: WordVectors, data: Path) -
     for score in scores.values():
         assert (score.n_items, score.n_covered) == (5, 3)
         assert score.low <= score.value <= score.high
-    assert evaluate(vectors, data, ["translation"], unknown="zero").scores[0].value <= scores["mrr"].value
+    assert evaluate(vectors, data, ["translation"], oov="zero").scores[0].value <= scores["mrr"].value
 
 
 def test_vectors_without_tags_are_not_covered(data: Path) -> None:

@@ -18,7 +18,7 @@ from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
 from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CorpusError, DatasetError, FormatError, LexiconError, UsageError
-from stillvec.evaluation.answer_cache import Cache
+from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import TASKS
 from stillvec.files import cache_folder
@@ -311,7 +311,7 @@ def test_a_file_of_scores_that_holds_none_is_refused(tmp_path: Path, text: str) 
 
 
 def test_a_report_that_was_damaged_is_made_anew(tmp_path: Path) -> None:
-    cache, facts = Cache(tmp_path), {"a": 1}
+    cache, facts = AnswerCache(tmp_path), {"a": 1}
     cache.put_report(facts, Report((), ("told",)))
     assert cache.report(facts) == Report((), ("told",))
     (file,) = tmp_path.iterdir()

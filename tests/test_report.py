@@ -13,8 +13,8 @@ from report_sets import EVIL, EVIL_NAME, Reader, compared, data, page_of, score,
 from stillvec import WordVectors
 from stillvec.errors import UsageError
 from stillvec.evaluation import Comparison, Report, Score, evaluate
+from stillvec.evaluation.score_table import choose_basis, rank_sets
 from stillvec.report import ENDINGS, write_report
-from stillvec.report.mean_scores import basis, ranking
 from stillvec.report.report_data import ReportData
 from stillvec.report.report_page import SECTIONS
 from stillvec.report.verdict import leads, verdict
@@ -59,7 +59,7 @@ def test_the_same_evaluation_gives_the_same_bytes(ending: str, tmp_path: Path) -
     given = sets(["a", "b"])
     report = evaluate(given, data(tmp_path), resamples=20)
     for name in ("one", "two"):
-        write_report(report, given, tmp_path / f"{name}{ending}", data=tmp_path)
+        write_report(report, given, tmp_path / f"{name}{ending}")
     assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
 
 
@@ -78,21 +78,21 @@ def test_tables_have_captions_and_headings_and_figures_have_labels(tmp_path: Pat
 def test_the_mean_is_of_tasks_and_its_interval_adds_squares() -> None:
     values = {("similarity", "x"): 0.5, ("similarity", "y"): 0.7, ("analogy", "z"): 0.2}
     scores = [score("a", value, dataset, task) for (task, dataset), value in values.items()]
-    (found,) = ranking(Report(tuple(scores)))
+    (found,) = rank_sets(Report(tuple(scores)))
     assert found.value == pytest.approx((0.6 + 0.2) / 2)
     assert found.high - found.value == pytest.approx(0.1 * math.sqrt(0.25**2 + 0.25**2 + 0.5**2))
-    assert ranking(Report(tuple(scores)), "similarity")[0].value == pytest.approx(0.6)
+    assert rank_sets(Report(tuple(scores)), "similarity")[0].value == pytest.approx(0.6)
 
 
 def test_a_dataset_without_a_value_for_one_set_is_in_no_mean() -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("a", 0.9, "e"), score("b", math.nan, "e"))
-    assert [(each.name, each.value) for each in ranking(Report(scores))] == [("a", 0.5), ("b", 0.4)]
+    assert [(each.name, each.value) for each in rank_sets(Report(scores))] == [("a", 0.5), ("b", 0.4)]
 
 
 def test_what_was_asked_in_one_task_only_is_ranked_there_and_not_over_all() -> None:
     scores = (score("a", 0.5), score("a", 0.6, "s", "sentences"), score("teacher", 0.8, "s", "sentences"))
-    assert [each.name for each in ranking(Report(scores), "sentences")] == ["teacher", "a"]
-    whole = ranking(Report(scores))
+    assert [each.name for each in rank_sets(Report(scores), "sentences")] == ["teacher", "a"]
+    whole = rank_sets(Report(scores))
     assert [each.name for each in whole] == ["a", "teacher"]
     assert whole[0].value == pytest.approx(0.55)
     assert math.isnan(whole[1].value)
@@ -100,7 +100,7 @@ def test_what_was_asked_in_one_task_only_is_ranked_there_and_not_over_all() -> N
 
 def test_bias_is_told_and_ranks_nobody(tmp_path: Path) -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("a", 0.1, "weat", "bias"), score("b", 0.9, "weat", "bias"))
-    assert [each.name for each in ranking(Report(scores))] == ["a", "b"]
+    assert [each.name for each in rank_sets(Report(scores))] == ["a", "b"]
     write_report(Report(scores), {}, tmp_path / "r.html")
     texts = Reader((tmp_path / "r.html").read_text("utf-8")).texts
     assert "weat" in texts
@@ -111,9 +111,9 @@ def test_sets_that_know_different_items_are_ranked_on_common_ones() -> None:
     own = [score("a", 0.5, covered=10), score("b", 0.6, covered=5)]
     common = [Score(*[*each.__dict__.values()][:10], words="common") for each in (score("a", 0.7), score("b", 0.6))]
     report = Report((*own, *common))
-    assert basis(report) == "common"
-    assert ranking(report)[0].name == "a"
-    assert basis(Report(tuple(own))) == "own"
+    assert choose_basis(report) == "common"
+    assert rank_sets(report)[0].name == "a"
+    assert choose_basis(Report(tuple(own))) == "own"
 
 
 def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
@@ -151,11 +151,10 @@ def test_a_page_is_written_where_parts_are_missing(case: str, tmp_path: Path) ->
     if case in ("nothing known", "one word"):
         given = {name: WordVectors(["elsewhere"], [[1.0, 2.0]]) for name in ("a", "b")}
     report = evaluate(given, data(tmp_path), resamples=10)
-    place: Path | None = tmp_path
     if case == "no vectors":
         given = {}
     if case == "no data":
-        place = tmp_path / "gone"
+        report = replace(report, pairs=())
     if case == "nan":
         report = Report((score("a", math.nan, covered=0), score("b", math.nan, covered=0)))
     if case == "no similarity":
@@ -163,7 +162,7 @@ def test_a_page_is_written_where_parts_are_missing(case: str, tmp_path: Path) ->
     if case == "errors":
         report = Report(report.scores, ("a file was <bad>",), left_out=("tagging",))
     for ending in ENDINGS:
-        write_report(report, given, tmp_path / f"r{ending}", data=place)
+        write_report(report, given, tmp_path / f"r{ending}")
     read = Reader((tmp_path / "r.html").read_text("utf-8"))
     anchors = {attributes["id"] for tag, attributes in read.tags if tag == "section"}
     assert {"coverage", "what-the-numbers-mean"} <= anchors
@@ -171,7 +170,7 @@ def test_a_page_is_written_where_parts_are_missing(case: str, tmp_path: Path) ->
         "one set": {"where-they-disagree", "which-differences-are-real"},
         "no counts": {"rare-and-frequent-words"},
         "nothing known": {"ranking", "rare-and-frequent-words", "where-they-disagree", "pairs-in-a-plane"},
-        "no vectors": {"neighbours", "pairs-in-a-plane", "where-they-disagree"},
+        "no vectors": {"neighbours", "pairs-in-a-plane", "rare-and-frequent-words"},
         "no data": {"where-they-disagree", "rare-and-frequent-words"},
         "nan": {"ranking"},
         "no similarity": {"where-they-disagree", "rare-and-frequent-words"},
@@ -202,5 +201,5 @@ def test_a_teacher_judged_on_sentences_only_stands_on_the_page_without_a_rank(tm
     assert "teacher" not in overall
     assert by_task.index("sentences <small>") < by_task.index("teacher")
     assert "teacher" in section(tmp_path, whole, "every-score", given)
-    write_report(whole, given, tmp_path / "r.html", data=tmp_path, manifests=manifests)
+    write_report(whole, given, tmp_path / "r.html", manifests=manifests)
     assert "plain text" in (tmp_path / "r.html").read_text("utf-8")

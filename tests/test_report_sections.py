@@ -15,15 +15,18 @@ from scipy import stats
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import Detail, Report, Score, evaluate
-from stillvec.evaluation.evaluation_report import Overlap, PolicyRanking
+from stillvec.evaluation.evaluation_report import NeighbourOverlap, PolicyRanking
+from stillvec.evaluation.frequency_bands import FrequencyBand, score_by_frequency
 from stillvec.report import write_report
 from stillvec.report.corpus_size import size_curves, words_read
-from stillvec.report.coverage import policies
 from stillvec.report.details import details_section
 from stillvec.report.disagreement import disagreements
-from stillvec.report.frequency import by_frequency
-from stillvec.report.gender_pairs import alikeness
+from stillvec.report.gender_pairs import mean_offset_cosine
 from stillvec.report.report_data import ReportData
+
+
+def by_frequency(material: ReportData, n_datasets: int = 9) -> list[FrequencyBand]:
+    return score_by_frequency(material.report.pairs[:n_datasets], material.sets, material.with_vectors)
 
 
 def test_scores_by_frequency_are_those_of_scipy_on_thirds_of_the_pairs(tmp_path: Path) -> None:
@@ -44,29 +47,41 @@ def test_scores_by_frequency_are_those_of_scipy_on_thirds_of_the_pairs(tmp_path:
 
 def test_disagreements_are_differences_of_places_among_the_pairs_both_know(tmp_path: Path) -> None:
     material = material_of(tmp_path, ["a", "b"])
-    (pairs,) = material.pairs
-    known = [row for row in range(len(pairs.items)) if pairs.covered["a"][row] and pairs.covered["b"][row]]
+    (pairs,) = material.report.pairs
+    known = [row for row in range(len(pairs.texts)) if pairs.covered["a"][row] and pairs.covered["b"][row]]
     places = [stats.rankdata(pairs.cosines[name][known]) for name in ("a", "b")]
     widest = int(np.argmax(np.abs(places[0] - places[1])))
-    found = disagreements(material.pairs, "a", "b")
-    assert (found[0].left, found[0].right) == pairs.items.texts[known[widest]]
+    found = disagreements(material.report.pairs, "a", "b")
+    assert (found[0].left, found[0].right) == pairs.texts[known[widest]]
     assert found[0].first == pytest.approx(100 * (places[0][widest] - 1) / (len(known) - 1))
     assert len({frozenset((each.left, each.right)) for each in found}) == len(found)
 
 
-def test_policies_that_nobody_asked_for_are_those_of_evaluate(tmp_path: Path) -> None:
-    material = material_of(tmp_path, ["a", "b"])
-    (found,) = policies(material)
+def test_rankings_by_policy_are_those_of_an_evaluation_with_each_policy(tmp_path: Path) -> None:
+    given = sets(["a", "b"])
+    (found,) = evaluate(given, data(tmp_path), resamples=0, compare_oov=True).policies
     for policy in ("skip", "mean", "zero"):
-        report = evaluate(material.sets, tmp_path, unknown=policy, resamples=0, common=False)
-        assert found.values[policy] == pytest.approx({each.vectors: each.value for each in report.scores})
+        report = evaluate(given, tmp_path, oov=policy, resamples=0, common=False)  # type: ignore[arg-type]
+        assert found.values[policy] == pytest.approx({each.vectors: each.value for each in report.scores})  # type: ignore[index]
+
+
+def test_a_page_of_a_saved_report_shows_the_answers_without_data_or_vectors(tmp_path: Path) -> None:
+    report = evaluate(sets(["a", "b"]), data(tmp_path), resamples=10, compare_oov=True)
+    (tmp_path / "similarity" / "pairs.tsv").unlink()
+    again = Report.loads(report.dumps())
+    assert again == report
+    assert [pairs.texts for pairs in again.pairs] == [pairs.texts for pairs in report.pairs]
+    write_report(again, {}, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert 'id="where-they-disagree"' in page
+    assert section(tmp_path, again, "where-they-disagree") == section(tmp_path, report, "where-they-disagree")
 
 
 def test_neighbours_and_what_sets_share_of_them_are_told(tmp_path: Path) -> None:
     given = sets(["a", "b"])
     report = evaluate(given, data(tmp_path), resamples=0)
-    shared = Report(report.scores, overlaps=(Overlap("a", "b", 0.37, 10, 60),))
-    write_report(shared, given, tmp_path / "r.html", data=tmp_path, words=["king", "nobody knows"])
+    shared = Report(report.scores, overlaps=(NeighbourOverlap("a", "b", 0.37, 10, 60),))
+    write_report(shared, given, tmp_path / "r.html", words=["king", "nobody knows"])
     page = (tmp_path / "r.html").read_text("utf-8")
     part = page[page.index('id="neighbours"') : page.index('id="pairs-in-a-plane"')]
     shown = re.findall(r"<li[^>]*><bdi>([^<]*)</bdi>", part)
@@ -79,7 +94,7 @@ def test_pairs_that_differ_by_one_direction_are_wholly_alike() -> None:
     base = np.random.default_rng(0).standard_normal((5, 4))
     points = np.empty((10, 4))
     points[::2], points[1::2] = base, base + np.eye(4)[0]
-    assert alikeness(points) == pytest.approx(1)
+    assert mean_offset_cosine(points) == pytest.approx(1)
     points[1::2] = base + np.random.default_rng(1).standard_normal((5, 4))
     moves = points[1::2] - points[::2]
     cosines = [
@@ -88,7 +103,7 @@ def test_pairs_that_differ_by_one_direction_are_wholly_alike() -> None:
         for j, y in enumerate(moves)
         if i != j
     ]
-    assert alikeness(points) == pytest.approx(np.mean(cosines))
+    assert mean_offset_cosine(points) == pytest.approx(np.mean(cosines))
 
 
 def test_a_curve_joins_sets_of_one_method_made_from_several_sizes() -> None:
@@ -154,15 +169,15 @@ def test_a_neighbour_that_another_set_has_too_is_pale(tmp_path: Path) -> None:
 def test_thirds_are_by_the_counts_of_the_largest_corpus_and_their_means_have_intervals(tmp_path: Path) -> None:
     data(tmp_path, 150, "more")
     material = material_of(tmp_path, ["a", "b"])
-    assert len(material.pairs) == 2
+    assert len(material.report.pairs) == 2
     third = by_frequency(material)[0].values["a"]
-    one = by_frequency(ReportData(material.report, material.sets, {}, material.pairs[:1]))[0].values["a"]
+    one = by_frequency(material, 1)[0].values["a"]
     assert third.value == pytest.approx(one.value)  # the same pairs twice
     assert third.high - third.value == pytest.approx((one.high - one.value) / math.sqrt(2))
     assert third.value - third.low == pytest.approx((one.value - one.low) / math.sqrt(2))
     b = material.sets["b"]
     large = WordVectors(Vocabulary(b.words, [10**6 + i for i in range(len(b))]), b.matrix)
-    turned = by_frequency(ReportData(material.report, {"a": material.sets["a"], "b": large}, {}, material.pairs))
+    turned = by_frequency(ReportData(material.report, {"a": material.sets["a"], "b": large}))
     assert turned[0].median >= 10**6
 
 

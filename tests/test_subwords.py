@@ -259,7 +259,7 @@ def test_evaluation_makes_unknown_words_of_n_grams_and_still_tells_what_is_known
 ) -> None:
     from scipy.stats import spearmanr
 
-    scores = {s.dataset: s for s in evaluate(known, pairs, unknown="subword").scores if s.metric == "spearman"}
+    scores = {s.dataset: s for s in evaluate(known, pairs, oov="subword").scores if s.metric == "spearman"}
     rows = [line.split("\t") for line in (pairs / "similarity" / "p.tsv").read_text().splitlines()]
     cosines = [known.similarity(a, b) for a, b, _ in rows]
     assert scores["p"].value == pytest.approx(spearmanr([float(gold) for _, _, gold in rows], cosines).statistic)
@@ -274,19 +274,19 @@ def test_evaluation_makes_unknown_words_of_n_grams_and_still_tells_what_is_known
 @pytest.mark.parametrize("policy", ["skip", "mean", "zero"])
 def test_other_policies_do_not_look_at_n_grams(known: WordVectors, pairs: Path, policy: Any) -> None:
     plain = WordVectors(known.vocabulary, known.matrix)
-    assert str(evaluate(known, pairs, unknown=policy).scores) == str(evaluate(plain, pairs, unknown=policy).scores)
+    assert str(evaluate(known, pairs, oov=policy).scores) == str(evaluate(plain, pairs, oov=policy).scores)
 
 
 def test_a_set_without_n_grams_is_named(vectors: WordVectors, pairs: Path) -> None:
     with pytest.raises(UsageError, match="have no n-grams"):
-        evaluate(vectors, pairs, unknown="subword")
+        evaluate(vectors, pairs, oov="subword")
 
 
 def test_answers_of_other_n_grams_are_not_taken_from_the_cache(known: WordVectors) -> None:
-    from stillvec.evaluation.answer_cache import vectors_digest
+    from stillvec.evaluation.answer_cache import digest_vectors
 
     other = Subword(buckets=3000, ridge=1.0)(known)
-    names = {vectors_digest(each) for each in (known, other, WordVectors(known.vocabulary, known.matrix))}
+    names = {digest_vectors(each) for each in (known, other, WordVectors(known.vocabulary, known.matrix))}
     assert len(names) == 3
 
 

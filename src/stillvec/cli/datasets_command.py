@@ -12,8 +12,8 @@ from typing import Any
 from stillvec.cli import console
 from stillvec.errors import DatasetError, MissingExtra
 from stillvec.evaluation import TASKS
-from stillvec.evaluation.catalog import KNOWN, known_as
-from stillvec.evaluation.datasets import Dataset, Place
+from stillvec.evaluation.catalog import KNOWN, find_known
+from stillvec.evaluation.datasets import Dataset, DatasetSource
 from stillvec.files import atomic_file
 
 
@@ -28,16 +28,16 @@ def run(options: argparse.Namespace) -> int:
     tasks = {name: TASKS[name]() for name in TASKS}
     errors: list[str] = []
     listed: list[dict[str, Any]] = []
-    for place in _places(options.data):
+    for source in _sources(options.data):
         for name, task in tasks.items():
-            for dataset in place.find(name, task):
+            for dataset in source.find(name, task):
                 try:
                     # the files of tasks that train are large, and reading them takes longer than a list is worth
                     size = None if task.costly else len(task.read(dataset.path))
                 except DatasetError as error:
                     errors.append(str(error))
                 else:
-                    listed.append(_described(dataset, size, place))
+                    listed.append(_described(dataset, size, source))
     missing = _missing(listed)
     text = json.dumps({"found": listed, "missing": missing}, ensure_ascii=False, indent=1)
     if options.json == "-":
@@ -52,32 +52,32 @@ def run(options: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
-def _places(data: str | None) -> list[Place]:
+def _sources(data: str | None) -> list[DatasetSource]:
     """The folder that is named, and what gensim carries."""
     named = data if data is not None else os.environ.get("STILLVEC_DATA") or None
-    places = [] if named is None else [Place.of(named)]
+    sources = [] if named is None else [DatasetSource.of(named)]
     try:
-        return [*places, Place.of_package()]
+        return [*sources, DatasetSource.of_package()]
     except MissingExtra:
-        if not places:
+        if not sources:
             raise
-        return places
+        return sources
 
 
-def _described(dataset: Dataset, size: int | None, place: Place) -> dict[str, Any]:
-    known = known_as(dataset.name)
+def _described(dataset: Dataset, size: int | None, source: DatasetSource) -> dict[str, Any]:
+    known = find_known(dataset.name)
     return {
         "name": dataset.name,
         "task": dataset.task,
         "items": size,
         "source": known.source if known else "",
         "terms": known.terms if known else "",
-        "folder": "gensim" if place.packaged else str(place.folder),
+        "folder": "gensim" if source.packaged else str(source.folder),
     }
 
 
 def _missing(listed: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    there = {known.name for each in listed if (known := known_as(each["name"]))}
+    there = {known.name for each in listed if (known := find_known(each["name"]))}
     return [
         {"name": each.name, "task": each.task, "items": each.items, "terms": each.terms, "published": each.published}
         for each in KNOWN
@@ -101,5 +101,5 @@ def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]])
 
 def _size(each: dict[str, Any]) -> str:
     """The items that were counted, else what its authors say."""
-    known = known_as(each["name"])
+    known = find_known(each["name"])
     return f"{each['items']:,}" if each["items"] is not None else known.items.split()[0] if known else "-"

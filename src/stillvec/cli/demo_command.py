@@ -141,7 +141,7 @@ def score(sets: Mapping[str, WordVectors], file: Path, page: Path | None = None)
         if page is not None:
             made = {name: read_manifest(page.parent / name) for name in sets}
             title = "Word vectors from half a million words, evaluated"
-            write_report(report, sets, page, manifests=made, data=folder, words=ASKED[:6], title=title)
+            write_report(report, sets, page, manifests=made, words=ASKED[:6], title=title)
     with atomic_file(file) as part:
         part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
     return tuple(score for score in report.scores if score.metric in ("spearman", "accuracy"))

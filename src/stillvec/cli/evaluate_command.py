@@ -1,75 +1,87 @@
-"""stillvec evaluate VECTORS...: how good vectors are, side by side, and which differences are real."""
+"""stillvec evaluate VECTORS...: how good vectors are, side by side, and which differences are significant."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
-from stillvec.cli import console, scoreboard
+from stillvec.cli import console
+from stillvec.cli.evaluation_table import show_report
 from stillvec.cli.progress_bar import watch
+from stillvec.cli.renamed_flags import add_renamed
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation
-from stillvec.evaluation.encoders import TeacherEncoder, rival
+from stillvec.evaluation.candidates import Encoder
+from stillvec.evaluation.encoders import TeacherEncoder, parse_baseline
 from stillvec.evaluation.task_selection import split_tasks
 from stillvec.evaluation.tasks import task_class
 from stillvec.files import atomic_file, cache_folder
-from stillvec.formats import load, read_manifest
-from stillvec.vectors import WordVectors
-from stillvec.verbs.transformation import unique_names
+from stillvec.formats import read_manifest
 
 _POLICIES = {
-    "skip": "Items with unknown words are left out",
-    "mean": "Unknown words have the mean vector",
-    "zero": "Unknown words have the zero vector",
-    "subword": "Unknown words have the vector of their n-grams",
+    "skip": "Items with OOV words are left out",
+    "mean": "OOV words have the mean vector",
+    "zero": "OOV words have the zero vector",
+    "subword": "OOV words have a vector composed from their n-grams",
 }
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags; the `dest` of each is the field of `Evaluation` that it sets."""
     add = parser.add_argument
-    add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any format we read")
+    add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any format that can be read")
     add(
         "--data",
         metavar="DIR",
-        help="a folder with similarity/, analogy/, sentences/ (default: $STILLVEC_DATA, else what gensim carries)",
+        help="a folder with similarity/, analogy/, sentences/, ... (default: $STILLVEC_DATA, else gensim's datasets)",
     )
     add(
         "--tasks",
         metavar="A,B:key=value",
         type=_tasks,
-        help=f"of {', '.join(TASKS)}, perhaps with settings (default: all there is data for that are not costly)",
+        help=f"tasks with their settings, of {', '.join(TASKS)} (default: all that have data and are not costly)",
     )
     add("--only", metavar="A,B", type=_names, help="datasets by name (stillvec datasets lists them)")
-    add("--all", action="store_true", help="costly tasks too, those that train")
-    add("--quick", action="store_true", help="the quick form of costly tasks: less data, one seed")
-    add("--unknown", choices=[*_POLICIES], default="skip", help="items with unknown words (default: skip)")
-    add("--policies", action="store_true", help="tell where another policy for unknown words gives another order")
+    add("--all", action="store_true", dest="costly", help="also run costly tasks, which train a model")
+    add("--quick", action="store_true", help="run costly tasks in their quick form: less data, one seed")
+    oov = add("--oov", choices=[*_POLICIES], default="skip", help="what to do with OOV words (default: skip)")
+    add_renamed(parser, "--unknown", oov)
+    compare = add(
+        "--compare-oov",
+        action="store_true",
+        help="show where another policy for OOV words would change the order (always with --report)",
+    )
+    add_renamed(parser, "--policies", compare)
     add(
         "--lexicon",
         action="append",
         default=[],
+        dest="lexicons",
         metavar="FILE|wordnet",
-        help="one that vectors were refined with: similarity also on the pairs that it does not hold; may be repeated",
+        help="a lexicon that vectors were refined with: also score the pairs it does not contain; may be repeated",
     )
-    add("--teacher", metavar="DIR", help="a teacher, judged on sentences beside the vectors as their ceiling")
-    add("--rival", metavar="model2vec:DIR", help="what model2vec wrote, judged on sentences as model2vec encodes them")
-    add("--overlap", action="store_true", help="how many nearest neighbours each two sets share")
-    add("--json", metavar="FILE", help="write the scores as JSON; - prints only them")
+    add("--teacher", metavar="DIR", help="also evaluate this teacher on sentences, as an upper bound")
+    baseline = add("--baseline", metavar="model2vec:DIR", help="also evaluate this model2vec model on sentences")
+    add_renamed(parser, "--rival", baseline)
+    add(
+        "--overlap",
+        action="store_true",
+        help="show how many nearest neighbours each two sets share (always with --report)",
+    )
+    add("--json", metavar="FILE", help="write the scores as JSON; - prints only the JSON")
     add(
         "--report",
         action="append",
         default=[],
         metavar="FILE.html",
-        help="write a page; or tables, as .md, .csv, .json, .tex; may be repeated",
+        help="write a page, or tables as .md, .csv, .json or .tex; may be repeated",
     )
-    add("--seed", type=int, default=0, metavar="N", help="of the intervals (default: 0)")
-    add(
-        "--no-cache", action="store_true", help="answer all anew, and keep nothing ($STILLVEC_CACHE, or a cache folder)"
-    )
-    add("--quiet", action="store_true", help="no progress")
+    add("--seed", type=int, default=0, metavar="N", help="random seed for the intervals (default: 0)")
+    add("--no-cache", action="store_true", help="do not read or write cached answers ($STILLVEC_CACHE)")
+    add("--quiet", action="store_true", help="show no progress")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,72 +90,58 @@ def run(options: argparse.Namespace) -> int:
 
         for file in options.report:
             check_writable(Path(file))
-    names = unique_names(options.vectors)
-    sets = {name: load(path) for name, path in zip(names, options.vectors, strict=True)}
-    work = _evaluation(options, sets)
+    work = make_evaluation(options)
     watch(work.steps(), quiet=options.quiet or options.json == "-")
     report = work.report
-    text = json.dumps(report.to_json(), ensure_ascii=False, indent=1)
     if options.json == "-":
-        print(text)
+        print(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
     else:
-        scoreboard.show_report(report)
-        console.note(f"{_POLICIES[options.unknown]}.")
+        show_report(report)
+        console.note(f"{_POLICIES[options.oov]}.")
         console.note(legend({score.task for score in report.scores}))
         if options.json:
             with atomic_file(options.json) as part:
-                part.write_text(text + "\n", "utf-8")
+                part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
     if options.report:
-        _write_page(options, work, sets)
+        _write_reports(options, work)
     for error in report.errors:
         print(f"stillvec: {error}", file=sys.stderr)
     return 1 if report.errors else 0
 
 
-def _evaluation(options: argparse.Namespace, sets: dict[str, WordVectors]) -> Evaluation:
-    encoders: dict[str, Any] = {}
+def make_evaluation(options: argparse.Namespace) -> Evaluation:
+    """The evaluation that the flags describe; a page shows policies and overlaps, so it computes them."""
+    encoders: dict[str, Encoder] = {}
     if options.teacher:
         encoders["teacher"] = TeacherEncoder(options.teacher)
-    if options.rival:
-        encoders["model2vec"] = rival(options.rival)
-    return Evaluation(
-        sets,
-        options.data,
-        options.tasks,
-        options.only,
-        unknown=options.unknown,
-        seed=options.seed,
-        lexicons=tuple(options.lexicon),
-        policies=options.policies or bool(options.report),
-        overlap=options.overlap or bool(options.report),
-        costly=options.all,
-        quick=options.quick,
-        encoders=encoders,
-        cache=None if options.no_cache else cache_folder() / "answers",
-    )
+    if options.baseline:
+        encoders["model2vec"] = parse_baseline(options.baseline)
+    names = [field.name for field in dataclasses.fields(Evaluation) if field.init and hasattr(options, field.name)]
+    settings = {name: getattr(options, name) for name in names}
+    if options.report:
+        settings |= {"compare_oov": True, "overlap": True}
+    cache = None if options.no_cache else cache_folder() / "answers"
+    return Evaluation(**settings, encoders=encoders, cache=cache)
 
 
-def _write_page(options: argparse.Namespace, work: Evaluation, sets: dict[str, WordVectors]) -> None:
+def _write_reports(options: argparse.Namespace, work: Evaluation) -> None:
     from stillvec.report import write_report
 
-    folders = {name: Path(path) for name, path in zip(sets, options.vectors, strict=True)}
+    folders = {name: Path(path) for name, path in zip(work.sets, options.vectors, strict=True)}
     manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
     for file in options.report:
-        write_report(work.report, sets, file, manifests=manifests, data=options.data)
+        write_report(work.report, work.sets, file, manifests=manifests)
         if options.json != "-":
             console.note(f"Wrote {file}")
 
 
 def legend(tasks: set[str]) -> str:
     """What covered means for these tasks."""
-    rules = {
-        "word": "an item counts as covered if every word in it has a vector",
-        "text": "a text if at least one word has one",
-    }
     units = {task_class(task).item_unit for task in tasks}
     if units == {"text"}:
         return "A text counts as covered if at least one word in it has a vector."
-    return f"{', '.join(rule for unit, rule in rules.items() if unit in units).capitalize()}."
+    text = ", a text if at least one word has one" if "text" in units else ""
+    return f"An item counts as covered if every word in it has a vector{text}."
 
 
 def _tasks(text: str) -> list[str]:

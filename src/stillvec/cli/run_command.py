@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from stillvec.cli import scoreboard
+from stillvec.cli.evaluation_table import show_report
 from stillvec.cli.console import note
 from stillvec.cli.distill_command import print_reading
 from stillvec.cli.evaluate_command import legend
@@ -48,5 +48,5 @@ def _print_outcome(outcome: Outcome) -> None:
     if outcome.step.verb == "convert":
         note(f"Wrote {outcome.step.out}")
     if outcome.report is not None:
-        scoreboard.show_report(outcome.report)
+        show_report(outcome.report)
         note(legend({score.task for score in outcome.report.scores}))

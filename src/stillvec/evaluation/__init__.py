@@ -1,20 +1,31 @@
-"""How good vectors are: one task family, one file; every score with its coverage and its interval."""
+"""How good vectors are: one task per file; every score with its coverage and its interval."""
 
-from stillvec.evaluation.evaluation_report import Comparison, Detail, Overlap, PolicyRanking, Report, Score
+from stillvec.evaluation.evaluation_report import (
+    Comparison,
+    Detail,
+    NeighbourOverlap,
+    OovPolicy,
+    PolicyRanking,
+    Report,
+    Score,
+)
 from stillvec.evaluation.evaluation_run import Evaluation, evaluate
-from stillvec.evaluation.means import Difference, paired_difference
-from stillvec.evaluation.tasks import TASKS
+from stillvec.evaluation.means import Difference, mean_difference
+from stillvec.evaluation.tasks import TASKS, CostlyTask, Task
 
 __all__ = [
     "TASKS",
     "Comparison",
+    "CostlyTask",
     "Detail",
     "Difference",
     "Evaluation",
-    "Overlap",
+    "NeighbourOverlap",
+    "OovPolicy",
     "PolicyRanking",
     "Report",
     "Score",
+    "Task",
     "evaluate",
-    "paired_difference",
+    "mean_difference",
 ]

@@ -62,7 +62,7 @@ class Analogy(Task):
         rows = np.where(rows < limit, rows, -1)
         covered = np.asarray((rows >= 0).all(axis=1))
         # a question whose answer is unknown cannot be answered, whatever stands in for its other words
-        asked = np.flatnonzero(covered if lookup.unknown == "skip" else rows[:, 3] >= 0)
+        asked = np.flatnonzero(covered if lookup.oov == "skip" else rows[:, 3] >= 0)
         questions, place = np.unique(rows[asked, :3], axis=0, return_inverse=True)
         right = {_METRICS[form]: np.zeros(len(rows), bool) for form in self.forms}
         if len(asked):

@@ -1,8 +1,9 @@
-"""Answers on disk, so that a second evaluation of the same vectors is instant: one `.npz` a set and dataset.
+"""Answers on disk, so that a second evaluation of the same vectors is instant: one `.npz` per set and dataset.
 
-Its name is a digest of all that decides the answers: the vectors (matrix, words, counts), the files of the dataset, the
-task and its settings, the policy for unknown words, and our own code. Other statistics are made of the same answers; a
-report with the same ones too is kept whole, as `.json`. Nothing is unpickled, and removing a file only costs time.
+Its name is a digest of everything that determines the answers: the vectors (matrix, words, counts), the files of the
+dataset, the task and its settings, the policy for OOV words, and the code: our version and those of the libraries that
+compute, in a checkout also our source files. Statistics are recomputed from the answers; a report with the same
+settings is stored whole, as `.json`. Nothing is unpickled, and removing a file only costs time.
 """
 
 from __future__ import annotations
@@ -15,143 +16,144 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from stillvec import __version__
 from stillvec.errors import StillvecWarning
 from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import Answers
 from stillvec.files import atomic_file, digest, file_digest
 from stillvec.vectors import WordVectors
 
-_CHUNK = 1 << 24  # bytes hashed at once by one thread
-_CODE = (
-    "evaluate/*.py",
-    "vectors.py",
-    "subwords.py",
-    "vocabulary/*.py",
-    "combination/rotation.py",
-    "teachers/*.py",
-    "encoding/*.py",
-)
+_CHUNK_BYTES = 1 << 24  # hashed at once by one thread
+_LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "model2vec")  # those that compute answers
 
 
 @dataclass(frozen=True)
-class Cache:
-    """A folder of answers; None keeps nothing."""
+class AnswerCache:
+    """A folder of answers; None stores nothing."""
 
     folder: Path | None
 
-    def get(self, facts: Mapping[str, object]) -> Answers | None:
-        """The answers of these facts, if they are there and whole."""
+    def get(self, key: Mapping[str, object]) -> Answers | None:
+        """The answers of a key, if they are stored and intact."""
         if self.folder is None:
             return None
         try:
-            with open(self._place(facts), "rb") as stream, np.load(stream, allow_pickle=False) as held:
-                return _answers({name: held[name] for name in held.files})
-        except Exception:  # a damaged archive fails in as many ways as it has bytes, and only costs time
+            with open(self._path(key), "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                return _unpack({name: archive[name] for name in archive.files})
+        except Exception:  # a damaged archive fails in many ways, and only costs time
             return None
 
-    def report(self, facts: Mapping[str, object]) -> Report | None:
-        """A whole report, if all that decides it is as it was."""
+    def put(self, key: Mapping[str, object], answers: Answers) -> None:
+        """Store answers; where that fails, the work continues without."""
+        arrays = dict(_pack(answers))
+        if not any(array.dtype.hasobject for array in arrays.values()):
+            self._write(key, ".npz", lambda stream: np.savez_compressed(stream, **arrays))  # type: ignore[arg-type]
+
+    def get_report(self, key: Mapping[str, object]) -> Report | None:
+        """A whole report, if everything that determines it is unchanged."""
         if self.folder is None:
             return None
         try:
-            kept = json.loads(self._place(facts, ".json").read_bytes())
-            return Report.loads(kept["report"]) if kept["digest"] == _checksum(kept["report"]) else None
+            stored = json.loads(self._path(key, ".json").read_bytes())
+            return Report.loads(stored["report"]) if stored["digest"] == _checksum(stored["report"]) else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
-    def put_report(self, facts: Mapping[str, object], report: Report) -> None:
+    def put_report(self, key: Mapping[str, object], report: Report) -> None:
         text = report.dumps()
-        kept = json.dumps({"digest": _checksum(text), "report": text})
-        self._write(facts, ".json", lambda stream: stream.write(kept.encode()))
+        stored = json.dumps({"digest": _checksum(text), "report": text})
+        self._write(key, ".json", lambda stream: stream.write(stored.encode()))
 
-    def put(self, facts: Mapping[str, object], answers: Answers) -> None:
-        """Keep answers; where that cannot be, the work goes on without."""
-        arrays = dict(_arrays(answers))
-        if not any(array.dtype.hasobject for array in arrays.values()):
-            self._write(facts, ".npz", lambda stream: np.savez_compressed(stream, **arrays))  # type: ignore[arg-type]
-
-    def _write(self, facts: Mapping[str, object], ending: str, write: Callable[[BinaryIO], object]) -> None:
+    def _write(self, key: Mapping[str, object], ending: str, write: Callable[[BinaryIO], object]) -> None:
         if self.folder is None:
             return
         try:
-            with atomic_file(self._place(facts, ending)) as part, part.open("wb") as stream:
+            with atomic_file(self._path(key, ending)) as part, part.open("wb") as stream:
                 write(stream)
         except OSError as error:
-            told = f"Answers are not kept: {self.folder} cannot be written ({error.strerror})."
-            warnings.warn(told, StillvecWarning, stacklevel=3)
+            message = f"Answers are not cached: cannot write to {self.folder} ({error.strerror})."
+            warnings.warn(message, StillvecWarning, stacklevel=3)
 
-    def _place(self, facts: Mapping[str, object], ending: str = ".npz") -> Path:
+    def _path(self, key: Mapping[str, object], ending: str = ".npz") -> Path:
         assert self.folder is not None
-        text = json.dumps({"code": _code(), **facts}, sort_keys=True, default=str)
+        text = json.dumps({"code": code_identity(), **key}, sort_keys=True, default=str)
         return self.folder / f"{digest(iter([text.encode()]))}{ending}"
 
 
-def vectors_digest(vectors: WordVectors) -> str:
-    """One name for a matrix, its words, their counts and n-grams; hashing is as fast as two cores read."""
+def digest_vectors(vectors: WordVectors) -> str:
+    """A digest of a matrix, its words, their counts and n-grams; hashed by several threads."""
     matrix, vocabulary = vectors.matrix, vectors.vocabulary
-    rows = max(1, _CHUNK // max(1, matrix.itemsize * vectors.dim))
+    n_rows = max(1, _CHUNK_BYTES // max(1, matrix.itemsize * vectors.dim))
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        blocks = (matrix[start : start + rows] for start in range(0, len(matrix), rows))
+        blocks = (matrix[start : start + n_rows] for start in range(0, len(matrix), n_rows))
         parts = [*pool.map(lambda block: hashlib.blake2b(np.ascontiguousarray(block).data).digest(), blocks)]
-    facts = f"{matrix.dtype} {matrix.shape} {rows} {vocabulary.lowercase}"
+    header = f"{matrix.dtype} {matrix.shape} {n_rows} {vocabulary.lowercase}"
     if (table := vectors.subwords) is not None:
-        facts += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
+        header += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
     words = "\n".join(vocabulary.words)
-    return digest(iter([facts.encode(), *parts, words.encode(), np.ascontiguousarray(vocabulary.counts).tobytes()]))
+    return digest(iter([header.encode(), *parts, words.encode(), np.ascontiguousarray(vocabulary.counts).tobytes()]))
 
 
-def files_digest(path: Path) -> str:
-    """One name for a dataset: its file and those that are other parts of it (`sst5.train.txt`), or a whole folder."""
+def digest_files(path: Path) -> str:
+    """A digest of a dataset: its file and the other parts of it (`sst5.train.txt`), or a whole folder."""
     if path.is_dir():
-        return folder_digest(path)
+        return digest_folder(path)
     stem = path.name.partition(".")[0]
-    files = sorted(each for each in path.parent.iterdir() if each.name.partition(".")[0] == stem and each.is_file())
-    return digest(f"{each.name} {file_digest(each)}\n".encode() for each in [path, *files])
+    files = sorted(file for file in path.parent.iterdir() if file.name.partition(".")[0] == stem and file.is_file())
+    return digest(f"{file.name} {file_digest(file)}\n".encode() for file in [path, *files])
 
 
-def folder_digest(folder: Path) -> str:
-    """One name for all files of a folder, as deep as it goes."""
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
-    return digest(f"{each.relative_to(folder)} {file_digest(each)}\n".encode() for each in files)
+def digest_folder(folder: Path, pattern: str = "*") -> str:
+    """A digest of all files of a folder and its subfolders."""
+    files = sorted(file for file in folder.rglob(pattern) if file.is_file())
+    return digest(f"{file.relative_to(folder)} {file_digest(file)}\n".encode() for file in files)
 
 
-def settings_of(task: object) -> dict[str, Any]:
+def describe_settings(task: object) -> dict[str, Any]:
     return asdict(task) if is_dataclass(task) and not isinstance(task, type) else {}
 
 
+@cache
+def code_identity() -> str:
+    """What the answers depend on besides the inputs: our version, those of the libraries, our source in a checkout."""
+    versions = {"stillvec": __version__}
+    for library in _LIBRARIES:
+        try:
+            versions[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            versions[library] = ""
+    package = Path(__file__).parent.parent
+    if (package.parent.parent / "pyproject.toml").is_file():  # a checkout changes without a new version
+        versions["source"] = digest_folder(package, "*.py")
+    return json.dumps(versions)
+
+
 def _checksum(text: str) -> str:
-    """Tells a report that was damaged since."""
+    """Detects a damaged report."""
     return digest(iter([text.encode()]))
 
 
-@cache
-def _code() -> str:
-    """What we are, by the text of every file that has a say in an answer."""
-    room = Path(__file__).parent.parent
-    files = (file for pattern in _CODE for file in sorted(room.glob(pattern)))
-    return digest(file.read_bytes() for file in files if file.name != "known.py")  # which only tells about datasets
-
-
-def _arrays(answers: Answers) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+def _pack(answers: Answers) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
     for field in fields(answers):
         value = getattr(answers, field.name)
         if isinstance(value, Mapping):
-            yield from ((f"{field.name}:{key}", np.asarray(each)) for key, each in value.items())
+            yield from ((f"{field.name}:{key}", np.asarray(array)) for key, array in value.items())
         elif value is not None:
             yield field.name, np.asarray(value)
 
 
-def _answers(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Answers:
-    found: dict[str, Any] = {"values": {}}
+def _unpack(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Answers:
+    values: dict[str, Any] = {"values": {}}
     for name, array in arrays.items():
         field, colon, key = name.partition(":")
         if colon:
-            found.setdefault(field, {})[key] = array
+            values.setdefault(field, {})[key] = array
         else:
-            found[field] = array
-    return Answers(**found)
+            values[field] = array
+    return Answers(**values)

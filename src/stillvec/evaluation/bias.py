@@ -69,7 +69,7 @@ class Bias(Task):
                 f"The vectors do not know {len(unknown)} of {len(words)} words of a test of bias: {', '.join(unknown)}."
             )
             warnings.warn(told, StillvecWarning, stacklevel=2)
-        used = np.flatnonzero(covered if lookup.unknown == "skip" else covered | True)
+        used = np.flatnonzero(covered if lookup.oov == "skip" else covered | True)
         return self.narrow(items, Answers(covered, {"units": unit(lookup.take(rows))}), used)
 
     def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:

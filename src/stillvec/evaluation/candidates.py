@@ -1,6 +1,6 @@
-"""Who is judged: a set of vectors, on every task; whatever else makes a vector of a text, on sentences.
+"""What is evaluated: a set of vectors, on every task; any other sentence encoder, on sentences.
 
-A contestant answers from the cache what it answered before. Answering is a generator of how far it is, 0 to 1.
+A candidate takes from the cache what it answered before. `answer_steps` is a generator of the fraction done.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.answer_cache import Cache, files_digest, settings_of, vectors_digest
+from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files, digest_vectors
 from stillvec.evaluation.datasets import Dataset
-from stillvec.evaluation.evaluation_report import Unknown
+from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.vectors import WordVectors
 
-Answering = Generator[float, None, Answers]
+AnswerSteps = Generator[float, None, Answers]
 
 
 class Encoder(Protocol):
-    """Makes a vector of a text, in a way of its own: a teacher, a rival."""
+    """Makes a vector of a text in its own way: a teacher, a baseline."""
 
     @property
     def identity(self) -> str:
-        """What decides its vectors, as one name."""
+        """A digest of what determines its vectors."""
         ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[Any]:
-        """A vector a text (n, dim)."""
+        """One vector per text (n, dim)."""
         ...
 
 
@@ -43,70 +43,67 @@ class Candidate(Protocol):
     @property
     def identity(self) -> str: ...
 
-    def can(self, task: Task) -> bool: ...
+    def can_answer(self, task: Task) -> bool: ...
 
-    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering: ...
+    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps: ...
 
 
 @dataclass
 class VectorsCandidate:
     name: str
     vectors: WordVectors
-    cache: Cache
-    lookups: dict[Unknown, Lookup] = field(default_factory=dict)
+    cache: AnswerCache
+    lookups: dict[OovPolicy, Lookup] = field(default_factory=dict)
 
-    def can(self, task: Task) -> bool:
+    def can_answer(self, task: Task) -> bool:
         return True
 
-    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
+    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
+        lookup = self.lookups.setdefault(policy, Lookup(_hide_subwords(self.vectors, policy), policy))
         if self.cache.folder is None:
-            return (yield from self._answer_steps(task, items, policy))
-        facts = _facts(dataset, task) | {"vectors": self.identity, "unknown": policy}
-        answers = self.cache.get(facts)
+            return (yield from task.answer_steps(lookup, items))
+        key = _cache_key(dataset, task) | {"vectors": self.identity, "oov": policy}
+        answers = self.cache.get(key)
         if answers is None or len(answers.covered) != len(items):
-            answers = yield from self._answer_steps(task, items, policy)
-            self.cache.put(facts, answers)
+            answers = yield from task.answer_steps(lookup, items)
+            self.cache.put(key, answers)
         return answers
-
-    def _answer_steps(self, task: Task, items: Items, policy: Unknown) -> Answering:
-        lookup = self.lookups.setdefault(policy, Lookup(_seen(self.vectors, policy), policy))
-        return (yield from task.answer_steps(lookup, items))
 
     @cached_property
     def identity(self) -> str:
-        return vectors_digest(self.vectors)
+        return digest_vectors(self.vectors)
 
 
 @dataclass
 class EncoderCandidate:
     name: str
     encoder: Encoder
-    cache: Cache
+    cache: AnswerCache
 
     @property
     def identity(self) -> str:
         return self.encoder.identity
 
-    def can(self, task: Task) -> bool:
+    def can_answer(self, task: Task) -> bool:
         return isinstance(task, Sentences)
 
-    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: Unknown) -> Answering:
+    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         assert isinstance(task, Sentences)
         yield from ()
-        facts = _facts(dataset, task) | {"encoder": self.identity} if self.cache.folder else {}
-        answers = self.cache.get(facts)
+        key = _cache_key(dataset, task) | {"encoder": self.identity} if self.cache.folder else {}
+        answers = self.cache.get(key)
         if answers is None:
             texts = task.texts(items)
             answers = task.answer_with(np.asarray(self.encoder.encode(texts), np.float32))
-            self.cache.put(facts, answers)
+            self.cache.put(key, answers)
         return answers
 
 
-def _facts(dataset: Dataset, task: Task) -> dict[str, object]:
-    return {"task": dataset.task, "settings": settings_of(task), "data": files_digest(dataset.path)}
+def _cache_key(dataset: Dataset, task: Task) -> dict[str, object]:
+    return {"task": dataset.task, "settings": describe_settings(task), "data": digest_files(dataset.path)}
 
 
-def _seen(vectors: WordVectors, policy: Unknown) -> WordVectors:
-    """Only the policy `subword` may make words of n-grams."""
-    kept = policy == "subword" or vectors.subwords is None
-    return vectors if kept else WordVectors(vectors.vocabulary, vectors.matrix)
+def _hide_subwords(vectors: WordVectors, policy: OovPolicy) -> WordVectors:
+    """Only the policy "subword" may compose words from n-grams."""
+    visible = policy == "subword" or vectors.subwords is None
+    return vectors if visible else WordVectors(vectors.vocabulary, vectors.matrix)

@@ -217,7 +217,7 @@ KNOWN: tuple[KnownDataset, ...] = (
 )
 
 
-def known_as(name: str) -> KnownDataset | None:
+def find_known(name: str) -> KnownDataset | None:
     """What is known of the dataset of a file: `stsb.test` is a part of `stsb`."""
     plain = name.lower()
     for each in KNOWN:

@@ -71,7 +71,7 @@ class Categorization(Task):
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = lookup.rows([word for (word,) in items.texts])
         covered = rows >= 0
-        asked = np.flatnonzero(covered if lookup.unknown == "skip" else covered | True)
+        asked = np.flatnonzero(covered if lookup.oov == "skip" else covered | True)
         return self.narrow(items, Answers(covered, {"vectors": lookup.take(rows)}), asked)
 
     def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:

@@ -1,13 +1,13 @@
-"""Is one set of vectors better than another? The paired bootstrap, on the items that both know.
+"""Is one set of vectors better than another? The paired bootstrap, on the items that both cover.
 
 Each resample draws the same items for all sets, so that what is hard for all cancels. With d the difference of two
 values and s the standard deviation of the resampled differences (times sqrt(n / (n - 1)), which the bootstrap lacks),
 d / s is looked up in Student's t with n - 1 degrees of freedom: for a metric that is a mean of items this is the paired
-t-test, and one method serves for correlations and F1 too (Efron & Tibshirani 1993). No p is smaller than the 2^(1 - k)
+t-test, and the method also applies to correlations and F1 (Efron & Tibshirani 1993). No p is smaller than the 2^(1 - k)
 of a sign test, k the items on which the two differ. Many comparisons are corrected by Holm's method (1979).
 
-Items are taken as independent. Analogies made of the same words are not: the truth is then wider. Datasets that share
-pairs of words are drawn together where their mean is compared (`means.py`).
+Items are assumed to be independent. Analogies made of the same words are not, so their true intervals are wider.
+Datasets that share word pairs are resampled together where their mean is compared (`means.py`).
 """
 
 from __future__ import annotations
@@ -22,85 +22,94 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from stillvec.evaluation.evaluation_report import Comparison, Words
-from stillvec.evaluation.intervals import Floats, Resampling, resampled
+from stillvec.evaluation.intervals import Floats, Resampling, resample_metric
 from stillvec.evaluation.tasks import Answers, Items, Task
 
-_SCORED = 200  # resamples where the task itself must score each of them
+_MAX_SCORED = 200  # resamples where the task itself has to score each of them
 
 
 @dataclass(frozen=True)
 class BootstrapSample:
-    """What one set of vectors gets on some items, and on each resample of them."""
+    """The value of one set of vectors on some items, and on each resample of them."""
 
     value: float
     resampled: Floats  # (R,)
-    answers: NDArray[Any]  # (n,) none where the metric has no answer an item
+    answers: NDArray[Any]  # (n,), empty where the metric has no answer per item
 
 
 def bootstrap(
     task: Task, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling, stream: int
 ) -> dict[str, BootstrapSample]:
-    """Each metric of which more is better on the chosen items and on resamples of them, the same for every set.
+    """Each metric by which sets are ranked, on the chosen items and on resamples of them, the same for every set.
 
-    Means of answers and their correlations with the right ones are known by their value and come from weights, a
-    thousand resamples at once; whatever else a metric is, the task scores each resample, a few hundred of them.
+    Means of answers and correlations are recognised by their value and computed from weights, a thousand resamples at
+    once; for any other metric the task scores a few hundred resamples one by one.
     """
     once = Resampling(0, resampling.seed)
-    scored = task.score(items, answers, chosen, once)
-    values = {metric: each.value for metric, each in scored.items() if task.ranks_by(metric)}
-    found: dict[str, BootstrapSample] = {}
-    for metric, value in values.items():
-        answered = np.asarray(answers.values.get(metric, ()))
-        answered = answered[chosen] if answered.shape == (len(items),) else answered[:0]
-        quick = resampled(value, items.gold[chosen], answered, resampling, stream)
-        found[metric] = BootstrapSample(value, quick if quick is not None else np.zeros(0), answered)
-    slow = [metric for metric, each in found.items() if not len(each.resampled) and np.isfinite(each.value)]
+    scores = task.score(items, answers, chosen, once)
+    samples: dict[str, BootstrapSample] = {}
+    for metric, estimate in scores.items():
+        if task.ranks_by(metric):
+            values = np.asarray(answers.values.get(metric, ()))
+            values = values[chosen] if values.shape == (len(items),) else values[:0]
+            fast = resample_metric(estimate.value, items.gold[chosen], values, resampling, stream)
+            samples[metric] = BootstrapSample(estimate.value, fast if fast is not None else np.zeros(0), values)
+    slow = [metric for metric, each in samples.items() if not len(each.resampled) and np.isfinite(each.value)]
     if slow and resampling.resamples:
-        few = Resampling(min(_SCORED, resampling.resamples), resampling.seed)
+        few = Resampling(min(_MAX_SCORED, resampling.resamples), resampling.seed)
         rows = [np.repeat(chosen, row.astype(int)) for block in few.weights(len(chosen), stream) for row in block]
-        told = [task.score(items, answers, some, once) for some in rows]
+        rescored = [task.score(items, answers, row, once) for row in rows]
         for metric in slow:
-            found[metric] = replace(found[metric], resampled=np.array([each[metric].value for each in told]))
-    return found
+            values = np.array([estimates[metric].value for estimates in rescored])
+            samples[metric] = replace(samples[metric], resampled=values)
+    return samples
 
 
 def compare(
-    of: Mapping[str, BootstrapSample], n: int, *, task: str, dataset: str, metric: str, words: Words = "common"
+    samples: Mapping[str, BootstrapSample],
+    n_items: int,
+    limit: float = 2.0,
+    *,
+    task: str,
+    dataset: str,
+    metric: str,
+    words: Words = "common",
 ) -> list[Comparison]:
-    """Each two of several sets on the same `n` items; not yet corrected."""
-    found = []
-    for (a, first), (b, second) in combinations(of.items(), 2):
+    """Each two of several sets on the same items, not yet corrected; no bound of a difference is beyond `limit`."""
+    comparisons = []
+    for (a, first), (b, second) in combinations(samples.items(), 2):
         difference = first.value - second.value
-        low, high, p = _tested(difference, first.resampled, second.resampled, n)
+        low, high, p = _test_difference(difference, first.resampled, second.resampled, n_items)
+        low, high = (float(np.clip(bound, -max(limit, -difference), max(limit, difference))) for bound in (low, high))
         if len(first.answers) and len(first.answers) == len(second.answers):
-            differing = int((first.answers != second.answers).sum())
-            p = p if np.isnan(p) else min(1.0, max(p, 2.0 ** (1 - differing)))
-        found.append(Comparison(task, dataset, metric, a, b, difference, low, high, p, p, n, words))
-    return found
+            n_differing = int((first.answers != second.answers).sum())
+            p = p if np.isnan(p) else min(1.0, max(p, 2.0 ** (1 - n_differing)))
+        comparisons.append(Comparison(task, dataset, metric, a, b, difference, low, high, p, p, n_items, words))
+    return comparisons
 
 
-def holm(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
-    """The same with `p_corrected`, for all that are on the same words together."""
-    found = [*comparisons]
-    for words in dict.fromkeys(each.words for each in found):
-        family = [at for at, each in enumerate(found) if each.words == words and not np.isnan(each.p)]
-        family.sort(key=lambda at: found[at].p)
+def correct_holm(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """The same with `p_corrected`, over all comparisons on the same words."""
+    corrected = [*comparisons]
+    for words in dict.fromkeys(comparison.words for comparison in corrected):
+        family = [at for at, each in enumerate(corrected) if each.words == words and not np.isnan(each.p)]
+        family.sort(key=lambda at: corrected[at].p)
         least = 0.0
         for rank, at in enumerate(family):
-            least = max(least, min(1.0, (len(family) - rank) * found[at].p))
-            found[at] = replace(found[at], p_corrected=least)
-    return tuple(found)
+            least = max(least, min(1.0, (len(family) - rank) * corrected[at].p))
+            corrected[at] = replace(corrected[at], p_corrected=least)
+    return tuple(corrected)
 
 
-def _tested(difference: float, a: Floats, b: Floats, n: int) -> tuple[float, float, float]:
+def _test_difference(difference: float, a: Floats, b: Floats, n_items: int) -> tuple[float, float, float]:
     """The bounds of a difference and its p; NaN where there is nothing to test."""
-    both = min(len(a), len(b))  # fewer are a beginning of more
-    differences = a[:both] - b[:both]
+    n_resamples = min(len(a), len(b))  # the shorter is a prefix of the same draws
+    differences = a[:n_resamples] - b[:n_resamples]
     differences = differences[np.isfinite(differences)]
-    if n < 2 or len(differences) < 2 or not np.isfinite(difference):
+    if n_items < 2 or len(differences) < 2 or not np.isfinite(difference):
         return np.nan, np.nan, np.nan
-    error = float(differences.std(ddof=1) * np.sqrt(n / (n - 1)))
+    error = float(differences.std(ddof=1) * np.sqrt(n_items / (n_items - 1)))
     if error < 1e-12:
         return difference, difference, 1.0 if abs(difference) < 1e-12 else 0.0
-    half = float(stdtrit(n - 1, 0.975)) * error
-    return difference - half, difference + half, float(2 * stdtr(n - 1, -abs(difference) / error))
+    half = float(stdtrit(n_items - 1, 0.975)) * error
+    return difference - half, difference + half, float(2 * stdtr(n_items - 1, -abs(difference) / error))

@@ -1,8 +1,8 @@
-"""What makes a vector of a sentence itself, to be judged beside the mean of word vectors: a teacher, a rival.
+"""Sentence encoders to compare with the mean of word vectors: a teacher, or a model2vec baseline.
 
-The teacher is the ceiling: the mean of its last layer over all pieces of the sentence, special tokens included, as
-sentence-transformers pools (Reimers & Gurevych 2019); what is beyond its window is not read. model2vec is the rival of
-the same cost: its own `encode` of a folder that it wrote, if it is installed.
+The teacher is the upper bound: the mean of its last layer over all tokens of the sentence, special tokens included, as
+sentence-transformers pools (Reimers & Gurevych 2019), truncated to its window. model2vec is a baseline of the same
+cost: its own `encode` with a model folder, if it is installed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError, suggest
-from stillvec.evaluation.answer_cache import folder_digest
+from stillvec.errors import UsageError
+from stillvec.evaluation.answer_cache import digest_folder
 from stillvec.evaluation.candidates import Encoder
 
-if TYPE_CHECKING:  # torch is for those who have a teacher
+if TYPE_CHECKING:  # only a teacher needs torch
     from stillvec.teachers import Teacher
 
-_PIECES = 8_192  # in a batch, padding included
+_MAX_TOKENS = 8_192  # in a batch, padding included
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class TeacherEncoder:
 
     @cached_property
     def identity(self) -> str:
-        """The files of its folder, else the digest of what is loaded. The device is in it, as rounding differs."""
+        """The files of its folder, else the digest of the model; with the device, as rounding differs."""
         folder = Path(self.source)
         if not folder.is_dir():
             from stillvec.teachers.loader import locate_folder
 
-            found = locate_folder(self.source)
-            return f"{self.teacher.digest if found is None else folder_digest(found)} {self.device}"
-        return f"{folder_digest(folder)} {self.device}"
+            cached = locate_folder(self.source)
+            return f"{self.teacher.digest if cached is None else digest_folder(cached)} {self.device}"
+        return f"{digest_folder(folder)} {self.device}"
 
     @cached_property
     def teacher(self) -> Teacher:
@@ -53,45 +53,45 @@ class TeacherEncoder:
         return load_teacher(self.source, device=self.device, precision="fp32")
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Batches of like length; zero for a text without pieces."""
+        """Batches of similar length; zero for a text without tokens."""
         teacher = self.teacher
         pieces = teacher.tokenizer.encode([*texts])
         before, after = teacher.tokenizer.prefix, teacher.tokenizer.suffix
         lengths = np.minimum(pieces.lengths, teacher.window - len(before) - len(after))
         starts = np.cumsum(pieces.lengths) - pieces.lengths
-        found = np.zeros((len(texts), teacher.dim), np.float32)
+        vectors = np.zeros((len(texts), teacher.dim), np.float32)
         rows = [[*before, *pieces.ids[s : s + n].tolist(), *after] for s, n in zip(starts, lengths, strict=True)]
         order = [row for row in np.argsort(-lengths, kind="stable").tolist() if lengths[row]]
         while order:
-            batch, order = _split(order, max(1, _PIECES // len(rows[order[0]])))
-            found[batch] = _pooled(teacher, [rows[row] for row in batch])
-        return found
+            batch, order = _split(order, max(1, _MAX_TOKENS // len(rows[order[0]])))
+            vectors[batch] = _pool(teacher, [rows[row] for row in batch])
+        return vectors
 
 
 @dataclass(frozen=True)
 class Model2VecEncoder:
-    """A folder that model2vec wrote, encoded as model2vec does."""
+    """A model2vec folder, encoded by model2vec."""
 
     folder: str
 
     @cached_property
     def identity(self) -> str:
-        return f"model2vec {folder_digest(Path(self.folder))}"
+        return f"model2vec {digest_folder(Path(self.folder))}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         static = importlib.import_module("model2vec").StaticModel.from_pretrained(self.folder)
         return np.asarray(static.encode([*texts]), np.float32)
 
 
-def rival(text: str) -> Encoder:
-    """The encoder that `model2vec:FOLDER` asks for; what cannot be is told before any work."""
-    kind, colon, folder = text.partition(":")
+def parse_baseline(text: str) -> Encoder:
+    """The encoder for `model2vec:FOLDER`; fails before any work if it cannot be used."""
+    kind, _, folder = text.partition(":")
     if kind != "model2vec":
-        raise UsageError(f"There is no rival {kind!r}; {suggest(kind, ['model2vec'])}")
-    if not colon or not Path(folder).is_dir():
-        raise UsageError(f"A rival is model2vec:FOLDER, a folder that model2vec wrote, and {text!r} names none.")
+        raise UsageError.unknown("baseline", kind, ["model2vec"])
+    if not Path(folder).is_dir() or not folder:
+        raise UsageError.expected("model2vec:FOLDER with a folder that model2vec wrote", repr(text), where="--baseline")
     if importlib.util.find_spec("model2vec") is None:
-        raise UsageError("The rival model2vec is not installed: pip install model2vec, or leave --rival out.")
+        raise UsageError.conflict("The baseline model2vec is not installed", cure="pip install model2vec")
     return Model2VecEncoder(folder)
 
 
@@ -99,8 +99,8 @@ def _split(rows: list[int], at: int) -> tuple[list[int], list[int]]:
     return rows[:at], rows[at:]
 
 
-def _pooled(teacher: Teacher, rows: Sequence[Sequence[int]]) -> NDArray[Any]:
-    """The mean of the last layer over the pieces of each row (B, D)."""
+def _pool(teacher: Teacher, rows: Sequence[Sequence[int]]) -> NDArray[Any]:
+    """The mean of the last layer over the tokens of each row (B, D)."""
     import torch
 
     ids = torch.full((len(rows), max(map(len, rows))), teacher.pad)  # (B, T)

@@ -1,17 +1,21 @@
-"""What evaluation gives back: scores with coverage and interval, which differences are real, and their JSON form."""
+"""The result of an evaluation: scores with coverage and intervals, comparisons of sets, and their JSON form."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
-from stillvec.errors import UsageError, suggest
+import numpy as np
+from numpy.typing import NDArray
 
-Unknown = Literal["skip", "mean", "zero", "subword"]
-ANY_SET: tuple[Unknown, ...] = ("skip", "mean", "zero")  # the policies that need nothing but vectors
+from stillvec.errors import UsageError
+from stillvec.registry import require
+
+OovPolicy = Literal["skip", "mean", "zero", "subword"]  # what becomes of items with out-of-vocabulary words
+PLAIN_POLICIES: tuple[OovPolicy, ...] = ("skip", "mean", "zero")  # those that need no subword table
 Words = Literal["own", "common", "unleaked"]
 
 
@@ -27,7 +31,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Score:
-    """One number, and what must be known to compare it with another; NaN where it is not defined."""
+    """One value, and what is needed to compare it with another; NaN where it is not defined."""
 
     vectors: str
     task: str
@@ -35,29 +39,29 @@ class Score:
     metric: str
     value: float
     low: float
-    high: float  # low and high bound 95%
+    high: float  # low and high bound the 95% interval
     n_items: int
-    n_covered: int  # items whose words are all known; with "unleaked" those of them that are no pair of the lexicon
-    unknown: Unknown  # what was done with the other items
-    words: Words = "own"  # common: only the items that all sets compared know; unleaked: only those no lexicon holds
+    n_covered: int  # items without OOV words; for "unleaked", those of them that no lexicon contains
+    unknown: OovPolicy  # what was done with the other items
+    words: Words = "own"  # common: only items that all sets cover; unleaked: only items that no lexicon contains
     details: tuple[Detail, ...] = ()
-    n_leaked: int | None = None  # items that the lexicon holds; only where words is "unleaked"
+    n_leaked: int | None = None  # items that a lexicon contains; only where words is "unleaked"
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's keys and `words`; what else there is. NaN is null, as JSON has no NaN."""
-        fields = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details", "n_leaked"}}
+        """The documented keys and `words`, and whatever else there is. NaN becomes null, as JSON has no NaN."""
+        values = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details", "n_leaked"}}
         if self.details:
-            fields["details"] = [_plain(asdict(each)) for each in self.details]
+            values["details"] = [_replace_nan(asdict(detail)) for detail in self.details]
         if self.n_leaked is not None:
-            fields["n_leaked"] = self.n_leaked
-        return _plain(fields)
+            values["n_leaked"] = self.n_leaked
+        return _replace_nan(values)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sets of vectors on the same items of one dataset: how much better `a` is than `b`, and is it chance?
+    """Two sets of vectors on the same items of one dataset: how much better `a` is than `b`, and could it be chance?
 
-    `p` is of the paired bootstrap; `p_corrected` is Holm's for all comparisons of the report on these `words`.
+    `p` is from the paired bootstrap; `p_corrected` is Holm's, over all comparisons of the report on these `words`.
     """
 
     task: str
@@ -65,76 +69,119 @@ class Comparison:
     metric: str
     a: str
     b: str
-    difference: float  # the value of a less that of b, both on these items
+    difference: float  # the value of a minus that of b, both on these items
     low: float
-    high: float  # low and high bound 95%, not corrected
+    high: float  # low and high bound the 95% interval, not corrected
     p: float
     p_corrected: float
     n_items: int
-    words: Words = "common"  # own: every item, where unknown words have a vector
+    words: Words = "common"  # own: every item, where OOV words have a vector
 
     @property
-    def real(self) -> bool:
-        """Whether the difference is one at 5%, corrected for how many were looked at."""
+    def significant(self) -> bool:
+        """Whether the difference is significant at 5% after the correction."""
         return self.p_corrected < 0.05
 
+    def from_side(self, name: str) -> Comparison:
+        """The same comparison with the set `name` as `a`."""
+        if self.a == name:
+            return self
+        bounds = {"difference": -self.difference, "low": -self.high, "high": -self.low}
+        return replace(self, a=self.b, b=self.a, **bounds)  # type: ignore[arg-type]
+
     def to_json(self) -> dict[str, Any]:
-        return _plain(asdict(self))
+        return _replace_nan(asdict(self))
 
 
 @dataclass(frozen=True)
 class PolicyRanking:
-    """What each set gets on one dataset when unknown words are skipped, averaged or zero."""
+    """The value of each set on one dataset under each OOV policy."""
 
     task: str
     dataset: str
     metric: str
-    values: Mapping[Unknown, Mapping[str, float]]  # policy → set → value on its own words
+    values: Mapping[OovPolicy, Mapping[str, float]]  # policy → set → value on its own words
 
     @property
-    def orders(self) -> dict[Unknown, tuple[str, ...]]:
-        """The sets of each policy, the best first; equals in the order given, those without a value last."""
-        keyed = {
-            policy: {n: math.inf if math.isnan(v) else -v for n, v in of.items()} for policy, of in self.values.items()
+    def orders(self) -> dict[OovPolicy, tuple[str, ...]]:
+        """The sets under each policy, the best first; ties in the order given, sets without a value last."""
+        keys = {
+            policy: {name: math.inf if math.isnan(value) else -value for name, value in values.items()}
+            for policy, values in self.values.items()
         }
-        return {policy: tuple(sorted(keys, key=keys.__getitem__)) for policy, keys in keyed.items()}
+        return {policy: tuple(sorted(by_name, key=by_name.__getitem__)) for policy, by_name in keys.items()}
 
     @property
     def changes(self) -> bool:
-        """Whether the choice of the policy changes who is better than whom."""
+        """Whether the order of the sets depends on the policy."""
         return len(set(self.orders.values())) > 1
 
     def to_json(self) -> dict[str, Any]:
-        values = {policy: _plain(dict(values)) for policy, values in self.values.items()}
+        values = {policy: _replace_nan(dict(by_name)) for policy, by_name in self.values.items()}
         return {"task": self.task, "dataset": self.dataset, "metric": self.metric, "changes": self.changes} | values
 
 
 @dataclass(frozen=True)
-class Overlap:
-    """How many of their nearest neighbours two sets share, the mean over words that both know."""
+class NeighbourOverlap:
+    """The share of nearest neighbours that two sets have in common, the mean over words that both contain."""
 
     a: str
     b: str
     share: float  # 0 to 1
-    k: int  # neighbours of each word
+    k: int  # neighbours per word
     n_words: int
 
     def to_json(self) -> dict[str, Any]:
-        return _plain(asdict(self))
+        return _replace_nan(asdict(self))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs:
+    """A similarity dataset with the cosine that each set gives to each pair."""
+
+    name: str
+    texts: tuple[tuple[str, ...], ...]  # (n, 2)
+    gold: NDArray[np.float64]  # (n,) human ratings
+    cosines: Mapping[str, NDArray[np.float64]]  # set → (n,)
+    covered: Mapping[str, NDArray[np.bool_]]  # set → (n,)
+
+    def common_rows(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """The pairs that all of these sets cover."""
+        return np.flatnonzero(np.logical_and.reduce([self.covered[name] for name in names]))
+
+    def to_json(self) -> dict[str, Any]:
+        arrays = {
+            key: {name: array.tolist() for name, array in getattr(self, key).items()} for key in ("cosines", "covered")
+        }
+        return {"name": self.name, "texts": self.texts, "gold": self.gold.tolist(), **arrays}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ScoredPairs:
+        return cls(
+            values["name"],
+            tuple(map(tuple, values["texts"])),
+            np.array(values["gold"], np.float64),
+            {name: np.array(array, np.float64) for name, array in values["cosines"].items()},
+            {name: np.array(array, np.bool_) for name, array in values["covered"].items()},
+        )
 
 
 @dataclass(frozen=True)
 class Report:
-    """All of one evaluation: scores, which differences are real, and what could not be read or was left out."""
+    """All of one evaluation: scores, comparisons, and what could not be read or was left out.
+
+    `print(report)` shows tables; `to_json` and `to_pandas` are for programs; `dumps` and `loads` keep all of it.
+    """
 
     scores: tuple[Score, ...]
     errors: tuple[str, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()  # each two sets, dataset by dataset
-    overall: tuple[Comparison, ...] = ()  # each two sets, the mean over the similarity datasets
-    policies: tuple[PolicyRanking, ...] = ()  # where asked for
-    overlaps: tuple[Overlap, ...] = ()  # where asked for
+    comparisons: tuple[Comparison, ...] = ()  # each two sets, per dataset
+    overall: tuple[Comparison, ...] = ()  # each two sets, on the mean over the similarity datasets
+    policies: tuple[PolicyRanking, ...] = ()  # with `compare_oov`
+    overlaps: tuple[NeighbourOverlap, ...] = ()  # with `overlap`
     means: tuple[Score, ...] = ()  # of each set over the similarity datasets, which its details name
-    left_out: tuple[str, ...] = ()  # costly tasks that there is data for and that nobody asked for
+    left_out: tuple[str, ...] = ()  # costly tasks that have data but were not requested
+    pairs: tuple[ScoredPairs, ...] = field(default=(), compare=False, repr=False)  # the answers to similarity datasets
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,45 +190,59 @@ class Report:
     def by(self, name: str) -> tuple[Score, ...]:
         """The scores of one set of vectors."""
         if name not in self.names:
-            raise UsageError(f"The report has no vectors {name!r}; {suggest(name, self.names)}")
+            raise UsageError.unknown("set of vectors", name, self.names, where="the report")
         return tuple(score for score in self.scores if score.vectors == name)
+
+    def __str__(self) -> str:
+        from stillvec.evaluation.report_tables import format_report
+
+        return format_report(self)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with one row per score; needs pandas."""
+        columns = [column.name for column in fields(Score) if column.name != "details"]
+        rows = [[getattr(score, column) for column in columns] for score in self.scores]
+        return require("pandas", "pandas", "Report.to_pandas").DataFrame(rows, columns=columns)
 
     def to_json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """`{"vectors": name, "scores": [...]}` for one set of vectors, a list of these for several.
 
-        A comparison of two sets stands with the first of them; what policies change stands with the first set.
+        A comparison of two sets is listed with the first of them, rankings by OOV policy with the first set.
         """
         sets: list[dict[str, Any]] = []
         for name in self.names:
-            pairs: dict[str, Sequence[Comparison | Overlap]] = {
+            pairs: dict[str, Sequence[Comparison | NeighbourOverlap]] = {
                 "comparisons": self.comparisons,
                 "overall": self.overall,
                 "overlaps": self.overlaps,
             }
-            mine = {key: [each.to_json() for each in some if each.a == name] for key, some in pairs.items()}
+            parts = {key: [pair.to_json() for pair in values if pair.a == name] for key, values in pairs.items()}
             if not sets:
-                mine["policies"] = [each.to_json() for each in self.policies]
-            mine["means"] = [score.to_json() for score in self.means if score.vectors == name]
+                parts["policies"] = [ranking.to_json() for ranking in self.policies]
+            parts["means"] = [score.to_json() for score in self.means if score.vectors == name]
             scores = [score.to_json() for score in self.by(name)]
-            sets.append({"vectors": name, "scores": scores} | {key: some for key, some in mine.items() if some})
+            sets.append({"vectors": name, "scores": scores} | {key: values for key, values in parts.items() if values})
         return sets[0] if len(sets) == 1 else sets
 
     def dumps(self) -> str:
-        """All of it as text, for `loads`; `to_json` is for others to read."""
-        return json.dumps(asdict(self))
+        """All of the report as text, for `loads`."""
+        values = asdict(replace(self, pairs=()))
+        return json.dumps(values | {"pairs": [pairs.to_json() for pairs in self.pairs]})
 
     @classmethod
     def loads(cls, text: str) -> Report:
-        kept = json.loads(text)
-        for score in (*kept["scores"], *kept["means"]):
-            score["details"] = tuple(Detail(**each) for each in score["details"])
-        kinds = {"scores": Score, "means": Score, "policies": PolicyRanking, "overlaps": Overlap}
+        """A report from the text of `dumps`."""
+        values = json.loads(text)
+        for score in (*values["scores"], *values["means"]):
+            score["details"] = tuple(Detail(**detail) for detail in score["details"])
+        kinds = {"scores": Score, "means": Score, "policies": PolicyRanking, "overlaps": NeighbourOverlap}
         kinds |= dict.fromkeys(("comparisons", "overall"), Comparison)
+        pairs = tuple(map(ScoredPairs.from_json, values.pop("pairs")))
         ready = {
-            key: tuple(kinds[key](**each) if key in kinds else each for each in some) for key, some in kept.items()
+            key: tuple(kinds[key](**part) if key in kinds else part for part in parts) for key, parts in values.items()
         }
-        return cls(**ready)
+        return cls(**ready, pairs=pairs)
 
 
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in fields.items()}
+def _replace_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in values.items()}

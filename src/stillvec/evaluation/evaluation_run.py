@@ -1,4 +1,4 @@
-"""`evaluate`: every set of vectors on every dataset, on its own words and on the words that all sets know."""
+"""`evaluate`: every set of vectors on every dataset, on its own words and on the words that all sets cover."""
 
 from __future__ import annotations
 
@@ -12,311 +12,362 @@ from typing import get_args
 
 import numpy as np
 
-from stillvec.errors import DatasetError, UsageError, suggest
-from stillvec.evaluation.answer_cache import Cache, files_digest, settings_of
+from stillvec.errors import DatasetError, UsageError, warn_renamed
+from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files
 from stillvec.evaluation.candidates import Candidate, Encoder, EncoderCandidate, VectorsCandidate
-from stillvec.evaluation.comparison import compare, holm
+from stillvec.evaluation.comparison import compare, correct_holm
 from stillvec.evaluation.dataset_result import DatasetResult, Mask
-from stillvec.evaluation.datasets import Dataset, Place, find_datasets
+from stillvec.evaluation.datasets import Dataset, DatasetSource, find_datasets
 from stillvec.evaluation.evaluation_report import (
-    ANY_SET,
+    PLAIN_POLICIES,
     Comparison,
-    Overlap,
+    NeighbourOverlap,
+    OovPolicy,
     Report,
     Score,
-    Unknown,
+    ScoredPairs,
     Words,
 )
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.means import Mean, SimilarityResult, mean_of
+from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.similarity import Similarity
-from stillvec.evaluation.task_selection import chosen_tasks
+from stillvec.evaluation.task_selection import select_tasks, split_tasks
 from stillvec.evaluation.tasks import Task
+from stillvec.files.path_names import unique_names
+from stillvec.formats import load
 from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
 from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
-_NEIGHBOURS = 10  # of a word, whose overlap is told
+_N_NEIGHBOURS = 10  # per word, for `overlap`
+
+StrPath = str | os.PathLike[str]
 
 
 @dataclass
 class Evaluation:
-    """One evaluation: `steps()` yields signs of life; then `report` is there. `evaluate` says what the fields are."""
+    """One evaluation: `steps()` yields progress, then `report` is set. `evaluate` documents the fields."""
 
-    vectors: Mapping[str, WordVectors]
-    data: str | os.PathLike[str] | None = None
-    tasks: Sequence[str] | None = None
-    only: Sequence[str] | None = None
-    unknown: Unknown = "skip"
+    vectors: WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath]
+    data: StrPath | None = None
+    tasks: str | Sequence[str] | None = None
+    only: str | Sequence[str] | None = None
+    oov: OovPolicy = "skip"
     common: bool = True
     resamples: int = 1000
     seed: int = 0
-    lexicons: Sequence[str | os.PathLike[str]] = ()
-    policies: bool = False
+    lexicons: Sequence[StrPath] = ()
+    compare_oov: bool = False
     overlap: bool = False
     costly: bool = False
     quick: bool = False
-    encoders: Mapping[str, Encoder] = field(default_factory=dict)
-    cache: str | os.PathLike[str] | None = None
+    encoders: Mapping[str, Encoder] | None = None
+    cache: StrPath | None = None
     report: Report = field(init=False, default_factory=lambda: Report(()))
+    sets: dict[str, WordVectors] = field(init=False)  # the vectors by name
 
     def __post_init__(self) -> None:
-        known = get_args(Unknown)
-        if self.unknown not in known:
-            raise UsageError(f"There is no policy {self.unknown!r} for unknown words; {suggest(self.unknown, known)}")
-        without = [name for name, each in self.vectors.items() if self.unknown == "subword" and each.subwords is None]
+        self.sets = load_sets(self.vectors)
+        self.encoders = dict(self.encoders or {})
+        self.tasks = split_tasks(self.tasks) if isinstance(self.tasks, str) else self.tasks
+        self.only = self.only.split(",") if isinstance(self.only, str) else self.only
+        if self.oov not in get_args(OovPolicy):
+            raise UsageError.unknown("policy for OOV words", self.oov, get_args(OovPolicy))
+        without = [name for name, vectors in self.sets.items() if self.oov == "subword" and vectors.subwords is None]
         if without:
-            raise UsageError(
-                f"The vectors {without[0]!r} have no n-grams to make unknown words of; make them with "
-                "stillvec refine VECTORS --oov subword."
+            raise UsageError.conflict(
+                f"The vectors {without[0]!r} have no subword table for OOV words",
+                cure="fit one with stillvec refine VECTORS --oov subword",
             )
         if self.resamples < 0:
-            raise UsageError(f"The number of resamples is 0 or more, and {self.resamples} came.")
-        if not self.vectors:
-            raise UsageError("Evaluating needs at least one set of vectors, and none came.")
-        twice = [name for name in self.encoders if name in self.vectors]
-        if twice:
-            raise UsageError(f"Two sets are called {twice[0]!r}; give one of them another name.")
+            raise UsageError.expected("0 or more resamples", self.resamples)
+        if not self.sets:
+            raise UsageError.expected("at least one set of vectors", "none")
+        if twice := [name for name in self.encoders if name in self.sets]:
+            raise UsageError.conflict(f"Two sets are called {twice[0]!r}", cure="rename one of them")
 
     def steps(self) -> Iterator[Progress]:
-        begun = time.perf_counter()
-        for source in self.lexicons:
-            next(read_lexicon(source), None)  # a lexicon that cannot be read is told before the work
-        tasks, left = chosen_tasks(self.tasks, costly=self.costly, quick=self.quick)
-        found = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
-        place = Place.of(self.data)
-        left_out = tuple(name for name, task in left.items() if place.find(name, task))
-        contestants = self._contestants()
+        """Run the evaluation."""
+        start = time.perf_counter()
+        for lexicon in self.lexicons:
+            next(read_lexicon(lexicon), None)  # fail before the work if it cannot be read
+        names = None if self.tasks is None else [*self.tasks]
+        tasks, skipped = select_tasks(names, costly=self.costly, quick=self.quick)
+        datasets = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
+        source = DatasetSource.of(self.data)
+        left_out = tuple(name for name, task in skipped.items() if source.find(name, task))
+        candidates = self._candidates()
         cache = self._cache
         if cache.folder is not None:
             yield Progress("evaluating", 0, None, "", 0.0)
-            facts = self._facts(found, tasks, contestants, left_out)
-            earlier = cache.report(facts)
-            if earlier is not None:
-                self.report = earlier
+            key = self._cache_key(datasets, tasks, candidates, left_out)
+            cached = cache.get_report(key)
+            if cached is not None:
+                self.report = cached
                 return
-        total = sum(len(self._asked(contestants, dataset, tasks)) for dataset in found)
+        total = sum(len(self._plan(candidates, tasks[dataset.task])) for dataset in datasets)
         done = 0
-        judged: list[DatasetResult] = []
+        results: list[DatasetResult] = []
         errors: list[str] = []
-        for stream, dataset in enumerate(found):
-            asked = self._asked(contestants, dataset, tasks)
-            each = DatasetResult(dataset, tasks[dataset.task], stream)
+        for stream, dataset in enumerate(datasets):
+            result = DatasetResult(dataset, tasks[dataset.task], stream)
             try:
-                each.items = each.task.read(dataset.path)
-                for contestant, policy in asked:
-                    told = f"{dataset.task} {dataset.name}, {contestant.name}"
-                    yield Progress("evaluating", done, total, "tests", time.perf_counter() - begun, told)
-                    for share in each.answer(contestant, policy):
-                        seconds = time.perf_counter() - begun
-                        yield Progress("evaluating", done, total, "tests", seconds, f"{told}, {share:.0%}")
+                result.items = result.task.read(dataset.path)
+                for candidate, policy in self._plan(candidates, result.task):
+                    label = f"{dataset.task} {dataset.name}, {candidate.name}"
+                    yield Progress("evaluating", done, total, "tests", time.perf_counter() - start, label)
+                    for fraction in result.answer(candidate, policy):
+                        seconds = time.perf_counter() - start
+                        yield Progress("evaluating", done, total, "tests", seconds, f"{label}, {fraction:.0%}")
                     done += 1
             except DatasetError as error:
                 errors.append(str(error))
             else:
-                judged.append(each)
-        if not judged:
+                results.append(result)
+        if not results:
             raise DatasetError(" ".join(errors))
-        yield Progress("evaluating", total, total, "tests", time.perf_counter() - begun, "comparing")
-        self.report = self._report(judged, tuple(errors), left_out)
+        yield Progress("evaluating", total, total, "tests", time.perf_counter() - start, "comparing")
+        self.report = self._make_report(results, tuple(errors), left_out)
         if cache.folder is not None and not errors:
-            cache.put_report(facts, self.report)
+            cache.put_report(key, self.report)
 
     @property
-    def _cache(self) -> Cache:
-        return Cache(None if self.cache is None else Path(self.cache))
+    def _cache(self) -> AnswerCache:
+        return AnswerCache(None if self.cache is None else Path(self.cache))
 
-    def _facts(
+    def _cache_key(
         self,
-        found: Sequence[Dataset],
+        datasets: Sequence[Dataset],
         tasks: Mapping[str, Task],
-        contestants: Sequence[Candidate],
+        candidates: Sequence[Candidate],
         left_out: tuple[str, ...],
     ) -> dict[str, object]:
-        """All that decides the report."""
-        names = ("unknown", "common", "resamples", "seed", "policies", "overlap")
+        """Everything that determines the report."""
+        names = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
         return {name: getattr(self, name) for name in names} | {
-            "datasets": [[each.task, each.name, files_digest(each.path)] for each in found],
-            "tasks": {name: settings_of(task) for name, task in tasks.items()},
-            "contestants": [[each.name, each.identity] for each in contestants],
-            "lexicons": [lexicon_digest(source) for source in self.lexicons],
+            "datasets": [[dataset.task, dataset.name, digest_files(dataset.path)] for dataset in datasets],
+            "tasks": {name: describe_settings(task) for name, task in tasks.items()},
+            "candidates": [[candidate.name, candidate.identity] for candidate in candidates],
+            "lexicons": [lexicon_digest(lexicon) for lexicon in self.lexicons],
             "left_out": left_out,
         }
 
-    def _contestants(self) -> list[Candidate]:
-        cache = self._cache
+    def _candidates(self) -> list[Candidate]:
         return [
-            *(VectorsCandidate(name, vectors, cache) for name, vectors in self.vectors.items()),
-            *(EncoderCandidate(name, encoder, cache) for name, encoder in self.encoders.items()),
+            *(VectorsCandidate(name, vectors, self._cache) for name, vectors in self.sets.items()),
+            *(EncoderCandidate(name, encoder, self._cache) for name, encoder in (self.encoders or {}).items()),
         ]
 
-    def _asked(
-        self, contestants: Sequence[Candidate], dataset: Dataset, tasks: Mapping[str, Task]
-    ) -> list[tuple[Candidate, Unknown]]:
-        """Who answers this dataset, with which policies; costly tasks are not repeated to compare policies."""
-        task = tasks[dataset.task]
-        able = [each for each in contestants if each.can(task)]
-        compare = self.policies and len(self.vectors) > 1 and task.ordered and not task.costly
-        policies = [self.unknown, *(other for other in ANY_SET if compare and other != self.unknown)]
-        return [(each, policy) for policy in policies for each in able]
+    def _plan(self, candidates: Sequence[Candidate], task: Task) -> list[tuple[Candidate, OovPolicy]]:
+        """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""
+        compare_oov = self.compare_oov and len(self.sets) > 1 and task.ordered and not task.costly
+        policies = [self.oov, *(other for other in PLAIN_POLICIES if compare_oov and other != self.oov)]
+        return [(candidate, policy) for policy in policies for candidate in candidates if candidate.can_answer(task)]
 
-    def _report(self, judged: Sequence[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:
-        self._find_leaks(judged)
+    def _make_report(
+        self, results: Sequence[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]
+    ) -> Report:
+        self._mark_leaks(results)
         resampling = Resampling(self.resamples, self.seed)
-        several = len(self.vectors) + len(self.encoders) > 1
-        scores = [score for each in judged for score in each.scores(self.unknown, self.common and several, resampling)]
-        alike = [each for each in judged if isinstance(each.task, Similarity)]
-        means = _Means(alike, self.unknown, resampling)
-        comparisons, overall = self._compare(judged, means, resampling) if several and self.common else ([], [])
-        rankings = (ranking for each in judged for ranking in each.rankings()) if self.policies else ()
+        compares = self.common and len(self.sets) + len(self.encoders or {}) > 1
+        similarity = [result for result in results if isinstance(result.task, Similarity)]
+        means = _Means(similarity, self.oov, resampling)
+        comparisons, overall = self._compare(results, means, resampling) if compares else ([], [])
         return Report(
-            tuple(scores),
+            tuple(score for result in results for score in result.scores(self.oov, compares, resampling)),
             errors,
-            holm(comparisons),
-            holm(overall),
-            tuple(rankings),
+            correct_holm(comparisons),
+            correct_holm(overall),
+            tuple(ranking for result in results for ranking in result.rankings()) if self.compare_oov else (),
             self._overlaps(),
-            means.scores(self.common and len(self.vectors) > 1),
+            means.scores(self.common and len(self.sets) > 1),
             left_out,
+            tuple(self._pairs(result) for result in similarity),
         )
 
-    def _overlaps(self) -> tuple[Overlap, ...]:
-        """Each two sets that share enough words to have neighbours among them."""
-        found: list[Overlap] = []
-        for a, b in combinations(self.vectors, 2) if self.overlap else ():
-            try:
-                each = neighbour_overlap(self.vectors[a], self.vectors[b], _NEIGHBOURS, resamples=0)
-            except UsageError:  # too few words that both know
-                continue
-            found.append(Overlap(a, b, each.value, _NEIGHBOURS, each.n_words))
-        return tuple(found)
+    def _pairs(self, result: DatasetResult) -> ScoredPairs:
+        answers = result.answers[self.oov]
+        cosines = {name: answer.values["spearman"] for name, answer in answers.items()}
+        covered = {name: answer.covered for name, answer in answers.items()}
+        return ScoredPairs(result.dataset.name, result.items.texts, result.items.gold, cosines, covered)
 
-    def _find_leaks(self, judged: Sequence[DatasetResult]) -> None:
-        """Mark the pairs that a lexicon holds; a lexicon is read once for all datasets."""
+    def _overlaps(self) -> tuple[NeighbourOverlap, ...]:
+        """Each two sets that have enough words in common."""
+        overlaps: list[NeighbourOverlap] = []
+        for a, b in combinations(self.sets, 2) if self.overlap else ():
+            try:
+                shared = neighbour_overlap(self.sets[a], self.sets[b], _N_NEIGHBOURS, resamples=0)
+            except UsageError:  # too few common words
+                continue
+            overlaps.append(NeighbourOverlap(a, b, shared.value, _N_NEIGHBOURS, shared.n_words))
+        return tuple(overlaps)
+
+    def _mark_leaks(self, results: Sequence[DatasetResult]) -> None:
+        """Mark the pairs that a lexicon contains; a lexicon is read once for all datasets."""
         if not self.lexicons:
             return
-        paired = [each for each in judged if each.task.leaks]
-        pairs = {each: [as_pair(*texts[:2]) for texts in each.items.texts] for each in paired}
-        edges = chain.from_iterable(read_lexicon(source) for source in self.lexicons)
-        held = pairs_held(edges, chain.from_iterable(pairs.values()))
-        for each in paired:
-            each.leaked = np.array([pair in held for pair in pairs[each]])
+        pairs = {
+            result: [as_pair(*texts[:2]) for texts in result.items.texts] for result in results if result.task.leaks
+        }
+        edges = chain.from_iterable(read_lexicon(lexicon) for lexicon in self.lexicons)
+        leaked = pairs_held(edges, chain.from_iterable(pairs.values()))
+        for result, members in pairs.items():
+            result.leaked = np.array([pair in leaked for pair in members])
 
     def _compare(
-        self, judged: Sequence[DatasetResult], means: _Means, resampling: Resampling
+        self, results: Sequence[DatasetResult], means: _Means, resampling: Resampling
     ) -> tuple[list[Comparison], list[Comparison]]:
         """Each two sets on each dataset, and on the mean of the similarity datasets."""
         comparisons: list[Comparison] = []
-        for each in judged:
-            task, dataset = each.dataset.task, each.dataset.name
-            for words, scored in each.shared(self.unknown) if each.task.ordered else ():
-                for metric, of in each.bootstrap(self.unknown, scored, resampling).items():
-                    n = int(scored.sum())
-                    comparisons += compare(of, n, task=task, dataset=dataset, metric=metric, words=words)
+        for result in results:
+            task, dataset = result.dataset.task, result.dataset.name
+            for words, mask in result.comparable(self.oov) if result.task.ordered else ():
+                for metric, samples in result.bootstrap(self.oov, mask, resampling).items():
+                    limit = result.task.max_difference
+                    comparisons += compare(
+                        samples, int(mask.sum()), limit, task=task, dataset=dataset, metric=metric, words=words
+                    )
         overall: list[Comparison] = []
         for words, mean in means.compare().items():
-            n, name = min(mean.pairs.values()), f"mean of {len(mean.parts)}"
-            told = {"task": "similarity", "dataset": name, "metric": "spearman"}
-            overall += compare(mean.drawn, n, **told, words=words)
+            n_pairs, dataset = min(mean.n_pairs.values()), f"mean of {len(mean.parts)}"
+            limit = Similarity.max_difference
+            overall += compare(
+                mean.samples, n_pairs, limit, task="similarity", dataset=dataset, metric="spearman", words=words
+            )
         return comparisons, overall
 
 
 @dataclass
 class _Means:
-    """Means over the similarity datasets, on each choice of items once."""
+    """Means over the similarity datasets, each selection of items computed once."""
 
-    judged: Sequence[DatasetResult]  # of similarity
-    policy: Unknown
+    results: Sequence[DatasetResult]  # of similarity
+    policy: OovPolicy
     resampling: Resampling
-    _known: dict[bytes, Mean | None] = field(default_factory=dict)
+    _cached: dict[bytes, Mean | None] = field(default_factory=dict)
 
     def scores(self, common: bool) -> tuple[Score, ...]:
-        """Of each set on its own items, on those that all know, and on those that no lexicon holds."""
-        own = [each.own(self.policy) for each in self.judged]
-        kinds: dict[Words, list[dict[str, Mask]]] = {"own": own}
+        """Of each set on its own items, on those that all cover, and on those that no lexicon contains."""
+        own = [result.own(self.policy) for result in self.results]
+        masks: dict[Words, list[dict[str, Mask]]] = {"own": own}
         if common:
-            shared = [dict.fromkeys(each.answers[self.policy], each.common(self.policy)) for each in self.judged]
-            kinds["common"] = shared
-        if any(each.leaked is not None for each in self.judged):
-            kinds["unleaked"] = [
-                {name: each.unleaked(mask) for name, mask in masks.items()}
-                for each, masks in zip(self.judged, own, strict=True)
+            masks["common"] = [
+                dict.fromkeys(result.answers[self.policy], result.common(self.policy)) for result in self.results
             ]
-        means = {words: self._mean(masks) for words, masks in kinds.items()}
+        if any(result.leaked is not None for result in self.results):
+            masks["unleaked"] = [
+                {name: result.exclude_leaked(mask) for name, mask in by_name.items()}
+                for result, by_name in zip(self.results, own, strict=True)
+            ]
+        means = {words: self._mean(by_dataset) for words, by_dataset in masks.items()}
         return tuple(
             score for words, mean in means.items() if mean is not None for score in mean.scores(self.policy, words)
         )
 
     def compare(self) -> dict[Words, Mean]:
         """On the items on which sets are compared."""
-        kinds: dict[Words, list[dict[str, Mask]]] = {}
-        for each in self.judged:
-            for words, scored in each.shared(self.policy):
-                kinds.setdefault(words, []).append(dict.fromkeys(each.answers[self.policy], scored))
-        return {words: mean for words, masks in kinds.items() if (mean := self._mean(masks)) is not None}
+        masks: dict[Words, list[dict[str, Mask]]] = {}
+        for result in self.results:
+            for words, mask in result.comparable(self.policy):
+                masks.setdefault(words, []).append(dict.fromkeys(result.answers[self.policy], mask))
+        return {words: mean for words, by_dataset in masks.items() if (mean := self._mean(by_dataset)) is not None}
 
     def _mean(self, masks: Sequence[Mapping[str, Mask]]) -> Mean | None:
-        key = b"".join(mask.tobytes() for each in masks for mask in each.values())
-        if key not in self._known:
-            asked = [
-                SimilarityResult(each.dataset.name, each.items, each.answers[self.policy], mask)
-                for each, mask in zip(self.judged, masks, strict=True)
+        key = b"".join(mask.tobytes() for by_name in masks for mask in by_name.values())
+        if key not in self._cached:
+            parts = [
+                SimilarityResult(result.dataset.name, result.items, result.answers[self.policy], mask)
+                for result, mask in zip(self.results, masks, strict=True)
             ]
-            self._known[key] = mean_of(asked, self.resampling)
-        return self._known[key]
+            self._cached[key] = average_datasets(parts, self.resampling)
+        return self._cached[key]
+
+
+def load_sets(
+    vectors: WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath],
+) -> dict[str, WordVectors]:
+    """Sets of vectors by name; paths are loaded and named by their last part."""
+    if isinstance(vectors, WordVectors):
+        return {"vectors": vectors}
+    if isinstance(vectors, str | os.PathLike):
+        vectors = [vectors]
+    if not isinstance(vectors, Mapping):
+        vectors = dict(zip(unique_names(vectors), vectors, strict=True))
+    return {name: item if isinstance(item, WordVectors) else load(item) for name, item in vectors.items()}
 
 
 def evaluate(
-    vectors: WordVectors | Mapping[str, WordVectors],
-    data: str | os.PathLike[str] | None = None,
-    tasks: Sequence[str] | None = None,
+    vectors: WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath],
+    data: StrPath | None = None,
+    tasks: str | Sequence[str] | None = None,
     *,
-    unknown: Unknown = "skip",
+    only: str | Sequence[str] | None = None,
+    oov: OovPolicy = "skip",
     common: bool = True,
     resamples: int = 1000,
     seed: int = 0,
-    lexicons: Sequence[str | os.PathLike[str]] = (),
-    policies: bool = False,
+    lexicons: Sequence[StrPath] = (),
+    compare_oov: bool = False,
     overlap: bool = False,
     costly: bool = False,
     quick: bool = False,
-    only: Sequence[str] | None = None,
     encoders: Mapping[str, Encoder] | None = None,
-    cache: str | os.PathLike[str] | None = None,
+    cache: StrPath | None = None,
+    unknown: OovPolicy | None = None,
+    policies: bool | None = None,
 ) -> Report:
-    """Score vectors, or several sets of them by name, on all datasets of a folder.
+    """Score one or several sets of vectors on all datasets of a folder.
 
-    `data` is a folder with `similarity/`, `analogy/`, `sentences/`; None is $STILLVEC_DATA, or else the
-    datasets that gensim carries. `tasks` are names, perhaps with settings (`"classification:seeds=3"`); without
-    them all run that are not costly (`costly`: these too; `quick`: their quick form). `only` names datasets.
-    `unknown` says what becomes of items with unknown words: "skip" leaves them out, "mean" and "zero" put that
-    vector in their place; `policies` tells what each choice would give. With several sets `common` adds scores
-    on the items that all of them know, and compares each two on these. `lexicons`, those that vectors were
-    refined with, add scores on the pairs that they do not hold. `encoders` make a vector of a text themselves,
-    and are judged beside the vectors on sentences. `cache` is a folder for answers.
+    Args:
+        vectors: vectors, the path of vectors, several paths, or a mapping from names to either.
+        data: a folder with `similarity/`, `analogy/`, `sentences/`, ... Default: $STILLVEC_DATA, or else the datasets
+            in gensim.
+        tasks: task names, with settings after a colon (`"similarity,classification:seeds=3"`). Default: all tasks
+            that have data and are not costly.
+        only: names of the datasets to use. Default: all.
+        oov: what to do with items that contain out-of-vocabulary words: "skip" leaves them out, "mean" and "zero"
+            use that vector, "subword" composes one from character n-grams.
+        common: with several sets, add scores on the items that all of them cover, and compare each two on these.
+        resamples: bootstrap resamples for the intervals; 0 computes none.
+        seed: random seed of the bootstrap.
+        lexicons: lexicons that the vectors were refined with; adds scores on the pairs that these do not contain.
+        compare_oov: report on which datasets another `oov` would change the order of the sets.
+        overlap: report how many nearest neighbours each two sets share.
+        costly: also run the tasks that train a model.
+        quick: run costly tasks in their quick form, with less data and one seed.
+        encoders: sentence encoders by name, evaluated on the task `sentences` alongside the vectors.
+        cache: a folder for answers, so that the same vectors are not evaluated twice.
+        unknown: the old name of `oov`.
+        policies: the old name of `compare_oov`.
 
-    A file that cannot be read is told in `Report.errors`, and the others are still scored; DatasetError if
-    all fail.
+    Returns:
+        The report. A file that cannot be read is named in `Report.errors` while the others are still scored; a
+        DatasetError is raised if all fail.
     """
-    sets = {"vectors": vectors} if isinstance(vectors, WordVectors) else dict(vectors)
-    work = Evaluation(
-        sets,
-        data,
-        tasks,
-        only,
-        unknown,
-        common,
-        resamples,
-        seed,
-        lexicons,
-        policies,
-        overlap,
-        costly,
-        quick,
-        encoders or {},
-        cache,
+    if unknown is not None:
+        warn_renamed("parameter", "unknown", "oov")
+        oov = unknown
+    if policies is not None:
+        warn_renamed("parameter", "policies", "compare_oov")
+        compare_oov = policies
+    run = Evaluation(
+        vectors,
+        data=data,
+        tasks=tasks,
+        only=only,
+        oov=oov,
+        common=common,
+        resamples=resamples,
+        seed=seed,
+        lexicons=lexicons,
+        compare_oov=compare_oov,
+        overlap=overlap,
+        costly=costly,
+        quick=quick,
+        encoders=encoders,
+        cache=cache,
     )
-    for _ in work.steps():
+    for _ in run.steps():
         pass
-    return work.report
+    return run.report

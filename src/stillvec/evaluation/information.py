@@ -61,7 +61,7 @@ class MutualInformation(CostlyTask):
         assert isinstance(items, LearntItems)
         sequences = tokens_as_sequences(lookup, items.texts)
         often = np.bincount(sequences.ids, minlength=len(sequences.table)).astype(np.float64)
-        often[UNKNOWN] = often[UNKNOWN] if lookup.unknown == "mean" else 0
+        often[UNKNOWN] = often[UNKNOWN] if lookup.oov == "mean" else 0
         k, tries = min(self.k, max(1, int((often > 0).sum()))), 1 if self.quick else 3
         words = np.arange(len(often))
         kept = np.flatnonzero(often)

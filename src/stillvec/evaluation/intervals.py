@@ -55,7 +55,9 @@ class Resampling:
         return Estimate(value, *percentiles([measure(block, x, y) for block in self.weights(len(x))]))
 
 
-def resampled(value: float, gold: Floats, answers: NDArray[Any], resampling: Resampling, stream: int) -> Floats | None:
+def resample_metric(
+    value: float, gold: Floats, answers: NDArray[Any], resampling: Resampling, stream: int
+) -> Floats | None:
     """A metric in each resample (R,), if its value is the mean of the answers or a correlation with the right ones."""
     if len(answers) < 2 or answers.dtype.kind not in "bif" or len(gold) != len(answers):
         return None

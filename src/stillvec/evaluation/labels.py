@@ -59,7 +59,7 @@ class Labels(CostlyTask):
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
         sequences = tokens_as_sequences(lookup, items.all_texts)
-        counted = (sequences.ids != UNKNOWN) | (lookup.unknown != "skip")
+        counted = (sequences.ids != UNKNOWN) | (lookup.oov != "skip")
         tables = {"probe": sequences.scaled(), "random": randomized(sequences).table}
         n = len(items)
         values: dict[str, NDArray[np.float64]] = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.evaluation_report import Unknown
+from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -26,7 +26,7 @@ class Lookup:
     """
 
     vectors: WordVectors
-    unknown: Unknown = "skip"
+    oov: OovPolicy = "skip"
 
     def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
         """The row of each word (n,); below 0 for an unknown one: -1, or its own number if it is made of n-grams."""
@@ -52,7 +52,7 @@ class Lookup:
     def text_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The row of each word of texts, as `rows` gives it, and which text it stands in."""
         finder = WordMatcher(self.vectors.vocabulary)
-        if self.unknown != "subword":
+        if self.oov != "subword":
             plain, text = finder.rows(texts)
             return plain.astype(np.int64), text.astype(np.int64)
         found = finder.find(texts)
@@ -62,7 +62,7 @@ class Lookup:
         return rows, found.text.astype(np.int64)
 
     def _unseen(self, word: str) -> int:
-        return -2 - self._made.setdefault(word, len(self._made)) if self.unknown == "subword" and word else -1
+        return -2 - self._made.setdefault(word, len(self._made)) if self.oov == "subword" and word else -1
 
     @cached_property
     def _made(self) -> dict[str, int]:
@@ -72,7 +72,7 @@ class Lookup:
     @cached_property
     def filler(self) -> NDArray[np.float32]:
         """The vector of an unknown word (dim,)."""
-        if self.unknown != "mean":
+        if self.oov != "mean":
             return np.zeros(self.vectors.dim, np.float32)
         total = np.zeros(self.vectors.dim)
         for start in range(0, len(self.vectors), _BLOCK):

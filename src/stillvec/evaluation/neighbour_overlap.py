@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Resampling, mean_estimate
 from stillvec.evaluation.lookup import Lookup, unit
+from stillvec.numerics import top_k
 from stillvec.vectors import WordVectors
 
 _CELLS = 1 << 23  # cosines held at once: 32 MB
 
 
-class NeighbourOverlap(NamedTuple):
-    """The mean share of common neighbours, its 95% bounds, what chance gives, and how many words it is of."""
+class OverlapEstimate(NamedTuple):
+    """The mean share of common neighbours, its 95% bounds, the value expected by chance, and the number of words."""
 
     value: float
     low: float
@@ -39,24 +40,22 @@ def neighbour_overlap(
     *,
     resamples: int = 1000,
     seed: int = 0,
-) -> NeighbourOverlap:
-    """Compare the neighbours of words that both know: the first so many of `a`, those given, or with None all.
+) -> OverlapEstimate:
+    """Compare the neighbours of words that both contain: the first `words` of `a`, those given, or with None all.
 
     These words are also the candidates. Bounds: percentile bootstrap over the words.
     """
     if k < 1:
-        raise UsageError(f"At least one neighbour must be asked for, and k is {k}.")
+        raise UsageError.expected("at least one neighbour", k, where="k")
     asked = [*a.words] if words is None or isinstance(words, int) else [*dict.fromkeys(words)]
-    rows = np.stack([Lookup(each).rows(asked) for each in (a, b)])  # (2, n)
+    rows = np.stack([Lookup(vectors).rows(asked) for vectors in (a, b)])  # (2, n)
     rows = rows[:, (rows >= 0).all(axis=0)]
     if isinstance(words, int):
         rows = rows[:, :words]
     n = rows.shape[1]
     if n <= k:
-        raise UsageError(
-            f"Comparing {k} neighbours needs more than {k} words that both tables know, and there are {n}."
-        )
-    tables = [unit(Lookup(each).take(some)) for each, some in zip((a, b), rows, strict=True)]
+        raise UsageError.expected(f"more than {k} common words to compare {k} neighbours", n)
+    tables = [unit(Lookup(vectors).take(common)) for vectors, common in zip((a, b), rows, strict=True)]
     shares = np.zeros(n)
     step = max(1, _CELLS // n)
     for start in range(0, n, step):
@@ -64,11 +63,11 @@ def neighbour_overlap(
         for table in tables:
             near[np.arange(len(near))[:, None], _nearest(table, start, len(near), k)] += 1
         shares[start : start + len(near)] = (near == 2).sum(axis=1) / k
-    return NeighbourOverlap(*mean_estimate(shares, Resampling(resamples, seed)), k / (n - 1), n)
+    return OverlapEstimate(*mean_estimate(shares, Resampling(resamples, seed)), k / (n - 1), n)
 
 
 def _nearest(table: NDArray[np.float32], start: int, count: int, k: int) -> NDArray[np.int64]:
     """The rows of the `k` nearest words of each of `count` words (count, k), not the word itself."""
     cosines = table[start : start + count] @ table.T
     cosines[np.arange(count), start + np.arange(count)] = -np.inf
-    return np.asarray(np.argpartition(cosines, -k, axis=1)[:, -k:])
+    return top_k(cosines, k)

@@ -53,7 +53,7 @@ class Outliers(Task):
         rows = [lookup.rows(words) for words in items.texts]
         covered = np.array([bool((each >= 0).all()) for each in rows])
         share = np.zeros(len(items))
-        for at in np.flatnonzero(covered if lookup.unknown == "skip" else covered | True):
+        for at in np.flatnonzero(covered if lookup.oov == "skip" else covered | True):
             points = unit(lookup.take(rows[at])).astype(np.float64)
             cosines = (points @ points.T).round(12)
             np.fill_diagonal(cosines, 0)

@@ -50,6 +50,7 @@ class Probing(CostlyTask):
     pooling: str = "mean+sum"  # of mean, sum, min, max, first, last
     each: bool = False  # every number of the profile by itself
 
+    max_difference: ClassVar[float] = 2.0
     controls: ClassVar[tuple[str, ...]] = ("-length", "-random")
 
     def __post_init__(self) -> None:

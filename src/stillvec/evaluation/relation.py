@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ _ORDER = "order"  # the last text of an item whose gold is only a place
 
 @dataclass(frozen=True)
 class Relation(Task):
+    max_difference: ClassVar[float] = 2.0
+
     def find(self, folder: Path) -> list[Path]:
         return [path for path in files_in(folder / "analogy", (".csv",)) if is_relation_table(path)]
 
@@ -62,7 +65,7 @@ class Relation(Task):
             prototypes = lookup.rows(items.texts[members[0]][2:-1]).reshape(-1, 2)
             whole = (prototypes >= 0).all(axis=1)
             covered[members] &= whole.any()
-            used = prototypes[whole] if whole.any() or lookup.unknown == "skip" else prototypes
+            used = prototypes[whole] if whole.any() or lookup.oov == "skip" else prototypes
             for prototype in _offsets(lookup, used):
                 values[members] += cosines(offsets[members], np.tile(prototype, (len(members), 1))) / len(used)
         return Answers(covered, {_metric(items): values})

@@ -34,6 +34,7 @@ class Sentences(Task):
     a: float = 1e-3  # SIF's constant
 
     item_unit: ClassVar[Literal["word", "text"]] = "text"
+    max_difference: ClassVar[float] = 2.0
     summary: ClassVar[str] = "correlations"
 
     def find(self, folder: Path) -> list[Path]:

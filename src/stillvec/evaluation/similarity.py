@@ -21,6 +21,7 @@ from stillvec.evaluation.tasks import Answers, Items, Task
 
 @dataclass(frozen=True)
 class Similarity(Task):
+    max_difference: ClassVar[float] = 2.0
     leaks: ClassVar[bool] = True
 
     def find(self, folder: Path) -> list[Path]:

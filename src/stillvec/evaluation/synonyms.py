@@ -49,7 +49,7 @@ class Synonyms(Task):
         rows = [lookup.rows(words) for words in items.texts]
         covered = np.array([bool((each >= 0).all()) for each in rows])
         right = np.zeros(len(items), bool)
-        for at in np.flatnonzero(covered if lookup.unknown == "skip" else covered | True):
+        for at in np.flatnonzero(covered if lookup.oov == "skip" else covered | True):
             word, *choices = lookup.take(rows[at])
             near = cosines(np.array(choices), np.tile(word, (len(choices), 1)))
             right[at] = near[0] > near[1:].max()

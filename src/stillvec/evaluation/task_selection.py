@@ -1,4 +1,4 @@
-"""Which tasks are run, with which settings: those named, or all that are not costly."""
+"""Which tasks run, with which settings: those named, or all that are not costly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stillvec.registry import create
 
 
 def split_tasks(text: str) -> list[str]:
-    """`similarity,classification:seeds=3,quick=true` → the tasks, each with its settings behind it."""
+    """`similarity,classification:seeds=3,quick=true` → the tasks, each with its settings."""
     specs = parse_specs(text, TASKS)
     for spec in specs:
         if spec.name not in TASKS:
@@ -20,23 +20,23 @@ def split_tasks(text: str) -> list[str]:
     return [*map(str, specs)]
 
 
-def chosen_tasks(
+def select_tasks(
     tasks: Sequence[str] | None, *, costly: bool = False, quick: bool = False
 ) -> tuple[dict[str, Task], dict[str, Task]]:
-    """Tasks by name, and beside them the costly ones that were left out since nobody named them."""
+    """Tasks by name, and the costly ones that are left out because they were not requested."""
+    selected: dict[str, Task] = {}
+    skipped: dict[str, Task] = {}
     if tasks is None:
-        every = {name: TASKS[name]() for name in TASKS}
-        dear = {name for name, task in every.items() if task.costly and not costly}
-        chosen = {name: task for name, task in every.items() if name not in dear}
-        left = {name: every[name] for name in every if name in dear}
+        for name in TASKS:
+            task = TASKS[name]()
+            (skipped if task.costly and not costly else selected)[name] = task
     else:
-        chosen, left = {}, {}
         for text in dict.fromkeys(tasks):
             name = text.partition(":")[0].strip()
-            if name in chosen:
-                raise UsageError(f"The task {name!r} is named twice with other settings; name it once.")
-            chosen[name] = create(TASKS, text)
-    return ({name: _quicken(task) for name, task in chosen.items()} if quick else chosen), left
+            if name in selected:
+                raise UsageError.conflict(f"The task {name!r} is given twice, with different settings")
+            selected[name] = create(TASKS, text)
+    return {name: _quicken(task) if quick else task for name, task in selected.items()}, skipped
 
 
 def _quicken(task: Task) -> Task:

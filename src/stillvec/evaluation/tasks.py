@@ -51,6 +51,7 @@ class Task:
     ordered: ClassVar[bool] = True  # higher is better, so that sets can be compared and ranked
     costly: ClassVar[bool] = False  # trains a model: runs only on request
     scale: ClassVar[int] = 100  # scores are shown multiplied by this
+    max_difference: ClassVar[float] = 1.0  # the largest possible difference of two scores; 2 for correlations
     leaks: ClassVar[bool] = False  # items are pairs of words that a lexicon may contain
     controls: ClassVar[tuple[str, ...]] = ()  # endings of metrics that are only a reference for the others
     summary: ClassVar[str] = ""  # the name of all metrics together; default: their list

@@ -62,7 +62,7 @@ class Translation(Task):
         covered = (asked >= 0) & np.array([*map(bool, known)])
         reciprocal = np.zeros(len(items))
         # an item whose answers are unknown cannot be answered, whatever stands in for its word
-        chosen = np.flatnonzero(covered if lookup.unknown == "skip" else [*map(bool, known)])
+        chosen = np.flatnonzero(covered if lookup.oov == "skip" else [*map(bool, known)])
         if len(chosen):
             queries = unit(lookup.take(asked[chosen]))
             candidates = unit(lookup.take(targets))

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from stillvec.report.html_markup import Html, element, interval, joined, name_of, numeric, table
-from stillvec.report.mean_scores import MeanScore
+from stillvec.evaluation.score_table import MeanScore
+from stillvec.report.html_markup import Html, element, interval, join, numeric, set_name, table
 from stillvec.report.report_data import ReportData
 from stillvec.report.svg import Line, colour, line_chart
 
@@ -16,8 +16,8 @@ _MOST = 8  # curves
 _TICKS = 4  # sizes that have room for their numbers
 
 
-def sizes_section(material: ReportData) -> Html | None:
-    curves = size_curves(material)
+def corpus_size_section(data: ReportData) -> Html | None:
+    curves = size_curves(data)
     if not curves:
         return None
     sizes = [size for curve in curves.values() for size, _ in curve]
@@ -37,9 +37,9 @@ def sizes_section(material: ReportData) -> Html | None:
     chart = line_chart(lines, ticks, "Score over the size of the corpus, a line for each method")
     body = [
         (
-            element("th", name_of(label), scope="row", class_=f"set {colour(at)}"),
+            element("th", set_name(label), scope="row", class_=f"set {colour(at)}"),
             numeric(size, f"{size:,.0f}"),
-            name_of(each.name),
+            set_name(each.name),
             numeric(each.value),
             element("td", interval(each.low, each.high), class_="num pale"),
         )
@@ -48,15 +48,15 @@ def sizes_section(material: ReportData) -> Html | None:
     ]
     right = [element("th", each, scope="col", class_="num") for each in ("words", "mean", "95%")]
     figures = table("Score by size of corpus", ("method", right[0], "vectors", *right[1:]), body, classes="sortable")
-    return joined((element("p", said, class_="lead"), chart, figures))
+    return join((element("p", said, class_="lead"), chart, figures))
 
 
-def size_curves(material: ReportData) -> dict[str, list[tuple[float, MeanScore]]]:
+def size_curves(data: ReportData) -> dict[str, list[tuple[float, MeanScore]]]:
     """Method and teacher → points of rising size; those with two sizes or more."""
     found: dict[str, list[tuple[float, MeanScore]]] = {}
     labels: dict[str, str] = {}
-    for each in material.standings:
-        manifest = material.manifests.get(each.name, {})
+    for each in data.ranking:
+        manifest = data.manifests.get(each.name, {})
         size = words_read(manifest)
         if size and math.isfinite(each.value):
             told = [manifest.get("method"), manifest.get("settings"), manifest.get("refined")]

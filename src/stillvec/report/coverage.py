@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from stillvec.evaluation.evaluation_report import ANY_SET, PolicyRanking, Unknown
-from stillvec.evaluation.intervals import spearman
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.similarity import Similarity
+from stillvec.evaluation.evaluation_report import OovPolicy, PolicyRanking
+from stillvec.evaluation.score_table import ScoreRow, group_scores
 from stillvec.evaluation.tasks import task_class
-from stillvec.report.html_markup import Html, element, joined, name_of, number, numeric, plural, table
-from stillvec.report.mean_scores import Row, rows
+from stillvec.report.html_markup import Html, element, join, number, numeric, plural, set_name, table
 from stillvec.report.report_data import ReportData
 
-_POLICIES: Mapping[Unknown, str] = {
+_POLICIES: Mapping[OovPolicy, str] = {
     "skip": "left out",
     "mean": "the mean vector",
     "zero": "the zero vector",
@@ -25,30 +20,30 @@ _POLICIES: Mapping[Unknown, str] = {
 _SHOWN = 3  # datasets, before the others are folded
 
 
-def coverage_section(material: ReportData) -> Html | None:
-    kept: dict[tuple[str, str], Row] = {}
-    for row in rows(material.report):
+def coverage_section(data: ReportData) -> Html | None:
+    kept: dict[tuple[str, str], ScoreRow] = {}
+    for row in group_scores(data.report.scores):
         if row.words == "own":
             kept.setdefault((row.task, row.dataset), row)
     if not kept:
         return None
     alike = all(len({score.n_covered for score in row.scores.values()}) == 1 for row in kept.values())
-    names = material.names[:1] if alike else material.names
-    labels = ["all sets"] if alike and len(material.names) > 1 else map(name_of, names)
+    names = data.names[:1] if alike else data.names
+    labels = ["all sets"] if alike and len(data.names) > 1 else map(set_name, names)
     heads = (element("th", label, scope="col", class_="num") for label in labels)
     body = [(_label(row), *(_share(row, name) for name in names)) for row in kept.values()]
     shares = table("Items that are known, in percent", ("dataset", *heads), body, classes="heat sortable")
     said = "The share of items whose words a set knows. A score on fewer items is a score on easier ones."
-    return joined((element("p", said, class_="lead"), shares, *_policies(material)))
+    return join((element("p", said, class_="lead"), shares, *_policies(data)))
 
 
-def _label(row: Row) -> Html:
+def _label(row: ScoreRow) -> Html:
     n = max(score.n_items for score in row.scores.values())
     small = element("small", f"{row.task} · {plural(n, 'item')}")
     return element("th", element("bdi", row.dataset), " ", small, scope="row")
 
 
-def _share(row: Row, name: str) -> Html:
+def _share(row: ScoreRow, name: str) -> Html:
     score = row.scores.get(name)
     if score is None or not score.n_items:
         return numeric(math.nan)
@@ -57,10 +52,10 @@ def _share(row: Row, name: str) -> Html:
     return numeric(share, f"{100 * share:.0f}%", title=title, class_="bar", style=f"--share:{100 * share:.1f}%")
 
 
-def _policies(material: ReportData) -> list[Html]:
+def _policies(data: ReportData) -> list[Html]:
     """A sentence, and a table of the datasets where the order of the sets hangs on the policy."""
-    found = material.report.policies or policies(material)
-    if not found or len(material.names) < 2:
+    found = data.report.policies
+    if not found or len(data.names) < 2:
         return []
     found = tuple(each for each in found if task_class(each.task).ranks_by(each.metric))
     changed = [each for each in found if each.changes]
@@ -70,15 +65,15 @@ def _policies(material: ReportData) -> list[Html]:
         said = f"Whether unknown words are left out, the mean or the zero vector changes none of {count}."
         return [heading, element("p", said)]
     said = f"In {len(changed)} of {count}, by dataset and metric, the order hangs on what is done with unknown words: "
-    parts = [heading, element("p", said, "the place of each set, and its score."), _orders(material, changed[:_SHOWN])]
+    parts = [heading, element("p", said, "the place of each set, and its score."), _orders(data, changed[:_SHOWN])]
     if changed[_SHOWN:]:
         summary = element("summary", f"The other {len(changed) - _SHOWN}")
-        parts.append(element("details", summary, _orders(material, changed[_SHOWN:])))
+        parts.append(element("details", summary, _orders(data, changed[_SHOWN:])))
     return parts
 
 
-def _orders(material: ReportData, changed: Sequence[PolicyRanking]) -> Html:
-    names = [name for name in material.names if any(name in each.orders["skip"] for each in changed)]
+def _orders(data: ReportData, changed: Sequence[PolicyRanking]) -> Html:
+    names = [name for name in data.names if any(name in each.orders["skip"] for each in changed)]
     body = []
     for each in changed:
         for policy, order in each.orders.items():
@@ -89,30 +84,7 @@ def _orders(material: ReportData, changed: Sequence[PolicyRanking]) -> Html:
                 place = f"{order.index(name) + 1}." if math.isfinite(value) else ""
                 moved = bool(place) and order.index(name) != each.orders["skip"].index(name)
                 told = (element("b", place) if moved else place, " ", element("small", number(value)))
-                cells.append(numeric(value, joined(told), class_="down" if moved else "", style="--heat:0.4"))
+                cells.append(numeric(value, join(told), class_="down" if moved else "", style="--heat:0.4"))
             body.append(cells)
-    heads = (element("th", name_of(name), scope="col", class_="num") for name in names)
+    heads = (element("th", set_name(name), scope="col", class_="num") for name in names)
     return table("Places by what is done with unknown words", ("dataset", *heads), body, classes="heat")
-
-
-def policies(material: ReportData) -> tuple[PolicyRanking, ...]:
-    """For a report that was not asked: Spearman's ρ of each similarity dataset under each policy."""
-    unknown = [each for each in material.pairs if not all(known.all() for known in each.covered.values())]
-    names = material.given
-    if not unknown or len(names) < 2:
-        return ()
-    task = Similarity()
-    lookups = {policy: {name: Lookup(material.sets[name], policy) for name in names} for policy in ANY_SET}
-    found = []
-    for pairs in unknown:
-        values: dict[Unknown, dict[str, float]] = {}
-        for policy, each in lookups.items():
-            values[policy] = {}
-            for name in names:
-                answers = task.answer(each[name], pairs.items)
-                chosen = answers.covered if policy == "skip" else answers.covered | True
-                gold, cosines = pairs.items.gold[chosen], answers.values["spearman"][chosen]
-                ones = np.ones((1, len(gold)))
-                values[policy][name] = float(spearman(ones, gold, cosines)[0]) if len(gold) > 1 else math.nan
-        found.append(PolicyRanking("similarity", pairs.name, "spearman", values))
-    return tuple(found)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from stillvec.evaluation.intervals import ranks
-from stillvec.report.html_markup import Html, element, joined, name_of, table, word
-from stillvec.report.report_data import ReportData, ScoredPairs
+from stillvec.evaluation.evaluation_report import ScoredPairs
+from stillvec.numerics import rank_values
+from stillvec.report.html_markup import Html, element, join, set_name, table, word
+from stillvec.report.report_data import ReportData
 from stillvec.report.svg import percent, svg
 
 _SHOWN = 10
@@ -26,27 +25,27 @@ class Disagreement(NamedTuple):
     second: float
 
 
-def disagreement_section(material: ReportData) -> Html | None:
-    names = material.given
+def disagreement_section(data: ReportData) -> Html | None:
+    names = data.with_pairs
     couples = [(names[0], names[1])] if len(names) > 1 else []
     if len(names) > 2:
         couples.append((names[0], names[-1]))
-    parts = [_couple(material, *couple) for couple in couples]
+    parts = [_couple(data, *couple) for couple in couples]
     if not any(parts):
         return None
     said = (
         "Pairs of words of the similarity datasets that two sets place most differently. A place is the share of "
         "the dataset's pairs that are less alike: 0 the least alike, 100 the most. The ring is where people put it."
     )
-    return joined((element("p", said, class_="lead"), *parts))
+    return join((element("p", said, class_="lead"), *parts))
 
 
-def _couple(material: ReportData, first: str, second: str) -> Html | None:
-    found = disagreements(material.pairs, first, second)[:_SHOWN]
+def _couple(data: ReportData, first: str, second: str) -> Html | None:
+    found = disagreements(data.report.pairs, first, second)[:_SHOWN]
     if not found:
         return None
     nearer = sum(abs(each.first - each.people) < abs(each.second - each.people) for each in found)
-    colours = (material.colour(first), material.colour(second))
+    colours = (data.colour(first), data.colour(second))
     body = [
         (
             element("th", word(each.left), " · ", word(each.right), scope="row"),
@@ -57,7 +56,7 @@ def _couple(material: ReportData, first: str, second: str) -> Html | None:
         for each in found
     ]
     sides = [
-        element("th", name_of(name), scope="col", class_=f"num set {kind}")
+        element("th", set_name(name), scope="col", class_=f"num set {kind}")
         for name, kind in zip((first, second), colours, strict=True)
     ]
     chart = element("th", _ends(), element("span", "chart", class_="hidden"), scope="col", class_="chart")
@@ -69,26 +68,25 @@ def _couple(material: ReportData, first: str, second: str) -> Html | None:
         element("th", "dataset", scope="col", class_="wide"),
     )
     told = [
-        element("span", name_of(name), class_=f"set {kind}")
+        element("span", set_name(name), class_=f"set {kind}")
         for name, kind in zip((first, second), colours, strict=True)
     ]
     heading = element("h3", told[0], " and ", told[1])
     note = element("p", f"Of these {len(found)} the first is nearer to people in {nearer}.", class_="note")
-    return joined((heading, table(f"{first} and {second} disagree", head, body, classes="ranking places"), note))
+    return join((heading, table(f"{first} and {second} disagree", head, body, classes="ranking places"), note))
 
 
 def disagreements(pairs: Sequence[ScoredPairs], first: str, second: str) -> list[Disagreement]:
     """All pairs that both sets know, those that they place most differently first; each pair of words once."""
     found: dict[tuple[str, ...], Disagreement] = {}
     for dataset in pairs:
-        known = dataset.shared((first, second))
+        known = dataset.common_rows((first, second))
         if len(known) < 3:
             continue
-        columns = (dataset.items.gold, dataset.cosines[first], dataset.cosines[second])
-        one = np.ones((1, len(known)))
-        places = [100 * (ranks(one, each[known])[0] - 1) / (len(known) - 1) for each in columns]
-        for row, *at in zip(known, *(np.asarray(each).tolist() for each in places), strict=True):
-            left, right = dataset.items.texts[row]
+        columns = (dataset.gold, dataset.cosines[first], dataset.cosines[second])
+        places = [100 * (rank_values(column[known]) - 1) / (len(known) - 1) for column in columns]
+        for row, *at in zip(known, *(column.tolist() for column in places), strict=True):
+            left, right = dataset.texts[row]
             each = Disagreement(left, right, dataset.name, *at)
             key = tuple(sorted((left.lower(), right.lower())))
             if key not in found or _distance(each) > _distance(found[key]):

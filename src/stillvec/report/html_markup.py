@@ -7,6 +7,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from stillvec.evaluation.score_table import ScoreRow
+
 _VOID = {"meta", "br", "wbr"}
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
@@ -17,7 +19,7 @@ class Html(str):
     __slots__ = ()
 
 
-def escaped(value: object) -> Html:
+def escape(value: object) -> Html:
     """Any value as text of a page; what no page may hold (control characters, halves of pairs) becomes U+FFFD."""
     return value if isinstance(value, Html) else Html(html.escape(plain(value), quote=True))
 
@@ -33,13 +35,13 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
     for key, value in attributes.items():
         if value is not None and value is not False:
             label = key.rstrip("_").replace("_", "-")
-            told.append(f" {label}" if value is True else f' {label}="{escaped(value)}"')
+            told.append(f" {label}" if value is True else f' {label}="{escape(value)}"')
     opening = f"<{name}{''.join(told)}>"
-    return Html(opening if name in _VOID else f"{opening}{joined(children)}</{name}>")
+    return Html(opening if name in _VOID else f"{opening}{join(children)}</{name}>")
 
 
-def joined(parts: Iterable[object], between: str = "") -> Html:
-    return Html(between.join(escaped(part) for part in parts if part is not None))
+def join(parts: Iterable[object], between: str = "") -> Html:
+    return Html(between.join(escape(part) for part in parts if part is not None))
 
 
 def word(text: object) -> Html:
@@ -47,10 +49,10 @@ def word(text: object) -> Html:
     return element("bdi", text)
 
 
-def name_of(text: object) -> Html:
+def set_name(text: object) -> Html:
     """The name of a set, which may break after a joint of it."""
     parts = re.split(r"(?<=[-_/:,])", plain(text))
-    return element("bdi", joined(parts, str(element("wbr"))), class_="name")
+    return element("bdi", join(parts, str(element("wbr"))), class_="name")
 
 
 def table(
@@ -88,6 +90,12 @@ def interval(low: float, high: float) -> str:
     return "" if not (math.isfinite(low) and math.isfinite(high)) else f"{number(low)} to {number(high)}"
 
 
+def format_score(row: ScoreRow, name: str) -> str:
+    """The value of a set multiplied by the scale of its task."""
+    value = row.scores[name].value if name in row.scores else math.nan
+    return f"{value:.2f}".replace("-", "−") if row.scale == 1 and math.isfinite(value) else number(value)
+
+
 def numeric(value: float, text: object | None = None, **attributes: object) -> Html:
     """A cell that sorts by its number."""
     told = number(value) if text is None else text
@@ -100,7 +108,7 @@ def plural(count: int, one: str, several: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """a, b and c"""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 

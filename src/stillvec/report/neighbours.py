@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stillvec.report.html_markup import Html, element, joined, name_of, numeric, table, word
+from stillvec.report.html_markup import Html, element, join, numeric, set_name, table, word
 from stillvec.report.report_data import ReportData
 
 _K = 8
@@ -17,32 +17,32 @@ _SETS = 6  # columns at most
 _USUAL = 300  # the most frequent words, which are seldom words of content
 
 
-def neighbours_section(material: ReportData) -> Html | None:
-    names = material.given[:_SETS]
-    chosen = [each for each in material.words if all(each in material.sets[name] for name in names)]
-    chosen = chosen or chosen_words(material, names)
+def neighbours_section(data: ReportData) -> Html | None:
+    names = data.with_vectors[:_SETS]
+    chosen = [each for each in data.words if all(each in data.sets[name] for name in names)]
+    chosen = chosen or choose_words(data, names)
     if not chosen or not names:
         return None
     said = f"The {_K} nearest words by cosine." + (" Pale: another set has it among its own." if len(names) > 1 else "")
-    missing = [each for each in material.words if each not in chosen]
-    note = element("p", "Not known to all sets: ", joined(map(word, missing), ", "), ".", class_="note")
-    heads = (element("th", name_of(name), scope="col", class_=f"set {material.colour(name)}") for name in names)
-    body = [(word(each), *_lists(material, each, names)) for each in chosen]
+    missing = [each for each in data.words if each not in chosen]
+    note = element("p", "Not known to all sets: ", join(map(word, missing), ", "), ".", class_="note")
+    heads = (element("th", set_name(name), scope="col", class_=f"set {data.colour(name)}") for name in names)
+    body = [(word(each), *_lists(data, each, names)) for each in chosen]
     lists = table("Nearest words", ("word", *heads), body, classes="lists")
-    left = len(material.given) - len(names)
-    rest = element("p", f"The first {_SETS} of {len(material.given)} sets.", class_="note") if left else None
-    return joined((element("p", said, class_="lead"), lists, note if missing else None, rest, _overlaps(material)))
+    left = len(data.with_vectors) - len(names)
+    rest = element("p", f"The first {_SETS} of {len(data.with_vectors)} sets.", class_="note") if left else None
+    return join((element("p", said, class_="lead"), lists, note if missing else None, rest, _overlaps(data)))
 
 
-def _overlaps(material: ReportData) -> Html | None:
+def _overlaps(data: ReportData) -> Html | None:
     """The share of neighbours that each two sets have in common, where the report has it."""
-    found = {(a, b): each for each in material.report.overlaps for a, b in ((each.a, each.b), (each.b, each.a))}
+    found = {(a, b): each for each in data.report.overlaps for a, b in ((each.a, each.b), (each.b, each.a))}
     if not found:
         return None
     body = []
-    for name in material.names:
-        cells = [element("th", name_of(name), scope="row", class_=f"set {material.colour(name)}")]
-        for other in material.names:
+    for name in data.names:
+        cells = [element("th", set_name(name), scope="row", class_=f"set {data.colour(name)}")]
+        for other in data.names:
             each = found.get((name, other))
             shade = {"class_": "up", "style": f"--heat:{each.share:.2f}"} if each else {}
             cells.append(
@@ -51,13 +51,13 @@ def _overlaps(material: ReportData) -> Html | None:
         body.append(cells)
     first = next(iter(found.values()))
     said = f"The share of the {first.k} nearest words that two sets have in common, the mean over words that both know."
-    heads = (element("th", name_of(name), scope="col", class_="num") for name in material.names)
+    heads = (element("th", set_name(name), scope="col", class_="num") for name in data.names)
     grid = table("Neighbours in common", ("vectors", *heads), body, classes="heat")
-    return joined((element("h3", "Neighbours in common"), element("p", said, class_="lead"), grid))
+    return join((element("h3", "Neighbours in common"), element("p", said, class_="lead"), grid))
 
 
-def _lists(material: ReportData, each: str, names: Sequence[str]) -> list[Html]:
-    nearest = {name: [found for found, _ in material.sets[name].nearest(each, _K)] for name in names}
+def _lists(data: ReportData, each: str, names: Sequence[str]) -> list[Html]:
+    nearest = {name: [found for found, _ in data.sets[name].nearest(each, _K)] for name in names}
     cells = []
     for name, found in nearest.items():
         others = {near for other, theirs in nearest.items() if other != name for near in theirs}
@@ -66,13 +66,13 @@ def _lists(material: ReportData, each: str, names: Sequence[str]) -> list[Html]:
     return cells
 
 
-def chosen_words(material: ReportData, names: Sequence[str]) -> list[str]:
+def choose_words(data: ReportData, names: Sequence[str]) -> list[str]:
     """Some words that all sets know, from frequent to rare; of similarity data where there are any."""
     if not names:
         return []
-    first = material.sets[names[0]]
-    asked = {text.lower() for pairs in material.pairs for texts in pairs.items.texts for text in texts}
-    others = [material.sets[name] for name in names[1:]]
+    first = data.sets[names[0]]
+    asked = {text.lower() for pairs in data.report.pairs for texts in pairs.texts for text in texts}
+    others = [data.sets[name] for name in names[1:]]
     good = re.compile(r"[^\W\d_]{4,12}")
     ranked = np.argsort(-first.vocabulary.counts, kind="stable").tolist()
     usual = min(_USUAL, len(first) // 20)

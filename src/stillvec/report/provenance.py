@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from stillvec.report.html_markup import Html, element, joined, name_of, plain, table
-from stillvec.report.mean_scores import headlines
+from stillvec.evaluation.score_table import ranked_rows
+from stillvec.report.html_markup import Html, element, join, plain, set_name, table
 from stillvec.report.report_data import ReportData
 
 _COLUMNS = {  # heading: where it stands in a manifest
@@ -22,24 +22,24 @@ _COLUMNS = {  # heading: where it stands in a manifest
 }
 
 
-def making_section(material: ReportData) -> Html | None:
-    manifests = {name: material.manifests.get(name) or {} for name in material.names}
+def provenance_section(data: ReportData) -> Html | None:
+    manifests = {name: data.manifests.get(name) or {} for name in data.names}
     filled = [
         title for title, path in _COLUMNS.items() if any(_at(each, path) is not None for each in manifests.values())
     ]
-    if not filled and not material.sets:
+    if not filled and not data.sets:
         return None
     body = []
     for name, manifest in manifests.items():
-        vectors = material.sets.get(name)
+        vectors = data.sets.get(name)
         shape = f"{len(vectors):,} × {vectors.dim}" if vectors is not None else "–"
         cells = (element("td", _told(_at(manifest, _COLUMNS[title]))) for title in filled)
-        first = element("th", name_of(name), scope="row", class_=f"set {material.colour(name)}")
+        first = element("th", set_name(name), scope="row", class_=f"set {data.colour(name)}")
         body.append((first, element("td", shape, class_="num"), *cells))
     size = element("th", "words × dim", scope="col", class_="num")
     made = table("How each set was made", ("vectors", size, *filled), body, classes="making")
     whole = [
-        element("details", element("summary", "All of ", name_of(name)), element("pre", _json(manifest)))
+        element("details", element("summary", "All of ", set_name(name)), element("pre", _json(manifest)))
         for name, manifest in manifests.items()
         if manifest
     ]
@@ -47,8 +47,8 @@ def making_section(material: ReportData) -> Html | None:
     said = (
         "These sets do not say how they were made: " if len(silent) > 1 else "This set does not say how it was made: "
     )
-    note = element("p", said, joined(map(name_of, silent), ", "), ".", class_="note")
-    return joined((made, note if silent else None, *whole))
+    note = element("p", said, join(map(set_name, silent), ", "), ".", class_="note")
+    return join((made, note if silent else None, *whole))
 
 
 def _at(manifest: Mapping[str, Any], path: tuple[str, ...]) -> Any:
@@ -70,10 +70,10 @@ def _json(manifest: Mapping[str, Any]) -> str:
     return plain(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True, default=str))
 
 
-def notes_section(material: ReportData) -> Html:
+def notes_section(data: ReportData) -> Html:
     """What the words of the page mean."""
-    unknown = sorted({score.unknown for score in material.report.scores})
-    counted = headlines(material.report, material.basis)
+    unknown = sorted({score.unknown for score in data.report.scores})
+    counted = ranked_rows(data.report, data.basis)
     notes = {
         "Score": "Correlations and shares of right answers, times 100; effects of bias as they are.",
         "Mean": "The first metric of each dataset on which every set has a value; datasets of a task weigh the same, "
@@ -88,9 +88,9 @@ def notes_section(material: ReportData) -> Html:
         "Common words": "Only the items that all sets know. Sets that know different items are ranked on these.",
     }
     terms = [part for term, told in notes.items() for part in (element("dt", term), element("dd", told))]
-    report = material.report
+    report = data.report
     parts: list[object] = [element("dl", *terms)]
     for said, some in (("Not read", report.errors), ("Left out, as nobody asked for it", report.left_out)):
         if some:
             parts += [element("h3", said), element("ul", *(element("li", each) for each in some))]
-    return joined(parts)
+    return join(parts)

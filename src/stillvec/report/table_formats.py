@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 
 from stillvec.evaluation import Score
-from stillvec.report.html_markup import number, plain
-from stillvec.report.mean_scores import Row, first_metrics, rows
+from stillvec.evaluation.score_table import ScoreRow, first_metric_rows, group_scores
+from stillvec.report.html_markup import format_score, number, plain
 from stillvec.report.report_data import ReportData
 from stillvec.report.verdict import verdict
 
@@ -24,44 +24,47 @@ _LATEX = {
 _ON = {"common": ", common words", "unleaked": ", outside the lexicon"}
 
 
-def csv_text(material: ReportData) -> str:
+def csv_text(data: ReportData) -> str:
     """A row a score, all fields but the sections inside a dataset; NaN is empty."""
     names = [field.name for field in fields(Score) if field.name != "details"]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    for score in material.report.scores:
+    for score in data.report.scores:
         values = asdict(score)
         writer.writerow(["" if _missing(values[name]) else values[name] for name in names])
     return plain(stream.getvalue())
 
 
-def json_text(material: ReportData) -> str:
+def json_text(data: ReportData) -> str:
     """As `stillvec evaluate --json`."""
-    return plain(json.dumps(material.report.to_json(), ensure_ascii=False, indent=1)) + "\n"
+    return plain(json.dumps(data.report.to_json(), ensure_ascii=False, indent=1)) + "\n"
 
 
-def markdown_text(material: ReportData, title: str) -> str:
+def markdown_text(data: ReportData, title: str) -> str:
     """The ranking, every score, and which differences of means are real."""
-    report = material.report
-    mean = [
-        (each.name, number(each.value), f"{number(each.low)} to {number(each.high)}") for each in material.standings
-    ]
-    said = html.unescape(re.sub(r"<[^>]*>", "", verdict(material)))
+    report = data.report
+    mean = [(each.name, number(each.value), f"{number(each.low)} to {number(each.high)}") for each in data.ranking]
+    said = html.unescape(re.sub(r"<[^>]*>", "", verdict(data)))
     parts = [f"# {_markdown(title)}", _markdown(said), _markdown_table(("vectors", "mean", "95%"), mean)]
     parts.append("Scores times 100; the best of a row is bold.")
     body = []
-    for row in rows(report):
-        if row.words == "common" and material.basis == "own":
+    for row in group_scores(report.scores):
+        if row.words == "common" and data.basis == "own":
             continue  # it would repeat the row before
-        best = _best(row)
-        cells = [row.shown(name) for name in material.names]
-        shown = [f"**{cell}**" if name in best else cell for name, cell in zip(material.names, cells, strict=True)]
+        cells = [format_score(row, name) for name in data.names]
+        shown = [f"**{cell}**" if name in row.best else cell for name, cell in zip(data.names, cells, strict=True)]
         body.append((row.task, _dataset(row), row.metric, *shown))
-    parts.append(_markdown_table(("task", "dataset", "metric", *material.names), body, literal=3))
+    parts.append(_markdown_table(("task", "dataset", "metric", *data.names), body, literal=3))
     if report.overall:
         found = [
-            (each.a, each.b, f"{100 * each.difference:+.1f}", f"{each.p_corrected:.3f}", "yes" if each.real else "no")
+            (
+                each.a,
+                each.b,
+                f"{100 * each.difference:+.1f}",
+                f"{each.p_corrected:.3f}",
+                "yes" if each.significant else "no",
+            )
             for each in report.overall
         ]
         parts.append("Differences of means over similarity datasets, in points; p corrected by Holm.")
@@ -69,12 +72,12 @@ def markdown_text(material: ReportData, title: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def latex_text(material: ReportData) -> str:
+def latex_text(data: ReportData) -> str:
     """A table for booktabs: a row a set, a column a dataset by its first metric, the best of each bold."""
-    report = material.report
-    columns = first_metrics(report, material.basis)
+    report = data.report
+    columns = first_metric_rows(report, data.basis)
     heads = [_latex(row.dataset) for row in columns]
-    on = "the items that all sets know" if material.basis == "common" else "the items that each set knows"
+    on = "the items that all sets know" if data.basis == "common" else "the items that each set knows"
     lines = [
         f"% \\usepackage{{booktabs}}; scores times 100, the first metric of each dataset, on {on}",
         f"\\begin{{tabular}}{{l{'r' * len(columns)}r}}",
@@ -82,17 +85,17 @@ def latex_text(material: ReportData) -> str:
         " & ".join(["", *heads, "mean"]) + r" \\",
         "\\midrule",
     ]
-    top = max((each.value for each in material.standings if math.isfinite(each.value)), default=math.nan)
-    for each in material.standings:
+    top = max((each.value for each in data.ranking if math.isfinite(each.value)), default=math.nan)
+    for each in data.ranking:
         cells = [_latex_cell(row, each.name) for row in columns]
-        mean = _bold(number(each.value), each.value == top and len(material.names) > 1)
+        mean = _bold(number(each.value), each.value == top and len(data.names) > 1)
         lines.append(" & ".join([_latex(each.name), *cells, mean]) + r" \\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
-def _latex_cell(row: Row, name: str) -> str:
+def _latex_cell(row: ScoreRow, name: str) -> str:
     score = row.scores.get(name)
-    return "--" if score is None or _missing(score.value) else _bold(number(score.value), name in _best(row))
+    return "--" if score is None or _missing(score.value) else _bold(number(score.value), name in row.best)
 
 
 def _bold(text: str, best: bool) -> str:
@@ -104,15 +107,7 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in re.sub(r"\s+", " ", plain(text)))
 
 
-def _best(row: Row) -> set[str]:
-    """The sets with the highest value, if there are several and higher is better."""
-    values = {name: score.value for name, score in row.scores.items() if math.isfinite(score.value)}
-    if len(row.scores) < 2 or not row.ordered or not values:
-        return set()
-    return {name for name, value in values.items() if value == max(values.values())}
-
-
-def _dataset(row: Row) -> str:
+def _dataset(row: ScoreRow) -> str:
     return row.dataset + _ON.get(row.words, "")
 
 

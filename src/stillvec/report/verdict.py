@@ -6,21 +6,21 @@ import math
 from collections.abc import Sequence
 
 from stillvec.evaluation.evaluation_report import Comparison
+from stillvec.evaluation.score_table import ranked_rows
 from stillvec.evaluation.tasks import task_class
-from stillvec.report.html_markup import Html, element, joined, listed, number, plural, word
-from stillvec.report.mean_scores import headlines
+from stillvec.report.html_markup import Html, element, join, join_names, number, plural, word
 from stillvec.report.report_data import ReportData
 
 _TESTED = "by the paired bootstrap, corrected for the number of comparisons"
 
 
-def verdict(material: ReportData) -> Html:
+def verdict(data: ReportData) -> Html:
     """The sentence, as a paragraph."""
-    standings = [each for each in material.standings if math.isfinite(each.value)]
+    standings = [each for each in data.ranking if math.isfinite(each.value)]
     if not standings:
         return _paragraph("No set of vectors has a score on all datasets, so none can be called the best.")
-    counted = headlines(material.report, material.basis)
-    over = f"over {plural(len(counted), 'dataset')} of {listed([*dict.fromkeys(row.task for row in counted)])}"
+    counted = ranked_rows(data.report, data.basis)
+    over = f"over {plural(len(counted), 'dataset')} of {join_names([*dict.fromkeys(row.task for row in counted)])}"
     best = standings[0]
     if len(standings) == 1:
         return _paragraph(word(best.name), f" has a mean score of {number(best.value)} {over}.")
@@ -28,52 +28,46 @@ def verdict(material: ReportData) -> Html:
     close = len({row.task for row in counted}) > 1 and standings[1].high >= best.low
     lead = f"; its {number(best.value - standings[1].value)} points over "
     inside = (lead, word(standings[1].name), " are inside the intervals") if close else ()
-    return _paragraph(*opening, *inside, *_reality(material, best.name))
+    return _paragraph(*opening, *inside, *_reality(data, best.name))
 
 
-def _reality(material: ReportData, best: str) -> list[object]:
+def _reality(data: ReportData, best: str) -> list[object]:
     """The end of the sentence: is the lead real?"""
-    against = leads(material.report.overall, best)
+    against = leads(data.report.overall, best)
     if against:
         return [*_on_similarity(against), f", {_TESTED}."]
-    second = material.names[1]
-    single = [each for each in leads(material.report.comparisons, best) if each.b == second]
+    second = data.names[1]
+    single = [each for each in leads(data.report.comparisons, best) if each.b == second]
     if not single:
         return ["; whether that is more than chance was not tested."]
-    won = sum(each.real and each.difference > 0 for each in single)
-    lost = sum(each.real and each.difference < 0 for each in single)
+    won = sum(each.significant and each.difference > 0 for each in single)
+    lost = sum(each.significant and each.difference < 0 for each in single)
     said = f"; against the next, it is really better in {won} and really worse in {lost} of "
     return [said, f"{plural(len(single), 'comparison')}, {_TESTED}."]
 
 
 def _on_similarity(against: Sequence[Comparison]) -> list[object]:
     """Of whom it is really ahead, from whom it cannot be told apart, and behind whom it really is."""
-    ahead = [each for each in against if each.real and each.difference > 0]
-    behind = [each.b for each in against if each.real and each.difference < 0]
-    alike = [each.b for each in against if not each.real]
+    ahead = [each for each in against if each.significant and each.difference > 0]
+    behind = [each.b for each in against if each.significant and each.difference < 0]
+    alike = [each.b for each in against if not each.significant]
     if len(ahead) == len(against):
         told = "over the other" if len(against) == 1 else "over each of the others"
         return [f"; on word similarity alone its lead {told} is real"]
     clauses: list[Html] = []
     if ahead:
-        clauses.append(joined((f"it is really ahead of {len(ahead)} of the {len(against)} others",)))
+        clauses.append(join((f"it is really ahead of {len(ahead)} of the {len(against)} others",)))
     if alike:
-        clauses.append(joined(("its distance to ", joined(map(word, alike), ", "), " may be chance")))
+        clauses.append(join(("its distance to ", join(map(word, alike), ", "), " may be chance")))
     if behind:
-        clauses.append(joined(("it is really behind ", joined(map(word, behind), ", "))))
-    return ["; on word similarity alone ", joined(clauses, ", ")]
+        clauses.append(join(("it is really behind ", join(map(word, behind), ", "))))
+    return ["; on word similarity alone ", join(clauses, ", ")]
 
 
 def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:
     """The comparisons of one set with others, all seen from its side."""
-    turned = [each if each.a == best else reverse(each) for each in comparisons if best in (each.a, each.b)]
+    turned = [each.from_side(best) for each in comparisons if best in (each.a, each.b)]
     return [each for each in turned if each.words != "unleaked" and task_class(each.task).ranks_by(each.metric)]
-
-
-def reverse(each: Comparison) -> Comparison:
-    """The same comparison, seen from the other side."""
-    fields = {**each.__dict__, "a": each.b, "b": each.a}
-    return Comparison(**fields | {"difference": -each.difference, "low": -each.high, "high": -each.low})
 
 
 def _paragraph(*parts: object) -> Html:

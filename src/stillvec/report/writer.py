@@ -10,7 +10,7 @@ from typing import Any
 from stillvec.errors import UsageError
 from stillvec.evaluation import Report
 from stillvec.files import atomic_file
-from stillvec.report.report_data import ReportData, pairs_of
+from stillvec.report.report_data import ReportData
 from stillvec.vectors import WordVectors
 
 ENDINGS = (".html", ".md", ".csv", ".json", ".tex")
@@ -22,22 +22,19 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     manifests: Mapping[str, Mapping[str, Any]] | None = None,
-    data: str | os.PathLike[str] | None = None,
     words: Sequence[str] = (),
     title: str = "Word vectors, evaluated",
 ) -> None:
     """Write an evaluation as a page (.html) or as tables (.md, .csv, .json, .tex).
 
-    `sets` are the vectors by their names in the report, `manifests` how they were made (`read_manifest`), `data` the
-    folder that `evaluate` was given, `words` those whose neighbours are shown. What is not given is left out of the
-    page.
+    `sets` are the vectors by their names in the report, `manifests` how they were made (`read_manifest`), `words` those
+    whose neighbours are shown. Sections that need what is not given are left out, so that a page can also be made from
+    a saved report alone (`Report.loads`).
     """
     file = Path(path)
     check_writable(file)
     known = {name: vectors for name, vectors in sets.items() if name in report.names}
-    page = file.suffix.lower() == ".html"
-    material = ReportData(report, known, manifests or {}, pairs_of(report, known, data) if page else (), tuple(words))
-    text = _written(material, file.suffix.lower(), title)
+    text = _render(ReportData(report, known, manifests or {}, tuple(words)), file.suffix.lower(), title)
     with atomic_file(file) as part:
         part.write_text(text, "utf-8", newline="\n")
 
@@ -50,14 +47,14 @@ def check_writable(file: Path) -> None:
         raise UsageError(f"The report {file} is a folder, and a file is to be written; give another name.")
 
 
-def _written(material: ReportData, ending: str, title: str) -> str:
+def _render(data: ReportData, ending: str, title: str) -> str:
     from stillvec.report import report_page, table_formats
 
     forms: Mapping[str, Callable[[], str]] = {
-        ".html": lambda: report_page.html_page(material, title),
-        ".md": lambda: table_formats.markdown_text(material, title),
-        ".csv": lambda: table_formats.csv_text(material),
-        ".json": lambda: table_formats.json_text(material),
-        ".tex": lambda: table_formats.latex_text(material),
+        ".html": lambda: report_page.html_page(data, title),
+        ".md": lambda: table_formats.markdown_text(data, title),
+        ".csv": lambda: table_formats.csv_text(data),
+        ".json": lambda: table_formats.json_text(data),
+        ".tex": lambda: table_formats.latex_text(data),
     }
     return forms[ending]()

@@ -37,6 +37,7 @@ from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.task_selection import split_tasks
 from stillvec.files import atomic_file, cache_folder, check_replaceable
+from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, read_manifest
 from stillvec.lexicons import read_words
 from stillvec.pipeline.settings import Distillation, Training
@@ -46,7 +47,7 @@ from stillvec.registry import create, settings_from
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import check_training, train_all
 from stillvec.verbs.distillation import check_distillation, distill_all
-from stillvec.verbs.transformation import combine, convert, merge, refine, unique_names
+from stillvec.verbs.transformation import combine, convert, merge, refine
 
 if TYPE_CHECKING:
     from stillvec.evaluation import Report
@@ -361,7 +362,7 @@ def _run_evaluate(step: RecipeStep, options: Mapping[str, Any], written: list[st
         folders = {name: Path(path) for name, path in zip(sets, paths, strict=True)}
         manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
         for file in call.report:
-            write_report(report, sets, file, manifests=manifests, data=call.options.get("data"))
+            write_report(report, sets, file, manifests=manifests)
     return Outcome(step, report=report)
 
 

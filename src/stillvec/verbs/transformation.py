@@ -13,6 +13,7 @@ from typing import Any
 from stillvec.combination import COMBINERS, Combiner
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import check_replaceable
+from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, read_manifest, save
 from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, read_step, refine_steps, unknown_steps
@@ -152,16 +153,6 @@ def convert(
 def open_vectors(vectors: Vectors) -> WordVectors:
     """The vectors themselves, or those that a path names."""
     return vectors if isinstance(vectors, WordVectors) else load(vectors)
-
-
-def unique_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The last part of each path, with as many parts before it as it takes to tell them apart."""
-    parts = [Path(path).resolve().parts for path in paths]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(path[-depth:]) for path in parts]
-        if len(set(names)) == len(names):
-            return names
-    raise UsageError("The same vectors are given twice; give each set once.", code="given-twice")
 
 
 def _names_of(vectors: Sequence[Vectors]) -> list[str]:

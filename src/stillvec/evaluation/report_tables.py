@@ -1,0 +1,308 @@
+"""A report as text tables: up to three sets as columns; more of them as rows, the best compared to the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from textwrap import wrap
+from typing import NamedTuple
+
+from stillvec.evaluation.evaluation_report import Comparison, Report, Score
+from stillvec.evaluation.score_table import ScoreRow, group_scores, rank_sets
+from stillvec.evaluation.tasks import task_class
+
+_MAX_COLUMNS = 3  # sets side by side
+_CELL_WIDTH = 22  # 45.3 [40.1, 50.2] 100%
+_NAME_WIDTH, _HEAD_WIDTH = 30, 17  # of a set as a row, of a dataset as a column
+_LEADERS = 3  # places shown of an order of many sets
+_WORDS = {"own": "", "common": "on common words", "unleaked": "outside the lexicon"}
+
+
+class TextTable(NamedTuple):
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    notes: Sequence[str] = ()  # lines below the table
+
+
+def build_tables(report: Report, width: int = 100) -> Iterator[TextTable]:
+    """Scores per task, differences, orders that depend on the OOV policy, shared neighbours."""
+    if not report.names:
+        return
+    few = len(report.names) <= _MAX_COLUMNS
+    labels = shorten_names(report.names) if few else _number_names(report.names)
+    for task in dict.fromkeys(score.task for score in report.scores):
+        scores, means = _task_rows(report, task)
+        layout = [_by_dataset(task, scores, means, labels)] if few else _by_set(task, scores, means, labels, width)
+        yield from layout
+    best = next((mean.name for mean in rank_sets(report) if math.isfinite(mean.value)), report.names[0])
+    yield from _all_differences(report, labels) if few else _lead_differences(report, best, labels)
+    yield from _policy_orders(report, None if few else _LEADERS)
+    yield from _overlaps(report, None if few else best, labels)
+
+
+def list_notes(report: Report) -> list[str]:
+    """Sentences that explain or complete the tables."""
+    notes = []
+    if report.policies and not any(ranking.changes for ranking in report.policies):
+        notes.append("The order of the sets is the same under every policy for OOV words.")
+    if any(score.words == "unleaked" for score in report.scores):
+        notes.append("Outside the lexicon: without the pairs that the lexicon contains.")
+    if report.left_out:
+        notes.append(f"Not run, as they train a model: {', '.join(report.left_out)} (--tasks NAME, --all, --quick).")
+    return notes
+
+
+def format_report(report: Report) -> str:
+    """All tables and notes as plain text."""
+    lines: list[str] = []
+    for table in build_tables(report):
+        cells = [[*map(str, row)] for row in (table.columns, *table.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines.append(table.title)
+        lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        lines += table.notes
+    return "\n".join([*lines, *list_notes(report), *report.errors])
+
+
+def shorten_names(names: Sequence[str]) -> dict[str, str]:
+    """Names that fit above a cell: the end of a long one, numbered where the ends are equal."""
+    short = {name: shorten(name, _CELL_WIDTH) for name in names}
+    if len({*short.values()}) == len(names):
+        return short
+    return {name: f"{number} {shorten(name, _CELL_WIDTH - 2)}" for number, name in enumerate(names, 1)}
+
+
+def shorten(name: str, width: int) -> str:
+    """The end of a long name, which is more specific than its beginning."""
+    return name if len(name) <= width else f"…{name[1 - width :]}"
+
+
+def format_value(value: float, scale: int = 100) -> str:
+    """Four characters where possible: 45.3, -7.1, 100; 1.25 at scale 1."""
+    return f"{scale * value:4.{2 if scale == 1 else 1 if abs(value) < 0.9995 else 0}f}"
+
+
+def _number_names(names: Sequence[str]) -> dict[str, str]:
+    return {name: f"{number:>2} {shorten(name, _NAME_WIDTH - 3)}" for number, name in enumerate(names, 1)}
+
+
+def _task_rows(report: Report, task: str) -> tuple[list[ScoreRow], list[ScoreRow]]:
+    """The rows of a task and those of its means, without those on common words where they only repeat the others."""
+    rows = [row for row in group_scores(report.scores) if row.task == task]
+    n_covered: dict[tuple[str, str], set[int]] = {}
+    for row in rows:
+        if row.words in ("own", "common"):
+            counts = {score.n_covered for score in row.scores.values()}
+            n_covered.setdefault((row.dataset, row.metric), set()).update(counts)
+    same = all(len(counts) == 1 for counts in n_covered.values())
+    shown = {row.words for row in rows} - ({"common"} if same else set())
+    means = [row for row in group_scores(report.means) if row.task == task and row.words in shown]
+    return [row for row in rows if row.words in shown], means
+
+
+def _by_dataset(
+    task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Mapping[str, str]
+) -> TextTable:
+    """One row per dataset, one column per set that has a score."""
+    metrics = [*dict.fromkeys(row.metric for row in scores)]
+    order = [*_WORDS]
+    scores = sorted(scores, key=lambda row: (row.dataset, metrics.index(row.metric), order.index(row.words)))
+    names = [name for name in labels if any(name in row.scores for row in scores)]
+    cells = [
+        (_label_row(row, metrics), *(_format_cell(row.scores.get(name), row.scale) for name in names))
+        for row in (*scores, *means)
+    ]
+    metric = metrics[0] if len(metrics) == 1 else task_class(task).summary or ", ".join(metrics)
+    title = f"{task}: {metric}{_format_scale(task)} [95%] covered"
+    return TextTable(title, ("dataset", *(labels[name] for name in names)), cells)
+
+
+def _label_row(row: ScoreRow, metrics: Sequence[str]) -> str:
+    n_leaked = next(iter(row.scores.values())).n_leaked
+    if row.words == "unleaked" and n_leaked is not None:
+        return f"  without {n_leaked} lexicon pairs"
+    return f"  {_WORDS[row.words]}" if row.words != "own" else _label_metric(row.dataset, row.metric, metrics)
+
+
+def _label_metric(dataset: str, metric: str, metrics: Sequence[str]) -> str:
+    """A dataset with its metric, if there are several; `purity-kmeans` beside `purity` is `kmeans`."""
+    return f"{dataset} {metric.removeprefix(f'{metrics[0]}-')}" if len(metrics) > 1 else dataset
+
+
+def _format_scale(task: str) -> str:
+    return f" x {task_class(task).scale}" if task_class(task).scale != 1 else ""
+
+
+def _format_cell(score: Score | None, scale: int) -> str:
+    if score is None:
+        return ""
+    share = f"{100 * score.n_covered / score.n_items:3.0f}%"
+    if math.isnan(score.value):
+        return f"{'-':>4} {'':12} {share}"
+    value, low, high = (format_value(number, scale) for number in (score.value, score.low, score.high))
+    return f"{value} [{low}, {high}] {share}"
+
+
+def _by_set(
+    task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Mapping[str, str], width: int
+) -> Iterator[TextTable]:
+    """One row per set; columns are the datasets of one metric, or the metrics of one dataset if these are more."""
+    datasets, metrics = ([*dict.fromkeys(getattr(row, key) for row in scores)] for key in ("dataset", "metric"))
+    same_prefix = all(metric.startswith(f"{metrics[0]}-") for metric in metrics[1:])
+    prefix = f"{metrics[0]}-" if same_prefix else ""
+    by_metric = len(datasets) >= len(metrics)
+    for group in metrics if by_metric else datasets:
+        for words, label in _WORDS.items():
+            inside = [
+                row for row in scores if row.words == words and group == (row.metric if by_metric else row.dataset)
+            ]
+            columns = {row.dataset: row for row in means if row.words == words} if inside else {}
+            columns |= {row.dataset if by_metric else row.metric.removeprefix(prefix): row for row in inside}
+            title = f"{task}: {group}{_format_scale(task)} ± half the 95% interval"
+            yield from _column_blocks(f"{title}, {label}" if label else title, columns, labels, width)
+
+
+def _column_blocks(
+    title: str, columns: Mapping[str, ScoreRow], labels: Mapping[str, str], width: int
+) -> Iterator[TextTable]:
+    """Blocks of as many columns as fit; `*` marks the best of a column."""
+    names = [name for name in labels if any(name in row.scores for row in columns.values())]
+    if not names:
+        return
+    cells = {head: [_format_half(row, name) for name in names] for head, row in columns.items()}
+    name_width = max(len(labels[name]) for name in names)
+    blocks: list[list[str]] = [[]]
+    free = width - name_width - 4
+    for head in columns:
+        need = max(len(shorten(head, _HEAD_WIDTH)), *map(len, cells[head])) + 3  # rich draws a line and two blanks
+        if blocks[-1] and need > free:
+            blocks.append([])
+            free = width - name_width - 4
+        blocks[-1].append(head)
+        free -= need
+    coverage = [f"  {line}" for line in wrap(_describe_coverage(columns), width - 4)]
+    for number, heads in enumerate(blocks, 1):
+        rows = [(labels[name], *(cells[head][at] for head in heads)) for at, name in enumerate(names)]
+        heading = ("vectors", *(shorten(head, _HEAD_WIDTH) for head in heads))
+        yield TextTable(title, heading, rows, coverage if number == len(blocks) else ())
+
+
+def _format_half(row: ScoreRow, name: str) -> str:
+    score = row.scores.get(name)
+    if score is None:
+        return ""
+    if math.isnan(score.value):
+        return "    -"
+    half = (score.high - score.low) / 2
+    digits = 2 if row.scale == 1 else 1
+    value = f"{'*' if name in row.best else ' '}{row.scale * score.value:4.{digits}f}"
+    return value if math.isnan(half) else f"{value} ±{row.scale * half:.{digits}f}"
+
+
+def _describe_coverage(columns: Mapping[str, ScoreRow]) -> str:
+    """The share of items covered in each dataset, once where it is the same everywhere."""
+    shares = {
+        head: sorted(score.n_covered / score.n_items for score in row.scores.values() if score.n_items)
+        for head, row in columns.items()
+    }
+    ranges = {head: _format_range(values[0], values[-1]) for head, values in shares.items() if values}
+    if len({*ranges.values()}) == 1:
+        return f"Covered: {next(iter(ranges.values()))} of the items."
+    return "Covered items: " + ", ".join(f"{head} {share}" for head, share in ranges.items()) + "."
+
+
+def _format_range(low: float, high: float) -> str:
+    ends = [*dict.fromkeys(f"{100 * share:.0f}" for share in (low, high))]
+    return f"{'-'.join(ends)}%"
+
+
+def _format_difference(comparison: Comparison | None) -> str:
+    if comparison is None or math.isnan(comparison.p):
+        return "-" if comparison is not None else ""
+    bounds = ", ".join(map(format_value, (comparison.low, comparison.high)))
+    return f"{100 * comparison.difference:+5.1f} [{bounds}]{' *' if comparison.significant else ''}"
+
+
+def _all_differences(report: Report, labels: Mapping[str, str]) -> Iterator[TextTable]:
+    """Each two sets, per dataset."""
+    comparisons = [*report.comparisons, *report.overall]
+    present = {(comparison.a, comparison.b) for comparison in comparisons}
+    pairs = [pair for pair in combinations(report.names, 2) if pair in present]
+    if not pairs:
+        return
+    numbers = {name: str(number) for number, name in enumerate(report.names, 1)}
+    short = labels if len(pairs) == 1 else numbers
+    rows: dict[tuple[str, str, str, str], dict[tuple[str, str], Comparison]] = {}
+    for each in comparisons:
+        rows.setdefault((each.task, each.dataset, each.metric, each.words), {})[each.a, each.b] = each
+    metrics = {task: [*dict.fromkeys(each.metric for each in comparisons if each.task == task)] for task, *_ in rows}
+    cells = [
+        (
+            f"  {_WORDS[words]}" if words == "unleaked" else _label_metric(dataset, metric, metrics[task]),
+            *(_format_difference(row.get(pair)) for pair in pairs),
+        )
+        for (task, dataset, metric, words), row in rows.items()
+        if not all(math.isnan(comparison.p) for comparison in row.values())
+    ]
+    n_tested = len([comparison for comparison in report.comparisons if comparison.words != "unleaked"])
+    title = f"differences x 100 [95%] on the same items; * significant at 5%, Holm's correction for {n_tested}"
+    notes = [] if len(pairs) == 1 else [f"Sets: {', '.join(f'{at} {name}' for name, at in numbers.items())}."]
+    yield TextTable(title, ("dataset", *(f"{short[a]} - {short[b]}" for a, b in pairs)), cells, notes)
+
+
+def _lead_differences(report: Report, best: str, labels: Mapping[str, str]) -> Iterator[TextTable]:
+    """The best set against each other set."""
+    tested = [comparison for comparison in report.comparisons if comparison.words != "unleaked"]
+    sides = [comparison.from_side(best) for comparison in tested if best in (comparison.a, comparison.b)]
+    overall = [each.from_side(best) for each in report.overall if best in (each.a, each.b) and each.words != "unleaked"]
+    means = {comparison.b: comparison for comparison in overall}
+    rows = []
+    for name in labels:
+        against = [comparison for comparison in sides if comparison.b == name]
+        if against:
+            n_won = sum(comparison.significant and comparison.difference > 0 for comparison in against)
+            n_lost = sum(comparison.significant and comparison.difference < 0 for comparison in against)
+            mean = _format_difference(means.get(name))
+            rows.append((labels[name], mean, n_won, n_lost, len(against) - n_won - n_lost))
+    if rows:
+        title = f"{labels[best].strip()}, best by its mean, against each other set"
+        columns = ("other", "mean of similarity [95%]", "better", "worse", "neither")
+        note = f"  Better, worse and *: significant at 5%, Holm's correction for {len(tested)}. --json has all."
+        yield TextTable(title, columns, rows, [note])
+
+
+def _policy_orders(report: Report, n_places: int | None) -> Iterator[TextTable]:
+    """The datasets on which the order of the (first) sets depends on the OOV policy."""
+    numbers = {name: str(number) for number, name in enumerate(report.names, 1)}
+    orders = [(each, [order[:n_places] for order in each.orders.values()]) for each in report.policies]
+    changed = [(ranking, by_policy) for ranking, by_policy in orders if len({*by_policy}) > 1]
+    if not changed:
+        return
+    rows = [
+        (f"{ranking.dataset} {ranking.metric}", *(" > ".join(numbers[name] for name in order) for order in by_policy))
+        for ranking, by_policy in changed
+    ]
+    places = "orders" if n_places is None else f"first {n_places} places"
+    title = f"{places} that depend on the policy for OOV words: {len(changed)} of {len(orders)}"
+    notes = [] if report.comparisons else [f"Sets: {', '.join(f'{at} {name}' for name, at in numbers.items())}."]
+    yield TextTable(title, ("dataset", *changed[0][0].values), rows, notes)
+
+
+def _overlaps(report: Report, best: str | None, labels: Mapping[str, str]) -> Iterator[TextTable]:
+    """The share of neighbours that two sets have in common; of many sets only with the best."""
+    overlaps = [overlap for overlap in report.overlaps if best in (None, overlap.a, overlap.b)]
+    if not overlaps:
+        return
+    rows = [
+        (
+            f"{labels[each.a]} - {labels[each.b]}" if best is None else labels[each.b if each.a == best else each.a],
+            f"{100 * each.share:.1f}",
+            each.n_words,
+        )
+        for each in overlaps
+    ]
+    partner = "" if best is None else f" with {labels[best].strip()}"
+    title = f"neighbours: share of the {overlaps[0].k} nearest words in common{partner} x 100"
+    yield TextTable(title, ("sets" if best is None else "other", "shared", "words"), rows)

@@ -375,7 +375,7 @@ def _reports() -> Iterator[Reader]:
     ranking = PolicyRanking("similarity", "d", "spearman", {"skip": {"v": 0.5}})
     report = Report((score,), ("e",), (pair,), (pair,), (ranking,), (NeighbourOverlap("v", "w", 0.5, 10, 8),), (score,))
     kept = _written(lambda folder: AnswerCache(folder).put_report(facts, report))
-    yield Reader("kept report", lambda folder: _told(AnswerCache(folder).report(facts)), (kept,))
+    yield Reader("kept report", lambda folder: _told(AnswerCache(folder).get_report(facts)), (kept,))
     answers = Answers(np.array([True, False]), {"spearman": np.array([0.5, 0.0])})
     held = _written(lambda folder: AnswerCache(folder).put(facts, answers))
     yield Reader("kept answers", lambda folder: AnswerCache(folder).get(facts), (held,))

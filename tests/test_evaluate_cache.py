@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -12,10 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stillvec import Vocabulary, WordVectors
-from stillvec.errors import UsageError
+from stillvec import Vocabulary, WordVectors, save
+from stillvec.errors import DeprecatedName, UsageError
 from stillvec.evaluation import TASKS, Evaluation, evaluate
-from stillvec.evaluation.answer_cache import AnswerCache, digest_files, digest_vectors
+from stillvec.evaluation.answer_cache import AnswerCache, code_identity, digest_files, digest_vectors
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
@@ -116,7 +118,7 @@ def test_a_cache_that_cannot_be_written_is_told_and_the_work_goes_on(data: Path,
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert evaluate(vectors(), data, cache=tmp_path / "file" / "kept", resamples=5).scores
-    assert any("cannot be written" in str(each.message) for each in told)
+    assert any("cannot write" in str(each.message) for each in told)
 
 
 def test_a_dataset_with_a_broken_file_beside_it_is_read_again_and_named_again(data: Path, tmp_path: Path) -> None:
@@ -215,7 +217,7 @@ def test_settings_stand_behind_their_task(slow: None) -> None:
     for wrong, told in (("similarity,seeds=3", "'seeds'"), ("slw", "did you mean 'slow'")):
         with pytest.raises(UsageError, match=told):
             select_tasks(split_tasks(wrong))
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="given twice"):
         select_tasks(["slow", "slow:seeds=1"])
     with pytest.raises(UsageError, match="did you mean 'seeds'"):
         select_tasks(["slow:seed=1"])
@@ -254,3 +256,59 @@ def test_an_encoder_is_judged_on_sentences_beside_the_vectors(data: Path, tmp_pa
         assert report.names == ("v", "lengths")
     with pytest.raises(UsageError, match="Two sets are called 'v'"):
         evaluate({"v": vectors()}, data, encoders={"v": Lengths()})
+
+
+def test_the_key_changes_with_any_source_file_of_a_checkout_and_with_the_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = code_identity.__wrapped__
+    package = tmp_path / "src" / "stillvec"
+    for name in ("registry.py", "lexicons/edge.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text("1\n")
+    installed = identity(package)
+    (package / "lexicons/edge.py").write_text("2\n")
+    assert identity(package) == installed  # an installed version does not change
+    (tmp_path / "pyproject.toml").write_text("")
+    before = identity(package)
+    assert before != installed
+    for name in ("registry.py", "lexicons/edge.py", "new.py"):
+        (package / name).write_text("3\n")
+        assert identity(package) != before
+        before = identity(package)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "99" if name == "scipy" else "1")
+    assert identity(package) != before
+    assert '"scipy": "99"' in identity(package)
+    assert '"source"' in identity()
+
+
+def test_evaluate_takes_what_a_user_gives(data: Path, tmp_path: Path) -> None:
+    save(vectors(), tmp_path / "one")
+    save(vectors(1), tmp_path / "two")
+    report = evaluate(tmp_path / "one", data, "similarity", only="pets", resamples=5)
+    assert [(score.vectors, score.dataset) for score in report.scores] == [("one", "pets")]
+    assert evaluate([str(tmp_path / "one"), tmp_path / "two"], data, resamples=5).names == ("one", "two")
+    mixed = evaluate({"here": vectors(), "there": tmp_path / "two"}, data, resamples=5)
+    assert mixed.names == ("here", "there")
+    assert "similarity: spearman x 100" in str(mixed)
+    assert "here - there" in str(mixed)
+    with pytest.warns(DeprecatedName, match="'oov'"):
+        assert evaluate(vectors(), data, unknown="zero", resamples=5).scores[0].unknown == "zero"
+
+
+def test_the_call_and_its_settings_are_the_same_list() -> None:
+    call = inspect.signature(evaluate).parameters
+    fields = {each.name: each.default for each in dataclasses.fields(Evaluation) if each.init}
+    assert {*call} - {*fields} == {"unknown", "policies"}  # old names
+    assert {name: call[name].default for name in fields if name != "vectors"} == {
+        name: default for name, default in fields.items() if name != "vectors"
+    }
+    assert all(f"{name}: " in (evaluate.__doc__ or "") for name in call)
+
+
+def test_a_report_becomes_a_data_frame(data: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    report = evaluate(vectors(), data, resamples=5)
+    frame = report.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["value"].tolist() == [score.value for score in report.scores]

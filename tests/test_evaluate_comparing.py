@@ -13,8 +13,9 @@ from scipy import stats
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import LexiconError, StillvecWarning, UsageError
 from stillvec.evaluation import Comparison, PolicyRanking, Report, Score, evaluate, mean_difference
-from stillvec.evaluation.comparison import bootstrap, compare, correct_holm
+from stillvec.evaluation.comparison import BootstrapSample, bootstrap, compare, correct_holm
 from stillvec.evaluation.intervals import Estimate, Resampling
+from stillvec.evaluation.score_table import average_independent
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.lexicons import Edge, as_pair, pairs_held
@@ -280,3 +281,36 @@ def test_a_report_comes_back_from_its_text_and_has_all_in_its_json(tmp_path: Pat
     assert {"task", "dataset", "metric", "a", "b", "difference", "p", "p_corrected"} <= set(first["comparisons"][0])
     undefined = Report((Score("a", "t", "d", "m", math.nan, math.nan, math.nan, 3, 0, "skip"),))
     assert math.isnan(Report.loads(undefined.dumps()).scores[0].value)
+
+
+def test_the_error_of_a_difference_is_that_of_the_bootstrap_times_the_factor_it_lacks() -> None:
+    drawn = np.random.default_rng(0).normal(0.2, 0.05, 400)
+    samples = {
+        "a": BootstrapSample(0.5, drawn + 0.3, np.zeros(0)),
+        "b": BootstrapSample(0.3, np.full(400, 0.3), np.zeros(0)),
+    }
+    for n in (2, 3, 5):
+        (found,) = compare(samples, n, 9.0, task="t", dataset="d", metric="m")
+        error = drawn.std(ddof=1) * math.sqrt(n / (n - 1))
+        assert found.high - found.difference == pytest.approx(stats.t.ppf(0.975, n - 1) * error)
+        assert found.p == pytest.approx(2 * stats.t.sf(0.2 / error, n - 1))
+
+
+@pytest.mark.parametrize("limit", [1.0, 2.0])
+def test_no_bound_of_a_difference_is_beyond_what_is_possible(limit: float) -> None:
+    drawn = np.random.default_rng(0).normal(0, 0.7, 200)
+    samples = {"a": BootstrapSample(0.9, drawn, np.zeros(0)), "b": BootstrapSample(0.1, -drawn, np.zeros(0))}
+    (found,) = compare(samples, 3, limit, task="t", dataset="d", metric="m")
+    assert (found.low, found.high) == (-limit, limit)
+    assert found.difference == pytest.approx(0.8)
+
+
+def test_the_interval_of_a_mean_of_independent_parts_is_that_of_sampling() -> None:
+    found = average_independent([Estimate(0.5, 0.4, 0.7), Estimate(0.3, 0.1, 0.4), Estimate(0.1, 0.1, 0.1)])
+    assert found.value == pytest.approx(0.3)
+    assert found.low == pytest.approx(0.3 - math.sqrt(0.1**2 + 0.2**2) / 3)
+    assert found.high == pytest.approx(0.3 + math.sqrt(0.2**2 + 0.1**2) / 3)
+    generator = np.random.default_rng(0)
+    parts = [Estimate(value, value - 1.96 * sd, value + 1.96 * sd) for value, sd in ((0.4, 0.05), (0.6, 0.02))]
+    means = np.mean([generator.normal(part.value, (part.high - part.low) / 3.92, 200_000) for part in parts], axis=0)
+    assert average_independent(parts)[1:] == pytest.approx([*np.percentile(means, [2.5, 97.5])], abs=1e-3)

@@ -130,7 +130,7 @@ def test_a_wrong_call_is_told(folder: Path, tmp_path: Path) -> None:
         evaluate(vectors(), folder, ["similarty"])
     with pytest.raises(UsageError, match="did you mean 'skip'"):
         evaluate(vectors(), folder, oov="skp")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="does not exist"):
+    with pytest.raises(UsageError, match="No such file or folder"):
         evaluate(vectors(), tmp_path / "nowhere")
     with pytest.raises(UsageError, match="at least one set"):
         evaluate({}, folder)
@@ -255,7 +255,7 @@ def test_the_command_prints_a_table_and_writes_the_json(
     sets = [vectors(0), vectors(1), vectors(2).subset(word for word in WORDS if word != "sat")]
     paths = [written(tmp_path / f"set{i}" / "v.txt", each) for i, each in enumerate(sets)]
     out = tmp_path / "scores.json"
-    assert main(["evaluate", *paths, "--data", str(folder), "--json", str(out), "--unknown", "zero"]) == 0
+    assert main(["evaluate", *paths, "--data", str(folder), "--json", str(out), "--oov", "zero"]) == 0
     printed = capsys.readouterr().out
     assert [each["vectors"] for each in json.loads(out.read_text())] == [
         "set0/v.txt",

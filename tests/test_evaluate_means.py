@@ -55,7 +55,7 @@ def test_a_dataset_given_twice_says_no_more_than_once(data_of_pairs: Pairs) -> N
     assert single is not None
     assert double is not None
     assert double.samples["a"].resampled == pytest.approx(single.samples["a"].resampled)
-    assert double.pairs == single.pairs == {"a": len(gold)}
+    assert double.n_pairs == single.n_pairs == {"a": len(gold)}
 
 
 def test_datasets_without_a_common_pair_are_independent(data_of_pairs: Pairs) -> None:

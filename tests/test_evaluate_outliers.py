@@ -178,7 +178,7 @@ def test_neighbours_are_sought_among_the_words_asked_for() -> None:
     assert neighbour_overlap(a, b, 3, some) == neighbour_overlap(a.subset(some), b.subset(some), 3, None)
     assert neighbour_overlap(a, b, 3, 20) == neighbour_overlap(a, b, 3, some)
     assert neighbour_overlap(a, a, 3).value == 1
-    with pytest.raises(UsageError, match="more than 10 words that both tables know, and there are 5"):
+    with pytest.raises(UsageError, match=r"more than 10 common words.*got 5"):
         neighbour_overlap(a, b, 10, some[:5])
-    with pytest.raises(UsageError, match="k is 0"):
+    with pytest.raises(UsageError, match="got 0"):
         neighbour_overlap(a, b, 0)

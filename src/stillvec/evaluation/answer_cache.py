@@ -120,7 +120,7 @@ def describe_settings(task: object) -> dict[str, Any]:
 
 
 @cache
-def code_identity() -> str:
+def code_identity(package: Path = Path(__file__).parent.parent) -> str:
     """What the answers depend on besides the inputs: our version, those of the libraries, our source in a checkout."""
     versions = {"stillvec": __version__}
     for library in _LIBRARIES:
@@ -128,7 +128,6 @@ def code_identity() -> str:
             versions[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             versions[library] = ""
-    package = Path(__file__).parent.parent
     if (package.parent.parent / "pyproject.toml").is_file():  # a checkout changes without a new version
         versions["source"] = digest_folder(package, "*.py")
     return json.dumps(versions)

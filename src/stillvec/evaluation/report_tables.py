@@ -122,7 +122,7 @@ def _by_dataset(
 def _label_row(row: ScoreRow, metrics: Sequence[str]) -> str:
     n_leaked = next(iter(row.scores.values())).n_leaked
     if row.words == "unleaked" and n_leaked is not None:
-        return f"  without {n_leaked} lexicon pairs"
+        return f"  less {n_leaked} lexicon pairs"
     return f"  {_WORDS[row.words]}" if row.words != "own" else _label_metric(row.dataset, row.metric, metrics)
 
 

@@ -18,10 +18,10 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation import TASKS, Report, Score, evaluate
-from stillvec.files.path_names import unique_names
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
 from stillvec.files import create_bytes
+from stillvec.files.path_names import unique_names
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "ice", "snow", "fire"]
 CONTRACT = {"task", "dataset", "metric", "value", "low", "high", "n_items", "n_covered", "unknown"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from stillvec.cli.evaluation_table import show_report
 from stillvec.cli.console import note
 from stillvec.cli.distill_command import print_reading
 from stillvec.cli.evaluate_command import legend
+from stillvec.cli.evaluation_table import show_report
 from stillvec.cli.progress_bar import show_events
 from stillvec.cli.renamed_flags import add_renamed
 from stillvec.verbs.recipe import Outcome

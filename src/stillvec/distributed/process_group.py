@@ -6,9 +6,12 @@ from another process is unpickled.
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from datetime import timedelta
 from typing import Any
 
@@ -50,8 +53,7 @@ class ProcessGroup:
         if local_rank >= n_gpus:
             raise UsageError(
                 f"torchrun started {self.local_world_size} processes on a machine with {n_gpus} GPUs; give "
-                f"--nproc-per-node {n_gpus}, or --device cpu.",
-                code="too-few-gpus",
+                f"--nproc-per-node {n_gpus}, or --device cpu."
             )
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         os.environ["CUDA_VISIBLE_DEVICES"] = str(local_rank) if visible is None else visible.split(",")[local_rank]
@@ -124,8 +126,7 @@ class ProcessGroup:
         except (RuntimeError, ValueError):
             raise StillvecError(
                 f"Process {self.rank} of {self.world_size} cannot reach the others: one of them has ended; its output, "
-                "or the log of its machine, says why.",
-                code="process-lost",
+                "or the log of its machine, says why."
             ) from None
 
 
@@ -133,3 +134,24 @@ def _messages(raw: NDArray[np.uint8]) -> Iterator[torch.Tensor]:
     """Bytes as tensors over the same memory, each small enough for one message."""
     raw = raw if raw.flags.writeable else raw.copy()
     return (torch.from_numpy(raw[at : at + _MESSAGE_BYTES]) for at in range(0, len(raw), _MESSAGE_BYTES))
+
+
+@contextmanager
+def join_group(device: str) -> Iterator[ProcessGroup | None]:
+    """The group of processes that torchrun started, or None. Only the first prints; an error in any is shown once."""
+    if not ProcessGroup.is_started():
+        yield None
+        return
+    group = ProcessGroup()
+    try:
+        with ExitStack() as silence:
+            if group.rank:
+                silence.enter_context(redirect_stdout(io.StringIO()))
+                silence.enter_context(redirect_stderr(io.StringIO()))
+            group.select_device(device)
+            yield group
+    except BaseException:
+        if not group.fails_first():
+            sys.exit(1)
+        raise
+    group.close()

@@ -279,6 +279,4 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, OverflowError):
-        raise UsageError(
-            f"No Ray cluster at {address}; start one (ray start --head), or check the address.", code="no-cluster"
-        ) from None
+        raise UsageError(f"No Ray cluster at {address}; start one (ray start --head), or check the address.") from None

@@ -79,8 +79,7 @@ class TorchrunReader(LocalReader):
         if store is not None and not np.isin(seen, (0, self.group.world_size)).all():
             raise UsageError(
                 f"Only some processes see the contexts stored in {store.folder}; give a folder that all machines share "
-                "with --context-cache.",
-                code="store-not-shared",
+                "with --context-cache."
             )
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
@@ -125,19 +124,16 @@ def check_distributable(settings: Distillation, corpus: Corpus | None) -> None:
     """Raise an error for text that several processes cannot read, or methods that need one process."""
     if corpus is not None and not corpus.is_files:
         raise UsageError(
-            "Several processes can read files, but not standard input or a pipe; write the text to a file first.",
-            code="not-distributable",
+            "Several processes can read files, but not standard input or a pipe; write the text to a file first."
         )
     for name, learner in settings.learners(depth=0).items():
         if isinstance(learner, TrainedLearner) and learner.stream:
             raise UsageError(
-                f"The method {name} trains in the stream, in one process; leave stream out, or run it in one process.",
-                code="not-distributable",
+                f"The method {name} trains in the stream, in one process; leave stream out, or run it in one process."
             )
         if isinstance(learner, TrainedLearner) and corpus is None:
             raise UsageError(
-                f"The method {name} without a corpus needs one process; give a corpus, or run it in one process.",
-                code="not-distributable",
+                f"The method {name} without a corpus needs one process; give a corpus, or run it in one process."
             )
 
 

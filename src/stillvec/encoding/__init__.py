@@ -12,8 +12,7 @@ from stillvec.encoding.context_store import (
     join_stores,
     shard_path,
 )
-from stillvec.encoding.device_copy import DeviceCopier
-from stillvec.encoding.encoded import Encoded
+from stillvec.encoding.encoded import DeviceCopier, Encoded
 from stillvec.encoding.forward_pass import (
     BatchConsumer,
     PassProgress,

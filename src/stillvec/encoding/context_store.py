@@ -167,8 +167,7 @@ class ContextWriter:
                 )
         except (OSError, ValueError):
             raise StillvecError(
-                f"The contexts of the stopped run, {part}, are gone; leave out --resume to start over.",
-                code="contexts-gone",
+                f"The contexts of the stopped run, {part}, are gone; leave out --resume to start over."
             ) from None
         self._part = part
 
@@ -224,11 +223,7 @@ class ContextWriter:
         cure = "nothing partial was left behind. Give another folder with --context-cache."
         if continued:
             cure = "with more space there, --resume continues from the last checkpoint."
-        return StillvecError(
-            f"Could not store contexts in {self.path.parent}: {error.strerror or error}; {cure}",
-            code="disk-full",
-            path=self.path.parent,
-        )
+        return StillvecError(f"Could not store contexts in {self.path.parent}: {error.strerror or error}; {cure}")
 
     def _empty(self, name: str) -> NDArray[Any]:
         return np.zeros((0, self.dim) if name in ("contexts", "states") else 0, _FILES[name][1])
@@ -240,8 +235,7 @@ def join_stores(path: Path, shards: Sequence[Path]) -> Contexts:
     if missing is not None:
         raise StillvecError(
             f"Not all processes stored their contexts in {path.parent}: {missing.name} does not exist; give a folder "
-            "that all machines share with --context-cache.",
-            code="store-not-shared",
+            "that all machines share with --context-cache."
         )
     parts = [Contexts.open(shard) for shard in shards]
     filled = [part for part in parts if len(part.lengths)]
@@ -283,17 +277,13 @@ def check_room(folder: Path, needed: int) -> None:
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         reason = "read-only" if existing.is_dir() else "a file"
         raise StillvecError(
-            f"Contexts cannot be stored in {folder}: {existing} is {reason}; give another --context-cache.",
-            code="not-writable",
-            path=folder,
+            f"Contexts cannot be stored in {folder}: {existing} is {reason}; give another --context-cache."
         )
     free = shutil.disk_usage(existing).free
     if needed + _MIN_FREE > free:
         raise StillvecError(
             f"The contexts need about {format_bytes(needed)} in {folder}, which has {format_bytes(free)} free; give "
-            "another folder with --context-cache, fewer --contexts, or train in the stream (stream=true).",
-            code="no-space",
-            path=folder,
+            "another folder with --context-cache, fewer --contexts, or train in the stream (stream=true)."
         )
 
 
@@ -322,9 +312,7 @@ def _map_file(path: Path, name: str, shape: tuple[int, ...]) -> Any:
 def _scale(tensors: list[Tensor]) -> float:
     largest = float(torch.stack([tensor.abs().max() for tensor in tensors]).max())  # NaN, where one is
     if not math.isfinite(largest):
-        raise TeacherError(
-            "The teacher's states overflow or are not numbers; try another --precision.", code="states-overflow"
-        )
+        raise TeacherError("The teacher's states overflow or are not numbers; try another --precision.")
     return 2.0 ** max(0, math.ceil(math.log2(max(largest, 1e-30) / _MAX_SCALED)))
 
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from stillvec.encoding.batch import Batch
-from stillvec.encoding.device_copy import DeviceCopier
-from stillvec.encoding.encoded import Encoded
+from stillvec.encoding.encoded import DeviceCopier, Encoded
 from stillvec.teachers import Teacher
 
 _COPIED = (

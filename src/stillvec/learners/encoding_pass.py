@@ -296,7 +296,7 @@ class EncodingPass:
                 self.state.totals = {spec: _totals(accumulator) for spec, accumulator in readers.items()}
             yield _Stage("alone", WITHOUT_CONTEXT, self._single_words(self._isolated), [*readers.values()])
         for number, spec in self._enumerate(TextSource.PARAGRAPHS):
-            accumulator, n_contexts = self._paragraph_reader(spec), counts[f"part-{number}"]
+            accumulator, n_contexts = cast(ContextAccumulator, self.accumulators[spec]), counts[f"part-{number}"]
             if counts["paragraphs"].any():
                 check_contexts_found(accumulator.spec, n_contexts)
             key = f"lacking-{number}"
@@ -311,15 +311,12 @@ class EncodingPass:
         readers = self._readers(source)
         return ((number, spec) for number, spec in enumerate(self.accumulators) if spec in readers)
 
-    def _paragraph_reader(self, spec: AccumulatorSpec) -> ContextAccumulator:
-        return cast(ContextAccumulator, self.accumulators[spec])
-
     def word_counts(self) -> WordCounts:
         """How often words were read: in sentences, and by each spec that reads paragraphs, which may skip some."""
         n_paragraphs = self.state.stages.get("paragraphs", StageState()).progress.n_sentences
         counts: WordCounts = {"contexts": self.state.n_contexts, "paragraphs": np.array([n_paragraphs])}
         for number, spec in self._enumerate(TextSource.PARAGRAPHS):
-            counts[f"part-{number}"] = self._paragraph_reader(spec).n_contexts
+            counts[f"part-{number}"] = cast(ContextAccumulator, self.accumulators[spec]).n_contexts
         return counts
 
     def _single_words(self, chosen: NDArray[Any]) -> Iterator[TextChunk]:

@@ -154,8 +154,7 @@ def check_contexts_found(spec: StoredContexts, n_contexts: NDArray[np.int64]) ->
     if least > 1 and not n_contexts.any():
         raise UsageError(
             f"No paragraph of the corpus has {least} or more sentences, as min_sentences={least} requires; "
-            "give a lower one, or context=sentence.",
-            code="no-contexts",
+            "give a lower one, or context=sentence."
         )
 
 

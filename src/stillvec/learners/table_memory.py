@@ -67,8 +67,7 @@ def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) 
     if size > free:
         raise StillvecError(
             f"A table of {n_words:,} words takes {format_bytes(size)}, more than the free memory allows, and {folder} "
-            f"has {format_bytes(free)} free; give fewer --max-words, or another folder in $STILLVEC_CACHE.",
-            code="no-memory",
+            f"has {format_bytes(free)} free; give fewer --max-words, or another folder in $STILLVEC_CACHE."
         )
     _log.warning("a table of %s is in a file in %s, which is slower: memory is short", format_bytes(size), folder)
     with tempfile.NamedTemporaryFile(dir=folder, prefix="table-") as file:

@@ -93,10 +93,7 @@ class CorpusCounts:
     def choose_words(self, corpus: Corpus, choice: WordChoice) -> tuple[Vocabulary, CorpusFacts]:
         """The words that get a vector, and the facts about the corpus."""
         if not self.n_words:
-            raise CorpusError(
-                f"The corpus has no words, only punctuation and spaces: {', '.join(corpus.sources[:3])}.",
-                code="no-words",
-            )
+            raise CorpusError(f"The corpus has no words, only punctuation and spaces: {', '.join(corpus.sources[:3])}.")
         sources = tuple(Path(name).name for name in corpus.sources)
         facts = CorpusFacts(self.n_words, sources, self.digest, self.n_paragraphs, self.n_characters)
         vocabulary = Vocabulary.build(

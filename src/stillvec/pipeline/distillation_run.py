@@ -123,8 +123,7 @@ class Run:
         if not words:
             raise UsageError(
                 f"The teacher {teacher.name} has no whole words in its vocabulary; give a corpus, or words with "
-                "--include-words.",
-                code="no-words",
+                "--include-words."
             )
         self.corpus_facts = CorpusFacts(words_from="the list given" if chosen else "the teacher's vocabulary")
         folded = dict.fromkeys(fold(word, self.settings.lowercase) for word in words)

@@ -63,7 +63,6 @@ class PassCheckpoint:
                 _or_none(facts[changed]),
                 path=self.path,
                 cure="give what it had, or leave out --resume to start over",
-                code="checkpoint-differs",
             )
 
     def read(self, facts: Mapping[str, object]) -> Arrays | None:
@@ -83,7 +82,6 @@ class PassCheckpoint:
     def unreadable(self) -> UsageError:
         return UsageError(
             f"{self.path} is not a readable checkpoint; leave out --resume to start over.",
-            code="unreadable-checkpoint",
             path=self.path,
         )
 

@@ -61,10 +61,10 @@ class PreviousResult:
         changed = next((key for key in new if new[key] != old[key]), None)
         if changed is not None:
             what = f"{changed} {old[changed]!r}, with which {self.path} was made"
-            raise UsageError.expected(what, repr(new[changed]), code="settings-differ")
+            raise UsageError.expected(what, repr(new[changed]))
         if not same_teacher(self.manifest["teacher"], describe_teacher(teacher)):
             what = f"the teacher {self.manifest['teacher']['name']}, with which {self.path} was made"
-            raise UsageError.expected(what, teacher.name, code="teachers-differ")
+            raise UsageError.expected(what, teacher.name)
 
     def describe(self) -> dict[str, Any]:
         """For the manifest of the result that this one is added to."""
@@ -85,5 +85,5 @@ def report_damage(*paths: Path) -> Iterator[None]:
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, RuntimeError) as error:
         names = " or ".join(map(str, paths))
         raise FormatError(
-            f"The manifest or the statistics of {names} are damaged ({error!r}); make it again.", code="damaged-result"
+            f"The manifest or the statistics of {names} are damaged ({error!r}); make it again."
         ) from error

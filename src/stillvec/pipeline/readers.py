@@ -92,12 +92,8 @@ class Reader(Protocol):
         """Raise an error for text or methods that cannot be read this way."""
 
     def load_teacher(self, settings: Distillation) -> Teacher: ...
-
-    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
-        """For the manifest."""
-
+    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]: ...
     def budget(self, teacher: Teacher) -> BatchBudget: ...
-
     def count(
         self, corpus: Corpus, settings: Distillation
     ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_corpus import likeness, sentences
+from tiny_corpus import likeness, refused, sentences
 from tiny_text import drained
 
 from stillvec.cli import main
-from stillvec.cli.distill_command import arguments as distill_arguments
-from stillvec.cli.distill_command import distilled
 from stillvec.corpus import Corpus
+from stillvec.distributed import process_group
 from stillvec.encoding import Contexts, ContextWriter, TextChunk, join_stores
-from stillvec.errors import UsageError
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners.partition import Partition
 from stillvec.pipeline import Distillation
@@ -121,23 +119,23 @@ def test_what_fails_in_one_process_is_told_once_and_ends_all(room: Path, tmp_pat
 
 
 REFUSED = {
-    "resume": (["--resume"], "--resume"),
+    "resume": (["--resume"], "resume"),
     "dry run": (["--dry-run"], "--dry-run"),
     "stream": (["--method", "x2static:stream=true"], "stream"),
 }
 
 
 @pytest.mark.parametrize("case", [*REFUSED])
-def test_what_several_processes_cannot_do_is_refused(case: str, room: Path, tmp_path: Path) -> None:
+def test_what_several_processes_cannot_do_is_refused(
+    case: str, room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     class Two:
         rank, world_size, local_world_size = 0, 2, 2
 
     arguments, named = REFUSED[case]
-    parser = argparse.ArgumentParser()
-    distill_arguments(parser)
-    options = parser.parse_args(words_of(room, tmp_path / "out", *arguments)[1:])
-    with pytest.raises(UsageError, match=named):
-        distilled(options, Two())  # type: ignore[arg-type]
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(process_group, "join_group", lambda _: nullcontext(Two()))
+    assert named in refused(capsys, main(words_of(room, tmp_path / "out", *arguments)))
     assert not (tmp_path / "out").exists()
 
 

@@ -147,7 +147,7 @@ def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
     teacher: Teacher, vocabulary: Vocabulary
 ) -> None:
     lesson = make_pass({"it": FirstComponent(keep=3)}, teacher, vocabulary)
-    (listener,) = lesson._listeners.values()
+    (listener,) = lesson.accumulators.values()
     rows = []
     for _ in lesson.run([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
         rows.append(len(listener.states))  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ def test_the_same_pieces_in_another_order_are_another_context(teacher: Teacher) 
 
 def test_both_kinds_of_component_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
     lesson = make_pass({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
-    assert len(lesson._listeners) == 1
+    assert len(lesson.accumulators) == 1
 
 
 def test_states_beyond_half_precision_are_kept(teacher: Teacher, vocabulary: Vocabulary) -> None:

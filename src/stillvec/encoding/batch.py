@@ -169,30 +169,29 @@ class _BatchMaker:
         if layout is None:
             width = int(lengths.max()) + self.n_special
             layout = _Layout(np.arange(len(rows)), np.zeros_like(rows), len(rows), width)
-        token_index = np.full(len(texts.token_ids), -1, np.int64)
         tokens = ranges(*_slices(self.first_token, sentences))
         row_start = np.zeros(len(windows.sentence), np.int64)
         row_start[rows] = layout.row * layout.width + layout.column + len(self.prefix)
-        owner = windows.owner[tokens]
-        token_index[tokens] = (
-            row_start[owner] + tokens - self.first_token[windows.sentence[owner]] - windows.start[owner]
-        )
+        row_start -= self.first_token[windows.sentence] + windows.start
+        token_index = row_start[windows.owner[tokens]] + tokens
+        index_of = np.zeros(len(texts.token_ids), np.int64)
+        index_of[tokens] = token_index
         words = ranges(*_slices(self.first_word, sentences))
-        word_token_index = token_index[texts.word_token[ranges(*_slices(self.first_link, sentences))]]
+        word_token_index = index_of[texts.word_token[ranges(*_slices(self.first_link, sentences))]]
         tokens_per_word, word_id = texts.tokens_per_word[words], texts.word_id[words]
         paragraph_sentences = texts.sentence_in_paragraph
         arrays = {
             "ids": self._ids(rows, layout),
             "lengths": np.bincount(layout.row, lengths + self.n_special, layout.n_rows),
             "position_ids": self._position_ids(lengths, layout),
-            "token_index": token_index[tokens],
+            "token_index": token_index,
             "tokens_per_sentence": texts.n_tokens[sentences],
             "word_token_index": word_token_index,
             "tokens_per_word": tokens_per_word,
             "word_id": word_id,
             "word_sentence": np.repeat(np.arange(len(sentences)), texts.n_words[sentences]),
             "sentence_in_paragraph": (
-                np.full(len(words), -1) if paragraph_sentences is None else paragraph_sentences[words]
+                np.full(len(words), -1, np.int32) if paragraph_sentences is None else paragraph_sentences[words]
             ),
             **_segments(word_token_index, tokens_per_word, word_id),
         }

@@ -209,6 +209,8 @@ class _Call:
             return execute(run, self.out, listener, statistics=self.statistics)
 
     def plan(self) -> Plan:
+        if self.engine == "ray" or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise UsageError.conflict("plan and --dry-run are for a run of one process")
         with self._threads(), show_progress(self.progress) as listener:
             from stillvec.pipeline.plan import Planning
 
@@ -234,7 +236,7 @@ class _Call:
         if "WORLD_SIZE" not in os.environ:
             yield None
             return
-        from stillvec.distributed.collectives import join_group
+        from stillvec.distributed.process_group import join_group
 
         with join_group(self.settings.device) as group:
             yield group

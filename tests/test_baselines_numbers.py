@@ -94,7 +94,7 @@ def test_fasttext_gives_a_word_that_the_corpus_lacks_the_mean_of_its_ngrams(tmp_
 
     made = sentences(96)
     counts = Counter(word for each in made for word, _, _ in words_of(each))
-    vocabulary = Vocabulary.build(counts, min_count=1, keep=["farmers"])
+    vocabulary = Vocabulary.build(counts, min_count=1, include_words=["farmers"])
     text = drained(encode_corpus(Corpus.from_texts(made), vocabulary, tmp_path))
     kept: list[Any] = []
 

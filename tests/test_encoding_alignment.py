@@ -127,7 +127,7 @@ def _slow(
 
 def _numbered(texts: Sequence[str]) -> WordSpans:
     """Every word of the texts, each with a number of its own instead of a row."""
-    found = WordMatcher(Vocabulary(["house"])).find(texts)
+    found = WordMatcher(Vocabulary(["house"])).match(texts)
     return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
 
 

@@ -56,7 +56,7 @@ def _text(length: int) -> str:
 
 def _prepare(texts: Sequence[str], family: str = "bert") -> tuple[TokenizedTexts, WordSpans]:
     """Every word with a number of its own, so that it can be found again."""
-    found = WordMatcher(VOCABULARY).find(texts)
+    found = WordMatcher(VOCABULARY).match(texts)
     numbered = WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
     return align_words(_teacher(family).tokenizer.encode(texts), numbered)[0], numbered
 

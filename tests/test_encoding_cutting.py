@@ -43,7 +43,7 @@ def _same(one: TokenizedTexts, other: TokenizedTexts) -> None:
 
 
 def _whole(texts: list[str], cutter: SubwordTokenizer, finder: WordMatcher) -> TokenizedTexts:
-    return align_words(cutter.encode(texts), finder.find(texts))[0]
+    return align_words(cutter.encode(texts), finder.match(texts))[0]
 
 
 texts_of_runs = st.lists(st.lists(st.sampled_from(RUNS), max_size=8).map(" ".join), max_size=6)
@@ -75,26 +75,26 @@ def test_a_run_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cutter, finder = _cutter("bert"), _finder(False)
     runs = CachingTokenizer(cutter, finder)
     seen: list[str] = []
-    whole = finder.find_in_runs
-    monkeypatch.setattr(finder, "find_in_runs", lambda runs: seen.extend(runs) or whole(runs))
+    whole = finder.match_tokens
+    monkeypatch.setattr(finder, "match_tokens", lambda runs: seen.extend(runs) or whole(runs))
     for _ in range(3):
         runs.tokenize(["the school the school", "the river"])
     assert sorted(seen) == ["river", "school", "the"]
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_cache, "_MOST", 20)
+    monkeypatch.setattr(token_cache, "_MAX_TOKENS", 20)
     cutter, finder = _cutter("bert"), _finder(False)
     runs = CachingTokenizer(cutter, finder)
     for start in range(0, 200, 10):
         texts = [f"the w{number} school" for number in range(start, start + 10)]
         _same(runs.tokenize(texts), _whole(texts, cutter, finder))
-        assert len(runs._cache.numbers) <= 32
+        assert len(runs._cache.interner) <= 32
 
 
 def test_long_runs_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_cache, "_LONGEST", 1000)
+    monkeypatch.setattr(token_cache, "_MAX_CHARACTERS", 1000)
     runs = CachingTokenizer(_cutter("bert"), _finder(False))
     for number in range(30):
         runs.tokenize([f"{number}" + "x" * 300])
-        assert runs._cache.numbers.characters < 1400
+        assert runs._cache.interner.n_characters < 1400

@@ -105,7 +105,7 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 def _numbered(texts: Sequence[str]) -> WordSpans:
     """Every word of the texts, each with a number of its own instead of a row."""
-    found = WordMatcher(Vocabulary(["house"])).find(texts)
+    found = WordMatcher(Vocabulary(["house"])).match(texts)
     return dataclasses.replace(found, ids=np.arange(len(found.ids), dtype=np.int32))
 
 

@@ -83,7 +83,7 @@ def _write_gguf(folder: Path, path: Path) -> None:
 
 
 def _numbered() -> WordSpans:
-    found = WordMatcher(Vocabulary(["house"])).find(TEXTS)
+    found = WordMatcher(Vocabulary(["house"])).match(TEXTS)
     return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
 
 

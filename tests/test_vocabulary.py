@@ -36,7 +36,7 @@ def test_the_most_frequent_words_remain_when_there_is_a_maximum() -> None:
 
 
 def test_kept_words_are_in_whatever_their_count_and_with_it() -> None:
-    vocabulary = Vocabulary.build(COUNTS, min_count=50, keep=["ash", "glacier", "new york"])
+    vocabulary = Vocabulary.build(COUNTS, min_count=50, include_words=["ash", "glacier", "new york"])
     assert dict(zip(vocabulary.words, vocabulary.counts.tolist(), strict=True)) == {
         "the": 90,
         "ash": 4,
@@ -46,34 +46,34 @@ def test_kept_words_are_in_whatever_their_count_and_with_it() -> None:
 
 
 def test_kept_words_take_their_places_from_the_maximum_and_are_never_cut() -> None:
-    assert Vocabulary.build(COUNTS, min_count=1, max_words=2, keep=["ash"]).words == ("the", "ash")
-    assert len(Vocabulary.build(COUNTS, max_words=1, keep=["a", "b", "c"])) == 3
+    assert Vocabulary.build(COUNTS, min_count=1, max_words=2, include_words=["ash"]).words == ("the", "ash")
+    assert len(Vocabulary.build(COUNTS, max_words=1, include_words=["a", "b", "c"])) == 3
 
 
 def test_kept_words_are_written_as_the_vocabulary_writes_words() -> None:
     keep = ["Paris", "PARIS", "New  York ", "don’t", "cafe\u0301", "", "  "]
-    assert sorted(Vocabulary.build({"paris": 3}, keep=keep)) == ["café", "don't", "new york", "paris"]
-    assert sorted(Vocabulary.build({}, keep=keep[:2], lowercase=False)) == ["PARIS", "Paris"]
+    assert sorted(Vocabulary.build({"paris": 3}, include_words=keep)) == ["café", "don't", "new york", "paris"]
+    assert sorted(Vocabulary.build({}, include_words=keep[:2], lowercase=False)) == ["PARIS", "Paris"]
 
 
 def test_a_kept_word_takes_the_count_of_its_lower_cased_form() -> None:
-    assert Vocabulary.build({"paris": 3}, keep=["Paris"]).counts.tolist() == [3]
+    assert Vocabulary.build({"paris": 3}, include_words=["Paris"]).counts.tolist() == [3]
 
 
 def test_a_vocabulary_that_ends_empty_says_why() -> None:
-    with pytest.raises(VocabularyError, match=r"most frequent was seen 90 times, and the minimum is 91"):
+    with pytest.raises(VocabularyError, match=r"\b91 times.*\b90 times"):
         Vocabulary.build(COUNTS, min_count=91)
-    with pytest.raises(VocabularyError, match="of 0 different words"):
+    with pytest.raises(VocabularyError, match="of 0 words"):
         Vocabulary.build({})
 
 
 def test_a_word_that_comes_twice_is_named() -> None:
-    with pytest.raises(VocabularyError, match="'ice' is in the vocabulary twice"):
+    with pytest.raises(VocabularyError, match="'ice'"):
         Vocabulary(["ice", "snow", "ice"])
 
 
 def test_counts_that_do_not_fit_the_words_are_refused() -> None:
-    with pytest.raises(VocabularyError, match="2 words came with 1 counts"):
+    with pytest.raises(VocabularyError, match=r"2 counts.*1"):
         Vocabulary(["ice", "snow"], [3])
 
 
@@ -184,7 +184,7 @@ HARD = {
 
 def _found(vocabulary: Vocabulary, text: str) -> list[tuple[str, str | None]]:
     """(what stands in the text, what the vocabulary calls it) for each word."""
-    found = WordMatcher(vocabulary).find([text])
+    found = WordMatcher(vocabulary).match([text])
     named = [vocabulary.words[row] if row >= 0 else None for row in found.ids.tolist()]
     return [
         (text[start:end], name)
@@ -254,12 +254,12 @@ TERMS = ["New York", "new york city", "York City", "c++", "e-mail", "U.S.", "at&
     ],
 )
 def test_kept_terms_are_found_whole_and_the_longest_wins(text: str, found: list[tuple[str, str]]) -> None:
-    vocabulary = Vocabulary.build({}, keep=TERMS)
+    vocabulary = Vocabulary.build({}, include_words=TERMS)
     assert [(word, name) for word, name in _found(vocabulary, text) if name] == found
 
 
 def test_a_kept_term_does_not_change_the_words_around_it() -> None:
-    vocabulary = Vocabulary.build({}, keep=TERMS)
+    vocabulary = Vocabulary.build({}, include_words=TERMS)
     assert [word for word, _ in _found(vocabulary, "In New York, don't e-mail Bob's 3.5 c++")] == [
         *("In", "New York", "don't", "e-mail", "Bob", "'s", "3.5", "c++")
     ]
@@ -267,7 +267,7 @@ def test_a_kept_term_does_not_change_the_words_around_it() -> None:
 
 def test_several_texts_are_found_one_after_the_other() -> None:
     vocabulary = Vocabulary(["b", "a"])
-    found = WordMatcher(vocabulary).find(["a b", "", "x", "b e\u0301 a"])
+    found = WordMatcher(vocabulary).match(["a b", "", "x", "b e\u0301 a"])
     assert found.ids.tolist() == [1, 0, -1, 0, -1, 1]
     assert found.text.tolist() == [0, 0, 2, 3, 3, 3]
     assert found.starts.tolist() == [0, 2, 0, 0, 2, 5]
@@ -276,8 +276,8 @@ def test_several_texts_are_found_one_after_the_other() -> None:
 
 def test_no_texts_give_no_words() -> None:
     finder = WordMatcher(Vocabulary(["a"]))
-    assert len(finder.find([]).ids) == 0
-    assert len(finder.rows([])[0]) == 0
+    assert len(finder.match([]).ids) == 0
+    assert len(finder.match_rows([])[0]) == 0
 
 
 # Against a slow computation, on text made of what is hard
@@ -384,7 +384,7 @@ def test_counts_equal_those_of_the_slow_computation(texts: list[str], lowercase:
 @given(st.lists(hard_texts, max_size=8), st.integers(1, 4))
 def test_counts_do_not_depend_on_how_the_texts_come(texts: list[str], step: int) -> None:
     keep = ["New York", "c++", "a-b"]
-    whole, apart = WordCounter(keep=keep), WordCounter(keep=keep)
+    whole, apart = WordCounter(include_words=keep), WordCounter(include_words=keep)
     whole.add(texts)
     for start in range(0, len(texts), step):
         apart.add(texts[start : start + step])
@@ -396,10 +396,10 @@ def test_counts_do_not_depend_on_how_the_texts_come(texts: list[str], step: int)
 @given(st.lists(hard_texts, min_size=1, max_size=4), st.booleans())
 def test_every_counted_word_is_found_and_its_offsets_give_it_back(texts: list[str], lowercase: bool) -> None:
     keep = ["New York", "c++", "a-b"]
-    counter = WordCounter(lowercase=lowercase, keep=keep)
+    counter = WordCounter(lowercase=lowercase, include_words=keep)
     counter.add(texts)
-    vocabulary = Vocabulary.build(counter.counts(), min_count=1, keep=keep, lowercase=lowercase)
-    found = WordMatcher(vocabulary).find(texts)
+    vocabulary = Vocabulary.build(counter.counts(), min_count=1, include_words=keep, lowercase=lowercase)
+    found = WordMatcher(vocabulary).match(texts)
     spans = zip(found.text.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
     folded = [fold(texts[text][start:end], lowercase) for text, start, end in spans]
     assert folded == [vocabulary.words[row] for row in found.ids.tolist()]
@@ -409,8 +409,8 @@ def test_every_counted_word_is_found_and_its_offsets_give_it_back(texts: list[st
 @settings(deadline=None, max_examples=60)
 @given(st.lists(hard_texts, max_size=4))
 def test_find_and_rows_agree(texts: list[str]) -> None:
-    finder = WordMatcher(Vocabulary.build({"a": 1, "é": 1, "l'": 1}, min_count=1, keep=["New York", "c++"]))
-    found, (rows, text) = finder.find(texts), finder.rows(texts)
+    finder = WordMatcher(Vocabulary.build({"a": 1, "é": 1, "l'": 1}, min_count=1, include_words=["New York", "c++"]))
+    found, (rows, text) = finder.match(texts), finder.match_rows(texts)
     assert np.array_equal(found.ids, rows)
     assert np.array_equal(found.text, text)
     assert np.all(found.starts < found.ends)
@@ -422,7 +422,7 @@ def test_find_and_rows_agree(texts: list[str]) -> None:
 
 
 def test_kept_terms_are_counted_whole() -> None:
-    counter = WordCounter(keep=["New York", "c++", "Paris"])
+    counter = WordCounter(include_words=["New York", "c++", "Paris"])
     assert counter.add(["New York, new york and York. C++ in Paris, paris!"]) == 8
     assert counter.counts() == {"new york": 2, "and": 1, "york": 1, "c++": 1, "in": 1, "paris": 2}
 
@@ -434,7 +434,7 @@ def test_counting_without_lower_casing_keeps_capitals_apart() -> None:
 
 
 def test_nothing_counted_is_an_empty_table() -> None:
-    counter = WordCounter(keep=["new york"])
+    counter = WordCounter(include_words=["new york"])
     assert counter.add([]) == 0
     assert counter.add(["", "..."]) == 0
     assert counter.counts() == {}
@@ -450,7 +450,7 @@ def test_many_words_are_counted_exactly_across_the_learning_of_new_ones() -> Non
 
 
 def test_forgetting_bounds_the_words_held_and_spares_the_frequent_and_the_kept() -> None:
-    counter = WordCounter(keep=["Rare", "new york"], max_types=1000)
+    counter = WordCounter(include_words=["Rare", "new york"], max_types=1000)
     counter.add(["rare new york"])
     for round_ in range(20):
         counter.add([f"the the new{round_}x{n} snow" for n in range(2500)])

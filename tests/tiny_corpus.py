@@ -47,7 +47,7 @@ def words_of(text: str) -> list[tuple[str, int, int]]:
 
 def counted(texts: Iterable[str], keep: Sequence[str] = ()) -> Vocabulary:
     counts = Counter(word for text in texts for word, _, _ in words_of(text))
-    return Vocabulary.build(counts, min_count=1, keep=keep)
+    return Vocabulary.build(counts, min_count=1, include_words=keep)
 
 
 def heard_by(

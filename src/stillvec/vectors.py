@@ -183,7 +183,7 @@ class WordVectors:
 
         if isinstance(texts, str):
             return np.asarray(self.encode([texts], weights=weights)[0])
-        rows, text = self._finder.rows(texts)
+        rows, text = self._finder.match_rows(texts)
         known = rows >= 0
         unseen = np.unique(text[~known]) if self.subwords is not None else ()
         rows, text = rows[known], text[known]
@@ -232,7 +232,7 @@ class WordVectors:
         """The sum of the unseen words of each text (n, dim), and how many it has (n,)."""
         from scipy.sparse import csr_array
 
-        found = self._finder.find(texts)
+        found = self._finder.match(texts)
         chosen = np.flatnonzero(found.ids < 0)
         place: dict[str, int] = {}
         spans = zip(*(each[chosen].tolist() for each in (found.text, found.starts, found.ends)), strict=True)
@@ -263,7 +263,7 @@ class WordVectors:
 
     @cached_property
     def _finder(self) -> WordMatcher:
-        return WordMatcher(self.vocabulary, only_rows=True)
+        return WordMatcher(self.vocabulary, lazy=True)
 
     @cached_property
     def _norms(self) -> NDArray[np.float32]:

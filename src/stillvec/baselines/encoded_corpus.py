@@ -107,7 +107,7 @@ def encode_corpus(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Gener
     n_read = n_words = n_sentences = 0
     with open(folder / "rows", "wb") as rows_file, open(folder / "ends", "wb") as ends_file:
         while block := [*islice(source, _SENTENCES)]:
-            rows, sentence = matcher.rows(block)
+            rows, sentence = matcher.match_rows(block)
             n_read += len(rows)
             known = rows >= 0
             lengths = np.bincount(sentence[known], minlength=len(block))

@@ -76,7 +76,7 @@ class BatchBuilder:
         texts = chunk.texts
         if chunk.unit is TextUnit.WHOLE_PARAGRAPHS:
             ends = [sentence_ends(text) for text in texts]
-            return tokenize_paragraphs(texts, chunk.spans or self.matcher.find(texts), self.tokenizer, ends)
+            return tokenize_paragraphs(texts, chunk.spans or self.matcher.match(texts), self.tokenizer, ends)
         if chunk.unit is TextUnit.PARAGRAPHS:
             texts = [sentence for paragraph in texts for sentence in split_sentences(paragraph)]
         if chunk.spans is None:

@@ -84,28 +84,28 @@ class CachingTokenizer:
 
     def __init__(self, tokenizer: SubwordTokenizer, matcher: WordMatcher) -> None:
         self._tokenizer, self._matcher = tokenizer, matcher
-        self._on_whitespace = matcher.parts_at_blanks and tokenizer.splits_on_whitespace
+        self._on_whitespace = matcher.splits_on_whitespace and tokenizer.splits_on_whitespace
         self._on_punctuation = self._on_whitespace and tokenizer.splits_on_punctuation
         self._cache = TokenCache(4)  # token ids, links, word ids, tokens per word
 
     def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         if not self._on_whitespace:
             return self._tokenize_whole(texts)
-        rows, n_strings, slow = self._cache.read(texts, self._add_strings)
+        rows, n_strings, slow = self._cache.look_up(texts, self._add_strings)
         if not slow.any():
             return self._concatenate(rows, n_strings)
-        n_cached, slow_texts = len(self._cache.rows[0]), np.flatnonzero(slow)
+        n_cached, slow_texts = len(self._cache.tables[0]), np.flatnonzero(slow)
         starts = np.cumsum(n_strings) - n_strings
         rows[starts[slow_texts]] = self._store(self._tokenize_whole([texts[text] for text in slow_texts.tolist()]))
         first = np.zeros(len(rows), bool)
         first[starts[slow_texts]] = True
         result = self._concatenate(rows[first | ~np.repeat(slow, n_strings)], np.where(slow, 1, n_strings))
-        for column in self._cache.rows:
-            column.shorten(n_cached)
+        for column in self._cache.tables:
+            column.truncate(n_cached)
         return result
 
     def _tokenize_whole(self, texts: Sequence[str]) -> TokenizedTexts:
-        return align_words(self._tokenizer.encode(texts), self._matcher.find(texts))[0]
+        return align_words(self._tokenizer.encode(texts), self._matcher.match(texts))[0]
 
     def _add_strings(self, new: Sequence[str]) -> None:
         """Tokenize new strings: from their letters and punctuation where that is allowed, else by the tokenizer."""
@@ -113,13 +113,13 @@ class CachingTokenizer:
         first = len(cache.plain)
         split = [split_punctuation(string) if self._on_punctuation else () for string in new]
         n_parts = np.fromiter(map(len, split), np.int64, len(new))
-        parts = np.fromiter((cache.numbers[part] for string in split for part in string), np.int64, int(n_parts.sum()))
-        more = cache.numbers.taken()
+        parts = np.fromiter((cache.interner[part] for string in split for part in string), np.int64, int(n_parts.sum()))
+        more = cache.interner.pop_new()
         cache.grow(len(new) + len(more))
         unsplit = [string for string, pieces in zip(new, split, strict=True) if not pieces] + more
         if unsplit:
             where = first + np.concatenate([np.flatnonzero(n_parts == 0), len(new) + np.arange(len(more))])
-            spans, cache.plain[where] = self._matcher.find_in_runs(unsplit)
+            spans, cache.plain[where] = self._matcher.match_tokens(unsplit)
             cache.row[where] = self._store(align_words(self._tokens(unsplit, cache.plain[where]), spans)[0])
         if len(parts):
             where, n_parts = first + np.flatnonzero(n_parts), n_parts[n_parts > 0]
@@ -147,7 +147,7 @@ class CachingTokenizer:
 
     def _store(self, texts: TokenizedTexts) -> Ints:
         """Append texts to the cache; the numbers of their rows."""
-        token_ids, links, word_ids, tokens_per_word = self._cache.rows
+        token_ids, links, word_ids, tokens_per_word = self._cache.tables
         first = len(token_ids)
         inside = texts.word_token - np.repeat(np.cumsum(texts.n_tokens) - texts.n_tokens, texts.n_links)
         token_ids.extend(texts.token_ids, texts.n_tokens)
@@ -159,7 +159,7 @@ class CachingTokenizer:
     def _concatenate(self, rows: Ints, n_strings: Ints) -> TokenizedTexts:
         """Texts of `n_strings` cached strings each."""
         (token_ids, n_tokens), (inside, n_links), (word_ids, n_words), (tokens_per_word, _) = (
-            column.take(rows) for column in self._cache.rows
+            column.take(rows) for column in self._cache.tables
         )
         word_token = np.asarray(inside + np.repeat(np.cumsum(n_tokens) - n_tokens, n_links), np.int64)
         n_tokens, n_links, n_words = (sums(counts, n_strings) for counts in (n_tokens, n_links, n_words))

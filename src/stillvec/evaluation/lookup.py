@@ -53,9 +53,9 @@ class Lookup:
         """The row of each word of texts, as `rows` gives it, and which text it stands in."""
         finder = WordMatcher(self.vectors.vocabulary)
         if self.oov != "subword":
-            plain, text = finder.rows(texts)
+            plain, text = finder.match_rows(texts)
             return plain.astype(np.int64), text.astype(np.int64)
-        found = finder.find(texts)
+        found = finder.match(texts)
         rows = found.ids.astype(np.int64)
         for at in np.flatnonzero(rows < 0).tolist():
             rows[at] = self._unseen(texts[found.text[at]][found.starts[at] : found.ends[at]])

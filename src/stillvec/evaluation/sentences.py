@@ -81,7 +81,7 @@ class Sentences(Task):
 
 def _used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, NDArray[np.float64]]:
     """The vectors and frequencies of the words that occur: weighing these needs no copy of a large matrix."""
-    rows, _ = WordMatcher(vectors.vocabulary).rows(texts)
+    rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
     rows = np.unique(rows[rows >= 0])
     return vectors.subset(vectors.words[row] for row in rows), vectors.vocabulary.frequencies()[rows]
 

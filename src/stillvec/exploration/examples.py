@@ -73,7 +73,7 @@ def _match(matcher: WordMatcher, texts: list[str], missing: np.ndarray | None = 
     """The first match of each word in each text; with `missing`, only of words that still lack sentences."""
     if not texts:
         return
-    spans = matcher.find(texts)
+    spans = matcher.match(texts)
     matches = np.flatnonzero((spans.ids >= 0) & (True if missing is None else missing[spans.ids] > 0))
     _, firsts = np.unique(np.stack([spans.ids[matches], spans.text[matches]]), axis=1, return_index=True)
     for at in matches[np.sort(firsts)].tolist():

@@ -81,7 +81,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.weighting == "mean":
             return np.ones(len(vocabulary), np.float32)
         if self.weighting == "idf":
-            rows, text = WordMatcher(vocabulary, only_rows=True).rows(texts)
+            rows, text = WordMatcher(vocabulary, lazy=True).match_rows(texts)
             in_texts = np.unique(np.stack([text[rows >= 0], rows[rows >= 0]]), axis=1)[1]
             n_texts = np.bincount(in_texts, minlength=len(vocabulary))  # (V,)
             return np.asarray(np.log((1 + len(texts)) / (1 + n_texts)) + 1, np.float32)

@@ -100,7 +100,7 @@ class CorpusCounts:
             self.counts,
             min_count=choice.min_count,
             max_words=choice.max_words,
-            keep=choice.include_words,
+            include_words=choice.include_words,
             lowercase=choice.lowercase,
         )
         return vocabulary, facts
@@ -111,7 +111,7 @@ def count_partition(
 ) -> Generator[Progress, None, CorpusCounts]:
     """Count the corpus, or one part of it."""
     start = time.perf_counter()
-    counter = WordCounter(lowercase=choice.lowercase, keep=choice.include_words)
+    counter = WordCounter(lowercase=choice.lowercase, include_words=choice.include_words)
     corpus_counter = CorpusCounter(corpus, counter, partition or Partition())
     for n_words in corpus_counter.steps():
         seconds = time.perf_counter() - start

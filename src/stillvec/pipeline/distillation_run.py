@@ -29,7 +29,7 @@ from stillvec.teachers import Teacher
 from stillvec.training.schedule import TrainingProgress
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
-from stillvec.vocabulary.word_matcher import own_words
+from stillvec.vocabulary.word_matcher import select_words
 
 _NEIGHBOURS = 8  # a context of one word is also one of this many others
 _SENTENCE_WORDS = 15  # on average
@@ -119,7 +119,7 @@ class Run:
     def _words_without_corpus(self, teacher: Teacher) -> Vocabulary:
         """The user's words, else the whole words of the teacher's own vocabulary."""
         chosen = self.settings.include_words
-        words = chosen or own_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)
+        words = chosen or select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)
         if not words:
             raise UsageError(
                 f"The teacher {teacher.name} has no whole words in its vocabulary; give a corpus, or words with "

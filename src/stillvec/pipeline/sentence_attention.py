@@ -74,7 +74,7 @@ def _learner(place: Path, manifest: dict[str, Any]) -> AttentiveSkipgram | Conte
 
 
 def _check_known(sentence: str, vocabulary: Vocabulary, place: Path) -> None:
-    rows, _ = WordMatcher(vocabulary).rows([sentence])
+    rows, _ = WordMatcher(vocabulary).match_rows([sentence])
     known = int((rows >= 0).sum())
     if known < 2:
         raise UsageError(
@@ -98,6 +98,6 @@ def _teacher(place: Path, manifest: dict[str, Any], given: str | Teacher | None)
 
 def _seen_words(sentence: str, vocabulary: Vocabulary, teacher: Teacher) -> tuple[str, ...]:
     """The words of the sentence that have a state: of one whose letters the tokenizer drops there is none."""
-    found = WordMatcher(vocabulary).find([sentence])
+    found = WordMatcher(vocabulary).match([sentence])
     _, word = align(teacher.tokenizer.encode([sentence]), found)
     return tuple(sentence[found.starts[each] : found.ends[each]] for each in np.unique(word).tolist())

@@ -110,11 +110,11 @@ class SentenceStream:
 
     def _selector(self, contexts: int) -> Callable[[list[str]], tuple[list[str], int]]:
         """A function from texts to those that are selected, and the number of words in all of them."""
-        matcher = WordMatcher(self.vocabulary, only_rows=True)
+        matcher = WordMatcher(self.vocabulary, lazy=True)
         selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
 
         def select(texts: list[str]) -> tuple[list[str], int]:
-            rows, text = matcher.rows(texts)
+            rows, text = matcher.match_rows(texts)
             chosen = selector.choose(rows, text, len(texts))
             return [text for text, taken in zip(texts, chosen, strict=True) if taken], len(rows)
 

@@ -77,7 +77,7 @@ def create_embeddings(
     if request.encoding_format == "base64":
         values = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
     data = [schemas.Embedding(index=index, embedding=value) for index, value in enumerate(values)]
-    n_words = len(_word_counter().rows(texts)[0])
+    n_words = len(_word_counter().match_rows(texts)[0])
     usage = schemas.Usage(prompt_tokens=n_words, total_tokens=n_words)
     return schemas.EmbeddingsResponse(data=data, model=model.name, usage=usage)
 

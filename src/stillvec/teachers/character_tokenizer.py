@@ -39,7 +39,7 @@ class CharacterTokenizer(SubwordTokenizer):
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         first = np.cumsum(lengths) - lengths  # (N,) start of each text
-        words = self._matcher.find(texts)
+        words = self._matcher.match(texts)
         begin, end = first[words.text] + words.starts, first[words.text] + words.ends
         inside = np.zeros(len(points) + 1, np.int32)  # 1 from a word's second character to its last
         inside[begin + 1] += 1

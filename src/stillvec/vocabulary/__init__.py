@@ -1,4 +1,4 @@
-"""Which words there are, how often they were seen, and where they stand in a text."""
+"""The words of a corpus or a vector space, their counts, and their positions in texts."""
 
 from stillvec.vocabulary.word_counter import WordCounter
 from stillvec.vocabulary.word_index import Vocabulary

@@ -1,15 +1,15 @@
-"""How a vocabulary writes a word: composed, with the straight apostrophe, lower-cased if asked."""
+"""The form in which a vocabulary writes a word: NFC, straight apostrophes, lower case if requested."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
-_FINAL_SIGMA = r"(?<=\p{L}|\p{L}\p{M})σ(?![\p{L}\p{M}])"  # lower-casing letter by letter makes οδοσ of ΟΔΟΣ
+_FINAL_SIGMA = r"(?<=\p{L}|\p{L}\p{M})σ(?![\p{L}\p{M}])"  # lower-casing letter by letter turns ΟΔΟΣ into οδοσ
 
 
 def fold(word: str, lowercase: bool) -> str:
-    """A word or term as a vocabulary writes it; blanks at its ends go, blanks inside it become one."""
+    """A word or term as a vocabulary writes it, stripped and with single spaces."""
     plain = " ".join(word.split())
     if plain.isascii():
         return plain.lower() if lowercase else plain
@@ -18,9 +18,9 @@ def fold(word: str, lowercase: bool) -> str:
 
 @lru_cache(maxsize=2)
 def normalizer(lowercase: bool) -> Any:
-    """The same for a whole text, inside a `tokenizers.Tokenizer`, which keeps the offsets."""
+    """The same for whole texts, as a normalizer of a `tokenizers.Tokenizer`, which keeps the offsets."""
     from tokenizers import Regex
     from tokenizers.normalizers import NFC, Lowercase, Replace, Sequence
 
-    lowering = [Lowercase(), Replace(Regex(_FINAL_SIGMA), "ς")] if lowercase else []
-    return Sequence([NFC(), Replace("’", "'"), *lowering])
+    steps = [Lowercase(), Replace(Regex(_FINAL_SIGMA), "ς")] if lowercase else []
+    return Sequence([NFC(), Replace("’", "'"), *steps])

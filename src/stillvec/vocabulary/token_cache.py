@@ -1,4 +1,27 @@
-"""What is known of runs of signs between blanks, so that a text is read as the runs it is made of; bounded."""
+"""A bounded cache of what is known about whitespace tokens: the fast path from text to words and subword tokens.
+
+A corpus repeats its whitespace tokens ("the", "house,"), so each is analysed once and texts are assembled from the
+results with numpy, without a Python loop over words:
+
+    text              "the old house, the river"
+      | split(" ")
+    tokens            the   old   house,   the   river
+      | TokenInterner, a dict: new tokens go to a callback, which fills the tables
+    ids                0     1      2       0      3
+      | row[ids]
+    tables (RaggedRows, one per kind of result; CachingTokenizer has four)
+      vocabulary rows      [5]   [17]   [42]    [5]   [8]          words of each token, -1 if unknown
+      subword token ids    [12]  [903]  [77,4]  [12]  [31]         those of the teacher
+      | RaggedRows.take: concatenate the rows of the ids
+    words of the text      5 17 42 5 8
+    subword tokens         12 903 77 4 12 31
+
+This is valid only if the words of a text are those of its tokens. A token is *plain* if it consists of Latin letters
+and common punctuation and cannot be part of a multi-word term; a text with another token takes the slow path
+(`WordMatcher` with the Rust tokenizer). Both paths give the same words, which tests check.
+
+When the cache is full, the half used most often stays.
+"""
 
 from __future__ import annotations
 
@@ -12,108 +35,108 @@ from numpy.typing import NDArray
 from stillvec.vocabulary.token_interner import TokenInterner, needs_slow_path
 
 Ints = NDArray[np.int64]
-_MOST = 400_000  # runs that are kept,
-_LONGEST = 20_000_000  # characters of them
+_MAX_TOKENS = 400_000
+_MAX_CHARACTERS = 20_000_000
 
 
 class TokenCache:
-    """Runs, whether each is plain, and what is known of it: a row of numbers of each kind."""
+    """Whitespace tokens, whether each is plain, and `n_tables` rows of integers for each."""
 
-    def __init__(self, kinds: int) -> None:
-        self.numbers = TokenInterner()
-        self.rows = tuple(RaggedRows() for _ in range(kinds))
-        self.row: Ints = np.zeros(0, np.int64)  # where in them each run is
-        self.plain: NDArray[np.bool_] = np.zeros(0, bool)
-        self._met: Ints = np.zeros(0, np.int64)  # how often, of late
-        self.lock = Lock()  # for those who let several threads read
+    def __init__(self, n_tables: int) -> None:
+        self.interner = TokenInterner()
+        self.tables = tuple(RaggedRows() for _ in range(n_tables))
+        self.row: Ints = np.zeros(0, np.int64)  # (tokens,) in the tables
+        self.plain: NDArray[np.bool_] = np.zeros(0, bool)  # (tokens,)
+        self._n_uses: Ints = np.zeros(0, np.int64)  # (tokens,) halved whenever tokens are dropped
+        self.lock = Lock()  # for owners that are used by several threads
 
     def __reduce__(self) -> tuple[type[TokenCache], tuple[int]]:
-        """What travels or is kept begins anew."""
-        return TokenCache, (len(self.rows),)
+        """Copies and pickles start empty."""
+        return TokenCache, (len(self.tables),)
 
-    def read(
-        self, texts: Sequence[str], learn: Callable[[Sequence[str]], None]
+    def look_up(
+        self, texts: Sequence[str], add: Callable[[Sequence[str]], None]
     ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """The rows of the texts' runs, how many each text has, and which texts are not plain.
+        """The table rows of all tokens, the number of tokens per text, and which texts need the slow path.
 
-        `learn` is given the runs that are new, makes room for them (`grow`) and fills in what is known of them.
+        `add` is called with the new tokens; it calls `grow` and fills in `row`, `plain` and the tables.
         """
-        if len(self.numbers) > _MOST or self.numbers.characters > _LONGEST:
-            self._forget()
-        numbers, held = self.numbers.of(texts)
-        if new := self.numbers.taken():
-            learn(new)
-        if len(numbers) < len(self._met) // 8:
-            np.add.at(self._met, numbers, 1)
+        if len(self.interner) > _MAX_TOKENS or self.interner.n_characters > _MAX_CHARACTERS:
+            self._drop_rare()
+        tokens, n_tokens = self.interner.intern(texts)
+        if new := self.interner.pop_new():
+            add(new)
+        if len(tokens) < len(self._n_uses) // 8:
+            np.add.at(self._n_uses, tokens, 1)
         else:
-            self._met += np.bincount(numbers, minlength=len(self._met))
-        return self.row[numbers], held, needs_slow_path(texts, numbers, held, self.plain)
+            self._n_uses += np.bincount(tokens, minlength=len(self._n_uses))
+        return self.row[tokens], n_tokens, needs_slow_path(texts, tokens, n_tokens, self.plain)
 
-    def grow(self, number: int) -> None:
-        """Room for so many runs more."""
-        self.row = np.concatenate([self.row, np.zeros(number, np.int64)])
-        self.plain = np.concatenate([self.plain, np.ones(number, bool)])
-        self._met = np.concatenate([self._met, np.zeros(number, np.int64)])
+    def grow(self, n_tokens: int) -> None:
+        """Make room for more tokens."""
+        self.row = np.concatenate([self.row, np.zeros(n_tokens, np.int64)])
+        self.plain = np.concatenate([self.plain, np.ones(n_tokens, bool)])
+        self._n_uses = np.concatenate([self._n_uses, np.zeros(n_tokens, np.int64)])
 
-    def _forget(self) -> None:
-        """Half of the runs stay, and of the room for their letters: those met most often, if more than once."""
-        often = np.argsort(-self._met, kind="stable")[: _MOST // 2]
-        runs = [*self.numbers]
-        letters = np.cumsum([len(runs[each]) for each in often.tolist()])
-        stay = np.sort(often[(self._met[often] > 1) & (letters <= _LONGEST // 2)])
-        self.numbers = TokenInterner(runs[each] for each in stay.tolist())
-        for rows in self.rows:
-            kept = rows.take(self.row[stay])
-            rows.shorten(0)
-            rows.extend(*kept)
-        self.row, self.plain, self._met = np.arange(len(stay)), self.plain[stay], self._met[stay] // 2
+    def _drop_rare(self) -> None:
+        """Keep at most half of the tokens and characters: those used most often, if more than once."""
+        frequent = np.argsort(-self._n_uses, kind="stable")[: _MAX_TOKENS // 2]
+        tokens = [*self.interner]
+        n_characters = np.cumsum([len(tokens[token]) for token in frequent.tolist()])
+        stay = np.sort(frequent[(self._n_uses[frequent] > 1) & (n_characters <= _MAX_CHARACTERS // 2)])
+        self.interner = TokenInterner(tokens[token] for token in stay.tolist())
+        for table in self.tables:
+            rows = table.take(self.row[stay])
+            table.truncate(0)
+            table.extend(*rows)
+        self.row, self.plain, self._n_uses = np.arange(len(stay)), self.plain[stay], self._n_uses[stay] // 2
 
 
 class RaggedRows:
-    """Rows of numbers, of different lengths, end to end."""
+    """Rows of integers of different lengths in one array."""
 
     def __init__(self) -> None:
         self._flat = np.zeros(1 << 16, np.int32)
         self._ends = np.zeros(1 << 12, np.int64)  # one past the last; row 0 begins at 0
-        self._number = 0
+        self._n_rows = 0
 
     def __len__(self) -> int:
-        return self._number
+        return self._n_rows
 
     def extend(self, flat: NDArray[Any], lengths: Ints) -> None:
-        begin = int(self._ends[self._number - 1]) if self._number else 0
-        ends = begin + np.cumsum(lengths)
-        self._flat = _with_room(self._flat, begin + len(flat))
-        self._ends = _with_room(self._ends, self._number + len(lengths))
-        self._flat[begin : begin + len(flat)] = flat
-        self._ends[self._number : self._number + len(lengths)] = ends
-        self._number += len(lengths)
+        """Append rows, given concatenated."""
+        start = int(self._ends[self._n_rows - 1]) if self._n_rows else 0
+        self._flat = _reserve(self._flat, start + len(flat))
+        self._ends = _reserve(self._ends, self._n_rows + len(lengths))
+        self._flat[start : start + len(flat)] = flat
+        self._ends[self._n_rows : self._n_rows + len(lengths)] = start + np.cumsum(lengths)
+        self._n_rows += len(lengths)
 
-    def shorten(self, number: int) -> None:
-        self._number = number
+    def truncate(self, n_rows: int) -> None:
+        self._n_rows = n_rows
 
-    def take(self, numbers: Ints) -> tuple[NDArray[np.int32], Ints]:
-        """The rows of these numbers, end to end, and their lengths."""
-        ends = self._ends[numbers]
-        lengths = ends - np.where(numbers > 0, self._ends[numbers - 1], 0)
+    def take(self, rows: Ints) -> tuple[NDArray[np.int32], Ints]:
+        """These rows, concatenated, and their lengths."""
+        ends = self._ends[rows]
+        lengths = ends - np.where(rows > 0, self._ends[rows - 1], 0)
         return self._flat[ranges(ends - lengths, lengths)], lengths
 
 
-def _with_room(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _reserve(array: NDArray[Any], size: int) -> NDArray[Any]:
     if size <= len(array):
         return array
     return np.concatenate([array, np.zeros(max(size, 2 * len(array)) - len(array), array.dtype)])
 
 
-def sums(values: NDArray[Any], held: Ints) -> Ints:
-    """Of so many values after each other."""
+def sums(values: NDArray[Any], lengths: Ints) -> Ints:
+    """The sum of each segment of `values`; segments have these lengths and follow one another."""
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-    ends = np.cumsum(held)
-    return np.asarray(total[ends] - total[ends - held])
+    ends = np.cumsum(lengths)
+    return np.asarray(total[ends] - total[ends - lengths])
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """start, start + 1, … for each pair, one after the other."""
+    """`start, start + 1, ..., start + length - 1` for each pair, concatenated."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.asarray(np.arange(total) + np.repeat(starts - (ends - lengths), lengths))

@@ -1,4 +1,4 @@
-"""Runs of signs between blanks ("house,", "the"): text repeats them, so that what is known of one is known of many."""
+"""Integer ids for whitespace tokens."""
 
 from __future__ import annotations
 
@@ -8,40 +8,39 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-_ALONE = ("'s", "'S", "’s", "’S")
+_POSSESSIVES = ("'s", "'S", "’s", "’S")
 
 
 class TokenInterner(dict[str, int]):
-    """A number for each run, as they come."""
+    """Numbers whitespace tokens in the order in which they first appear."""
 
-    def __init__(self, runs: Iterable[str] = ()) -> None:
-        super().__init__((run, number) for number, run in enumerate(runs))
-        self.characters = sum(map(len, self))  # of all runs: a corpus may have few and long ones
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        super().__init__((token, number) for number, token in enumerate(tokens))
+        self.n_characters = sum(map(len, self))  # a corpus may have few but long tokens
         self._new: list[str] = []
 
-    def __missing__(self, run: str) -> int:
-        number = self[run] = len(self)
-        self.characters += len(run)
-        self._new.append(run)
+    def __missing__(self, token: str) -> int:
+        number = self[token] = len(self)
+        self.n_characters += len(token)
+        self._new.append(token)
         return number
 
-    def of(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of the texts' runs, one text after the other, and how many each has."""
-        held = np.fromiter((text.count(" ") for text in texts), np.int64, len(texts)) + 1
-        runs = chain.from_iterable(text.split(" ") for text in texts)  # of one text at a time, which a cache holds
-        numbers = np.fromiter(map(self.__getitem__, runs), np.int64, int(held.sum()))
-        return numbers, held
+    def intern(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ids of the tokens of all texts, concatenated, and the number of tokens per text."""
+        n_tokens = np.fromiter((text.count(" ") for text in texts), np.int64, len(texts)) + 1
+        tokens = chain.from_iterable(text.split(" ") for text in texts)  # text by text, which fits the CPU cache
+        return np.fromiter(map(self.__getitem__, tokens), np.int64, int(n_tokens.sum())), n_tokens
 
-    def taken(self) -> list[str]:
-        """The runs that are new since the last call."""
+    def pop_new(self) -> list[str]:
+        """The tokens added since the last call."""
         new, self._new = self._new, []
         return new
 
 
 def needs_slow_path(
-    texts: Sequence[str], numbers: NDArray[np.int64], held: NDArray[np.int64], plain: NDArray[np.bool_]
+    texts: Sequence[str], tokens: NDArray[np.int64], n_tokens: NDArray[np.int64], plain: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Texts with a run that is not plain, or that begin with "'s": that is a word only there, or behind another."""
-    odd = np.fromiter((text.startswith(_ALONE) for text in texts), bool, len(texts))
-    odd[np.repeat(np.arange(len(texts)), held)[~plain[numbers]]] = True
-    return odd
+    """Which texts have a token that is not plain, or begin with "'s", a word only there or after another word."""
+    slow = np.fromiter((text.startswith(_POSSESSIVES) for text in texts), bool, len(texts))
+    slow[np.repeat(np.arange(len(texts)), n_tokens)[~plain[tokens]]] = True
+    return slow

@@ -1,4 +1,4 @@
-"""The words of a space in order of frequency, with their counts."""
+"""The words of a vector space with their rows and counts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from stillvec.vocabulary.folding import fold
 
 
 class Vocabulary:
-    """Words, each with its row number and its count in the corpus (0 where it is not known).
+    """Words, each with its row number and its count in the corpus (0 if unknown).
 
-    `lowercase` says that the words are lower-cased, so that a question about "Paris" means "paris".
+    With `lowercase` the words are in lower case, and "Paris" is looked up as "paris" (default: if all words are).
     """
 
     def __init__(
@@ -25,13 +25,13 @@ class Vocabulary:
         self.words: tuple[str, ...] = tuple(words)
         values = np.zeros(len(self.words), np.int64) if counts is None else np.array([*counts], np.int64)
         if len(values) != len(self.words):
-            raise VocabularyError(f"A vocabulary of {len(self.words)} words came with {len(values)} counts.")
+            raise VocabularyError.expected(f"{len(self.words):,} counts, one per word", f"{len(values):,}")
         values.setflags(write=False)
         self.counts: NDArray[np.int64] = values
         self.lowercase = all(w == w.lower() for w in self.words) if lowercase is None else lowercase
         if len(self.index) != len(self.words):
-            twice = next(word for row, word in enumerate(self.words) if self.index[word] != row)
-            raise VocabularyError(f"The word {twice!r} is in the vocabulary twice; each word has one row.")
+            word = next(word for row, word in enumerate(self.words) if self.index[word] != row)
+            raise VocabularyError(f"Duplicate word {word!r}; each word has one row.", code="duplicate-word")
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -39,7 +39,7 @@ class Vocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """A short name for these words in this order."""
+        """A digest of the words and their order."""
         return hashlib.blake2b("\n".join(self.words).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def __len__(self) -> int:
@@ -63,24 +63,24 @@ class Vocabulary:
         return f"Vocabulary({len(self):,} words, {int(self.counts.sum()):,} seen)"
 
     def row(self, word: str) -> int | None:
-        """The row of a word as it is written, else as the vocabulary would write it, else None."""
+        """The row of a word as it is written, else of its folded form; None if there is neither."""
         row = self.index.get(word)
         return self.index.get(fold(word, self.lowercase)) if row is None else row
 
     def frequencies(self) -> NDArray[np.float64]:
-        """Relative frequency of each word; words never counted get the share of half an occurrence."""
+        """Relative frequency of each word; a word without a count is taken to occur half a time."""
         counts = np.maximum(self.counts.astype(np.float64), 0.5)
         return np.asarray(counts / counts.sum())
 
     def union(self, other: Vocabulary) -> Vocabulary:
-        """All words of both, counts added, again in order of frequency."""
+        """The words of both with their counts added, by descending frequency."""
         counts = dict(zip(self.words, self.counts.tolist(), strict=True))
         for word, count in zip(other.words, other.counts.tolist(), strict=True):
             counts[word] = counts.get(word, 0) + count
-        return _ordered(counts, lowercase=self.lowercase and other.lowercase)
+        return _sort_by_frequency(counts, lowercase=self.lowercase and other.lowercase)
 
     def rows_in(self, other: Vocabulary) -> NDArray[np.int64]:
-        """For each of our words, its row in `other`; -1 where `other` does not have it."""
+        """For each word its row in `other`, -1 if it is not there."""
         return np.fromiter((other.index.get(word, -1) for word in self.words), np.int64, len(self))
 
     @classmethod
@@ -90,24 +90,28 @@ class Vocabulary:
         *,
         min_count: int = 5,
         max_words: int | None = None,
-        keep: Iterable[str] = (),
+        include_words: Iterable[str] = (),
         lowercase: bool = True,
     ) -> Vocabulary:
-        """The words seen at least `min_count` times, the `max_words` most frequent, and all of `keep`."""
-        kept = dict.fromkeys(folded for word in keep if (folded := fold(word, lowercase)))
-        chosen = {word: count for word, count in counts.items() if count >= min_count and word not in kept}
-        room = None if max_words is None else max(0, max_words - len(kept))
-        ordered = sorted(chosen.items(), key=lambda item: (-item[1], item[0]))[:room]
-        final = dict(ordered) | {word: counts.get(word, 0) for word in kept}
-        if not final:
-            most = max(counts.values(), default=0)
+        """The `max_words` most frequent words with at least `min_count` occurrences, and all of `include_words`."""
+        included = dict.fromkeys(folded for word in include_words if (folded := fold(word, lowercase)))
+        frequent = {word: count for word, count in counts.items() if count >= min_count and word not in included}
+        n_frequent = None if max_words is None else max(0, max_words - len(included))
+        chosen = dict(_sort_items(frequent)[:n_frequent]) | {word: counts.get(word, 0) for word in included}
+        if not chosen:
+            highest = max(counts.values(), default=0)
             raise VocabularyError(
-                f"No word is left: of {len(counts):,} different words the most frequent was seen {most:,} "
-                f"times, and the minimum is {min_count:,}; lower --min-count or give more text."
+                f"No word occurs at least {min_count:,} times: the most frequent of {len(counts):,} words occurs "
+                f"{highest:,} times; lower --min-count or give more text.",
+                code="no-words",
             )
-        return _ordered(final, lowercase=lowercase)
+        return _sort_by_frequency(chosen, lowercase=lowercase)
 
 
-def _ordered(counts: Mapping[str, int], *, lowercase: bool) -> Vocabulary:
-    items = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+def _sort_items(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _sort_by_frequency(counts: Mapping[str, int], *, lowercase: bool) -> Vocabulary:
+    items = _sort_items(counts)
     return Vocabulary([word for word, _ in items], [count for _, count in items], lowercase=lowercase)

@@ -1,10 +1,12 @@
-"""Where words stand in a text, at the speed of the Rust `tokenizers` library.
+"""The positions of words in texts, by the Rust `tokenizers` library.
 
-A word is a run of letters, marks, digits and underscores of any script. Inside it may stand an apostrophe
-(don't), a full stop (U.S, 3.5), a comma between digits (1,000), the joiners of Persian, Indic and Hebrew;
-it begins with none of these and with no mark. A possessive "'s" and an elided "l'", "d'", "qu'" are words
-of their own. Hyphens part words. What the pattern would part, but the vocabulary holds as one word ("new
-york", "e-mail", "c++"), is kept whole.
+A word is a sequence of letters, marks, digits and underscores of any script. It may contain an apostrophe (don't), a
+full stop (U.S, 3.5), a comma between digits (1,000) and the joiners of Persian, Indic and Hebrew, but does not begin
+with these or with a mark. A possessive "'s" and an elided "l'", "d'", "qu'" are words of their own. Hyphens separate
+words. A word of the vocabulary that the pattern would split ("new york", "e-mail", "c++") is a multi-word term and is
+matched as a whole.
+
+Plain texts need not go through Rust: see `latin_matcher.py`, and `token_cache.py` for a picture.
 """
 
 from __future__ import annotations
@@ -28,78 +30,78 @@ _LETTER = r"[\p{L}\p{M}\p{N}_\u200C\u200D]"
 _JOINER = r"(?:['’](?![sS](?!" + _LETTER + r"))|[.·׳״]|(?<=\p{N}),(?=\p{N}))"
 _PATTERN = (
     r"(?:[cdjlmnstCDJLMNST]|[qQ]u)['’](?=\p{L}{2})"  # l'homme, d'être, qu'il
-    rf"|(?:\A|(?<={_LETTER}))['’][sS](?!{_LETTER})"  # the dog's; \A: a kept term may stand before
+    rf"|(?:\A|(?<={_LETTER}))['’][sS](?!{_LETTER})"  # the dog's; \A: after a multi-word term
     rf"|{_FIRST}{_LETTER}*(?:{_JOINER}{_FIRST}{_LETTER}*)*"
 )
-_UNKNOWN = "\x00"  # a word no text can hold
+_UNKNOWN = "\x00"  # in no text
 
 
 @dataclass(frozen=True)
 class WordSpans:
-    """The words of several texts, one after the other."""
+    """The words of several texts, concatenated."""
 
-    ids: NDArray[np.int32]  # (W,) row in the vocabulary, -1 for a word it does not have
+    ids: NDArray[np.int32]  # (W,) row in the vocabulary, -1 if out of vocabulary
     starts: NDArray[np.int32]  # (W,) first character
     ends: NDArray[np.int32]  # (W,) one past the last
     text: NDArray[np.int32]  # (W,) which of the texts
 
 
 class WordMatcher:
-    """Finds the words of texts and their rows in a vocabulary.
+    """Matches the words of texts with the rows of a vocabulary.
 
-    The tables of Rust are made at once, for processes to share; with `only_rows`, when a text that is not plain comes.
+    The tables of the Rust tokenizer are built at once, for processes to share; with `lazy`, when they are first needed.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, only_rows: bool = False) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, lazy: bool = False) -> None:
         self._vocabulary = vocabulary
-        if not only_rows:
+        if not lazy:
             _ = self._tokenizer
 
     @cached_property
     def _tokenizer(self) -> Any:
         return word_tokenizer(self._vocabulary.words, self._vocabulary.lowercase)
 
-    def find(self, texts: Sequence[str]) -> WordSpans:
+    def match(self, texts: Sequence[str]) -> WordSpans:
+        """The words of the texts with their positions."""
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         ids, text = _flat_ids(encodings)
         offsets = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
         spans = np.fromiter(offsets, np.int32, 2 * len(ids)).reshape(-1, 2)
         starts, ends = spans[:, 0].copy(), spans[:, 1].copy()
-        for number, each in enumerate(texts):
-            if not is_normalized("NFC", each):
+        for number, string in enumerate(texts):
+            if not is_normalized("NFC", string):
                 first, last = np.searchsorted(text, [number, number + 1])
-                ends[first:last] = [whole_end(each, end) for end in ends[first:last].tolist()]
+                ends[first:last] = [extend_over_marks(string, end) for end in ends[first:last].tolist()]
         return WordSpans(ids, starts, ends, text)
 
-    def rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Only (row of each word, its text): many times as fast as `find` where texts are plain."""
-        ids, lengths, left = self._plain.rows(texts)
-        if left:
-            more, of = self._rows([texts[number] for number in left])
-            place = np.repeat(np.cumsum(lengths)[left], np.bincount(of, minlength=len(left)))
-            ids = np.insert(ids, place, more)
-            lengths[left] = np.bincount(of, minlength=len(left))
+    def match_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(row, text) of each word: many times as fast as `match` for plain texts."""
+        ids, lengths, slow = self._latin.match_rows(texts)
+        if slow:
+            slow_ids, slow_text = self._match_rows_slow([texts[number] for number in slow])
+            slow_lengths = np.bincount(slow_text, minlength=len(slow))
+            ids = np.insert(ids, np.repeat(np.cumsum(lengths)[slow], slow_lengths), slow_ids)
+            lengths[slow] = slow_lengths
         return ids, np.repeat(np.arange(len(texts), dtype=np.int32), lengths)
 
-    def _rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _match_rows_slow(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         return _flat_ids(self._tokenizer.encode_batch_fast(texts, add_special_tokens=False))
 
     @property
-    def parts_at_blanks(self) -> bool:
-        """Whether the words of a text are those of its runs between blanks, if all of them are plain."""
-        return self._plain.parts_at_blanks
+    def splits_on_whitespace(self) -> bool:
+        """Whether the words of a text are those of its whitespace tokens, if all of these are plain."""
+        return self._latin.splits_on_whitespace
 
-    def find_in_runs(self, runs: Sequence[str]) -> tuple[WordSpans, NDArray[np.bool_]]:
-        """The words of runs between blanks as they stand in a text; and which runs are plain: of others, none."""
-        words, text, plain = self._plain.found(runs)
-        return WordSpans(words[:, 0], words[:, 1], words[:, 2], text), plain
+    def match_tokens(self, tokens: Sequence[str]) -> tuple[WordSpans, NDArray[np.bool_]]:
+        """The words of whitespace tokens inside a text, and which tokens are plain; others have no words."""
+        words, token, plain = self._latin.match_tokens(tokens)
+        return WordSpans(words[:, 0], words[:, 1], words[:, 2], token), plain
 
     @cached_property
-    def _plain(self) -> LatinWordMatcher:
+    def _latin(self) -> LatinWordMatcher:
         words, lowercase = self._vocabulary.words, self._vocabulary.lowercase
-        return LatinWordMatcher(
-            _folded(words, lowercase) | dict(self._vocabulary.index), multiword_terms(words), lowercase
-        )
+        rows = _fold_words(words, lowercase) | dict(self._vocabulary.index)
+        return LatinWordMatcher(rows, multiword_terms(words), lowercase)
 
 
 def _flat_ids(encodings: Sequence[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -116,31 +118,30 @@ def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
     from tokenizers.models import WordLevel
 
     rows = {word: row for row, word in enumerate(words, start=1)}
-    folded = {word: row + 1 for word, row in _folded(rows, lowercase).items()}
+    folded = {word: row + 1 for word, row in _fold_words(rows, lowercase).items()}
     tokenizer = Tokenizer(WordLevel(folded | rows | {_UNKNOWN: 0}, unk_token=_UNKNOWN))
     tokenizer.normalizer = normalizer(lowercase)
     tokenizer.pre_tokenizer = _splitter()
-    whole = [AddedToken(word, single_word=True, normalized=True) for word in multiword_terms(rows)]
-    if whole:
-        tokenizer.add_tokens(whole)
+    if terms := [AddedToken(word, single_word=True, normalized=True) for word in multiword_terms(rows)]:
+        tokenizer.add_tokens(terms)
     return tokenizer
 
 
-def _folded(words: Iterable[str], lowercase: bool) -> dict[str, int]:
-    """Vectors made elsewhere may hold "don’t" or a decomposed "é"; a text's words are looked up folded."""
+def _fold_words(words: Iterable[str], lowercase: bool) -> dict[str, int]:
+    """Rows of folded words: vectors from elsewhere may contain "don’t" or a decomposed "é"."""
     return {fold(word, lowercase): row for row, word in enumerate(words) if not word.isascii()}
 
 
 def multiword_terms(words: Iterable[str]) -> list[str]:
-    """The words that the pattern would not give as one, whatever followed them."""
+    """The words that the pattern splits, whatever follows them: "new york", "e-mail", "c++"."""
     split = _splitter().pre_tokenize_str
-    suspects = [word for word in words if not word.isalpha() and word.strip()]
-    alone = [word for word in suspects if [w for w, _ in split(word)] != [word]]
-    return [word for word in alone if split(word + "aa")[:1] != [(word, (0, len(word)))]]  # "l'" needs its noun
+    candidates = [word for word in words if not word.isalpha() and word.strip()]
+    divided = [word for word in candidates if [part for part, _ in split(word)] != [word]]
+    return [word for word in divided if split(word + "aa")[:1] != [(word, (0, len(word)))]]  # "l'" needs its noun
 
 
-def whole_end(text: str, end: int) -> int:
-    """A word's end in a text that is not composed, where `tokenizers` points "é" at the "e" alone."""
+def extend_over_marks(text: str, end: int) -> int:
+    """The end of a word with its combining marks: in a decomposed "é" `tokenizers` stops after the "e"."""
     while end < len(text) and (category(text[end])[0] == "M" or "\u1160" <= text[end] <= "\u11ff"):
         end += 1
     return end
@@ -154,8 +155,8 @@ def _splitter() -> Any:
     return Split(Regex(_PATTERN), "removed", invert=True)
 
 
-def own_words(tokens: Iterable[str], lowercase: bool) -> list[str]:
-    """Of a tokenizer's tokens, those that are whole words with a letter in them, as a vocabulary writes them."""
+def select_words(tokens: Iterable[str], lowercase: bool) -> list[str]:
+    """The folded tokens of a tokenizer's vocabulary that are words and contain a letter."""
     folded = dict.fromkeys(fold(token, lowercase) for token in tokens if any(char.isalpha() for char in token))
-    apart = {*multiword_terms(folded)}
-    return [word for word in folded if word not in apart]
+    terms = {*multiword_terms(folded)}
+    return [word for word in folded if word not in terms]

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_architecture import PACKAGE, SHELVES
+from test_architecture import PACKAGE, LAYERS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "design.md"
 
@@ -17,7 +17,7 @@ def test_the_layers_are_those_of_the_code() -> None:
     diagram = re.search(r"^```text\n(cli .*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     assert diagram is not None
     layers = [set(re.split(r" · ", re.split(r"\s{2,}", line)[0])) for line in diagram[1].splitlines()]
-    assert layers == [set(layer) for layer in SHELVES]
+    assert layers == [set(layer) for layer in LAYERS]
 
 
 def test_every_module_on_the_page_exists() -> None:

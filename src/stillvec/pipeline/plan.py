@@ -170,7 +170,7 @@ def _try_texts(
 
 def _resident() -> int:
     """Bytes of this process in memory now."""
-    with suppress(OSError):
+    with suppress(OSError, ImportError):
         import resource
 
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

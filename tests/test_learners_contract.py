@@ -55,7 +55,7 @@ def made(name: str, dictionary: str, **settings: Any) -> Learner:
     """A method, which gets the tiny dictionary where it takes one."""
     kind = LEARNERS[name]
     if name == "dictionary":
-        settings["source"] = dictionary
+        settings["dictionary"] = dictionary
     return settings_from(kind, settings)
 
 
@@ -256,14 +256,14 @@ def test_a_dictionary_of_other_words_is_refused(teacher: Teacher, vocabulary: Vo
     path = tmp_path / "other.tsv"
     path.write_text("mond\tder trabant der erde\n", "utf-8")
     with pytest.raises(LexiconError, match="defines none"):
-        matrix_of(LEARNERS["dictionary"](source=str(path)), teacher, vocabulary, TEXTS[:4])
+        matrix_of(LEARNERS["dictionary"](dictionary=str(path)), teacher, vocabulary, TEXTS[:4])
 
 
 def test_a_dictionary_that_is_not_there_is_told_before_the_corpus_is_read(
     teacher: Teacher, vocabulary: Vocabulary, tmp_path: Path
 ) -> None:
     for learner in (
-        LEARNERS["dictionary"](source=str(tmp_path / "none.tsv")),
+        LEARNERS["dictionary"](dictionary=str(tmp_path / "none.tsv")),
         LEARNERS["auto"](dictionary=str(tmp_path / "none.tsv")),
     ):
         with pytest.raises(StillvecError, match=r"none\.tsv"):

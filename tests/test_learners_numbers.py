@@ -30,7 +30,7 @@ from tiny_corpus import (
 from stillvec.learners import LEARNERS, Learner
 from stillvec.learners.additive import Additive
 from stillvec.learners.aggregate import Aggregate
-from stillvec.learners.auto import _AS_GOOD, Auto
+from stillvec.learners.auto import _TOLERANCE, Auto
 from stillvec.learners.decontextualized import Decontextualized
 from stillvec.learners.dictionary import Dictionary
 from stillvec.learners.token_table import TokenTable
@@ -244,7 +244,7 @@ def test_dictionary_is_the_mean_over_senses(teacher: Teacher, vocabulary: Vocabu
     }
     path = tmp_path / "words.tsv"
     path.write_text("".join(f"{word}\t{gloss}\n" for word in senses for gloss in senses[word]), "utf-8")
-    learner = Dictionary(source=str(path))
+    learner = Dictionary(dictionary=str(path))
     finished = learner.finish(heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"])
     vectors = finished.vectors
     means = {}
@@ -294,12 +294,12 @@ def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_wei
     for layer, rows in means.items():
         apart = spread(rows)
         agreement[layer] = float(spearmanr([float(apart[i] @ apart[j]) for i, j in pairs], said).statistic)
-    chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - _AS_GOOD]
+    chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - _TOLERANCE]
     assert finished.notes["layers"] == chosen
     told = finished.notes["agreement"]
     assert isinstance(told, dict)
     assert {int(layer): value for layer, value in told.items()} == pytest.approx(agreement, abs=2e-3)
-    assert max(agreement.values()) - min(agreement.values()) > _AS_GOOD, "there is something to choose"
+    assert max(agreement.values()) - min(agreement.values()) > _TOLERANCE, "there is something to choose"
 
     shared = {n: (means[n].mean(0) ** 2).sum() / (means[n] ** 2).sum(1).mean() for n in chosen}
     assert finished.notes["shared"] == pytest.approx({str(n): value for n, value in shared.items()}, abs=1e-3)

@@ -72,7 +72,7 @@ def test_texts_of_a_methods_own_are_counted(corpus: Path, model: str) -> None:
 @pytest.mark.parametrize("name", [*LEARNERS])
 def test_tables_of_all_words_are_told_from_one(name: str, tmp_path: Path) -> None:
     (tmp_path / "glosses.tsv").write_text("house\ta building\n", "utf-8")
-    given = {"source": str(tmp_path / "glosses.tsv")} if name == "dictionary" else {}
+    given = {"dictionary": str(tmp_path / "glosses.tsv")} if name == "dictionary" else {}
     learners, teacher = {"it": LEARNERS[name](**given)}, tiny_teacher()
     vocabulary = Vocabulary([f"word{number}" for number in range(37)], [1] * 37)
     memories = [save_state(each) for each in make_pass(learners, teacher, vocabulary).accumulators.values()]

@@ -41,6 +41,8 @@ _CHECKPOINT_NAMES = {"table": "rows", "mean": "first", "square": "second", "step
 
 @dataclass(frozen=True)
 class ContextLstm:
+    SUMMARY: ClassVar[str] = "trained with two LSTMs that read left and right of it (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("melamud-2016",)
     resumes: ClassVar[bool] = True
     RENAMED: ClassVar[Mapping[str, str]] = {
         "read": "input_dim",

@@ -40,6 +40,8 @@ _BLOCK = 1 << 20  # pairs that are shuffled together
 
 @dataclass(frozen=True)
 class Deps:
+    SUMMARY: ClassVar[str] = "trained on its heads and modifiers in parses (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("levy-2014",)
     resumes: ClassVar[bool] = True
     parsed: ClassVar[bool] = True  # needs dependency parses
     RENAMED: ClassVar[Mapping[str, str]] = {"least": "min_context_count", "shared": "shared_negatives"}

@@ -24,6 +24,8 @@ _BUCKETS_PER_WORD = 20  # a word brings fewer n-grams that no other word has
 
 @dataclass(frozen=True)
 class FastText(GensimBaseline):
+    SUMMARY: ClassVar[str] = "trained as skip-gram, with its character n-grams (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("bojanowski-2017",)
     RENAMED: ClassVar[Mapping[str, str]] = {"of": "architecture", "shortest": "min_n", "longest": "max_n"}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "bojanowski-2017": {"epochs": 5, "min_n": 3, "buckets": _BUCKETS},

@@ -42,6 +42,8 @@ Range = tuple[int, int]  # first, last (excluded)
 
 @dataclass(frozen=True)
 class Glove:
+    SUMMARY: ClassVar[str] = "trained on co-occurrence counts (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("pennington-2014",)
     resumes: ClassVar[bool] = True
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "pennington-2014": {"epochs": 100, "x_max": 100.0, "add_contexts": True},

@@ -34,6 +34,8 @@ _JOB_SENTENCES = 400
 
 @dataclass(frozen=True)
 class Sent2vec:
+    SUMMARY: ClassVar[str] = "trained to predict the other words of its sentence (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("pagliardini-2018",)
     resumes: ClassVar[bool] = True
     RENAMED: ClassVar[Mapping[str, str]] = {"ngrams": "word_ngrams", "dropped": "dropped_ngrams"}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {

@@ -12,6 +12,8 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Skipgram(GensimBaseline):
+    SUMMARY: ClassVar[str] = "trained to predict the words around it (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("mikolov-2013",)
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1},
     }

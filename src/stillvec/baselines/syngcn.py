@@ -46,6 +46,8 @@ _INITIAL_SQUARES = 1e-2  # of AdaGrad: u starts at zero, so the first steps are 
 
 @dataclass(frozen=True)
 class SynGcn:
+    SUMMARY: ClassVar[str] = "trained by a graph convolution over parses (no teacher)"
+    PAPERS: ClassVar[tuple[str, ...]] = ("vashishth-2019",)
     resumes: ClassVar[bool] = True
     parsed: ClassVar[bool] = True  # needs dependency parses
     RENAMED: ClassVar[Mapping[str, str]] = {"labels": "n_relations", "shared": "shared_negatives"}

@@ -1,7 +1,7 @@
 """Aggregated static embeddings (Bommasani et al. 2020): a word is the pool of its states over its contexts.
 
-`s_w = g({f(piece states of w in c) : c a context of w})`, f over pieces, g over contexts, at one layer or the mean of a
-range of layers.
+`s_w = g({f(token states of w in c) : c a context of w})`, f over subword tokens, g over contexts, at one layer or the
+mean of a range of layers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Aggregate:
-    layer: str = "last"
-    pieces: str = "mean"  # mean, first, last, max, min
-    contexts: str = "mean"  # mean, max, min
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 1),)
+    SUMMARY: ClassVar[str] = "the pool of the teacher's states of it over its contexts"
+    PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=1),)
+    EXPANDS_LAYERS: ClassVar[bool] = True  # the general setting layer=all gives one result per layer
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    pieces: str = "mean"  # how the states of subword tokens are pooled: mean, first, last, max or min
+    contexts: str = "mean"  # how states are pooled over contexts: mean, max or min
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"states": WordStates(self.layer, self.pieces, self.contexts)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         means = WordMeans(statistics["states"])
-        matrix = means.mean()
-        return Result(WordVectors(statistics["states"].vocabulary, matrix), {"layers": sorted(means)})
+        return Result(WordVectors(statistics["states"].vocabulary, means.mean()), {"layers": sorted(means)})

@@ -18,6 +18,8 @@ from stillvec.learners.window_learner import WindowLearner
 
 @dataclass(frozen=True)
 class AttentiveSkipgram(WindowLearner):
+    SUMMARY: ClassVar[str] = "trained by skip-gram with the teacher's states as centres"
+    PAPERS: ClassVar[tuple[str, ...]] = ("wang-2020",)
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "wang-2020": {
             "window": 5,

@@ -1,14 +1,14 @@
-"""The recipe that stands: what is best for words, or for sentences, from one encoding (docs/results.md has the gains).
+"""The default: the best combination for words, or for sentences, from one forward pass (docs/results.md has the gains).
 
-For words, `v = [A ; 0.8 T ; 0.5 S]` in its first 300 principal components, rows unit:
-- A, the word in its contexts: of the last three layers those that agree best with T, averaged. No labels are looked at:
-  layers that say of pairs of words what the isolated words say are the layers that mean words (MiniLM: the last; MPNet:
-  the last but one and two). Where all words share a direction (the mean holds more than a twentieth of the squared
-  length; MPNet), the mean and the first principal direction are removed; where they do not (MiniLM), that only hurts.
-- T, the word in templates, each centred, first direction removed, rows unit, averaged.
+For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal components, rows of unit length:
+- A, the word in its contexts: of the last three layers those that agree best with T, averaged. No labels are used: the
+  layers that rank pairs of words as isolated words do are the layers of word meaning (MiniLM: the last; MPNet: the last
+  but one and two). Where all words share a direction (the mean has more than a twentieth of the squared length; MPNet),
+  the mean and the first principal direction are removed; where they do not (MiniLM), that only hurts.
+- T, the word in templates, each centred, first direction removed, rows of unit length, averaged.
 - S, `additive`: the word as a part of sentences.
-- with a dictionary, G beside them, the word's glosses.
-Without a corpus there is only T. For sentences it is `additive` alone, whose rows carry their weights.
+- with a dictionary also G, the word's glosses.
+Without a corpus there is only T. For sentences it is `additive` alone, whose rows include their weights.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from stillvec.learners.additive import Additive, WeightedSentences, solve_additi
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.table_memory import PeakEstimate
-from stillvec.numerics import unit_rows
-from stillvec.refinement.all_but_the_top import AllButTheTop
+from stillvec.learners.whitening import remove_directions
+from stillvec.numerics import spearman, unit_rows
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
 from stillvec.statistics import Statistics
@@ -34,129 +34,122 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 TEMPLATES = ("the meaning of {} is", "the word {}", "synonyms of {}:", "we talk about {} here.")
-_ENOUGH = 3  # words: without the mean and a direction of fewer, nothing is left
-_LOOKED_AT = 4000  # frequent words whose pairs are compared
-_PAIRS = 200_000  # of these, the nearest
-_AS_GOOD = 0.01  # a layer within this of the best agreement is taken too
+_COMPARED = 4000  # frequent words whose pairs are compared between layers
+_PAIRS = 200_000  # the nearest of these pairs
+_TOLERANCE = 0.01  # a layer within this of the best agreement is used too
 _SHARED = 0.05  # of the squared length in the mean: from here on, words share a direction
 _DIM = 300
 
 
 @dataclass(frozen=True)
 class Auto:
-    purpose: str = "words"
-    dim: int | None = None  # 300 for words, the teacher's own for sentences
-    dictionary: str | None = None
-    corpus: bool = True  # whether there is one; without, only words in templates are read
-    templates: tuple[str, ...] = TEMPLATES
-    template_weight: float = 0.8
-    sentence_weight: float = 0.5
-    dictionary_weight: float = 1.0
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0.7, 0, 0, 17), PeakEstimate(1.5, 1, 30))
+    SUMMARY: ClassVar[str] = "made of its states in its contexts, in templates and as part of sentences"
+    PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (
+        PeakEstimate(per_table=0.7, pair_bytes=17),
+        PeakEstimate(per_table=1.5, tables=1, word_bytes=30),
+    )
+    purpose: str = "words"  # what the vectors are for: words or sentences
+    dim: int | None = None  # dimensions of the vectors; none: 300 for words, the teacher's own for sentences
+    dictionary: str | None = None  # a dictionary with glosses: a file, or wordnet
+    corpus: bool = True  # whether there is a corpus; without one only templates are read
+    templates: tuple[str, ...] = TEMPLATES  # templates for isolated words, with {} in place of the word
+    template_weight: float = 0.8  # weight of T
+    sentence_weight: float = 0.5  # weight of S
+    dictionary_weight: float = 1.0  # weight of G
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         if self.purpose == "sentences":
             return self._for_sentences().specs()
-        found: dict[str, AccumulatorSpec] = {}
+        specs: dict[str, AccumulatorSpec] = {}
         if self.corpus:
-            found |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
-        found |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
-        return found if self.dictionary is None else found | {"glosses": Glosses(self.dictionary)}
+            specs |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
+        specs |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
+        return specs if self.dictionary is None else specs | {"glosses": Glosses(self.dictionary)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
-        vocabulary = next(iter(statistics.values())).vocabulary
         if self.purpose == "sentences":
-            return self._sentences(statistics)
-        isolated = _average(_spread(each, vocabulary) for each in self._templates(statistics))
+            return self._finish_sentences(statistics)
+        vocabulary = next(iter(statistics.values())).vocabulary
+        isolated = unit_rows(mean_matrix(_spread(states, vocabulary) for states in _template_states(statistics)))
         spaces = {"templates": (self.template_weight, isolated)}
         notes: dict[str, object] = {}
         if self.corpus:
-            layers, agreement = _agreeing(statistics["states"], isolated, vocabulary)
+            layers, agreement = _choose_layers(statistics["states"], isolated, vocabulary)
             means = WordMeans(statistics["states"])
-            shared = {layer: _shared(means[layer]) for layer in layers}
-            rows = [
+            shared = {layer: _mean_share(means[layer]) for layer in layers}
+            rows = (
                 _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit_rows(means[layer])
                 for layer in layers
-            ]
-            spaces["states"] = (1.0, _average(rows))
+            )
+            spaces["states"] = (1.0, unit_rows(mean_matrix(rows)))
             notes["shared"] = {str(layer): round(value, 4) for layer, value in shared.items()}
             additive, _ = solve_additive(statistics["sentences"], ridge=0.1, iterations=12)
             spaces["sentences"] = (self.sentence_weight, unit_rows(additive - additive.mean(0)))
             notes |= {"layers": layers, "agreement": agreement, "why": "the layers that agree best with isolated words"}
         else:
-            notes["why"] = "there is no corpus: only words in templates"
+            notes["why"] = "no corpus: only words in templates"
         if self.dictionary is not None:
             glosses, defined = gloss_means(statistics["glosses"], self.dictionary)
             centred = unit_rows(glosses - glosses[defined].mean(0)) * defined[:, None]
             spaces["glosses"] = (self.dictionary_weight, centred)
             notes["defined"] = int(defined.sum())
         notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
-        joined = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
-        return Result(WordVectors(vocabulary, unit_rows(reduced(joined, self.dim or _DIM))), notes)
+        joint = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
+        return Result(WordVectors(vocabulary, unit_rows(reduce_dimensions(joint, self.dim or _DIM))), notes)
 
     def _for_sentences(self) -> Additive:
         return Additive(ridge=0.03, directions=1)
 
-    def _sentences(self, statistics: Mapping[str, Statistics]) -> Result:
-        made = self._for_sentences().finish(statistics)
-        matrix = made.vectors.matrix if self.dim is None else reduced(made.vectors.matrix, self.dim)
-        why = "a mean of additive vectors is what a sentence needs; rows carry their SIF weight"
-        return Result(WordVectors(made.vectors.vocabulary, matrix), {**made.notes, "why": why})
+    def _finish_sentences(self, statistics: Mapping[str, Statistics]) -> Result:
+        result = self._for_sentences().finish(statistics)
+        matrix = result.vectors.matrix if self.dim is None else reduce_dimensions(result.vectors.matrix, self.dim)
+        why = "the mean of additive vectors represents a sentence; rows include their SIF weight"
+        return Result(WordVectors(result.vectors.vocabulary, matrix), {**result.notes, "why": why})
 
-    def _templates(self, statistics: Mapping[str, Statistics]) -> Iterable[Array]:
-        for label, kept in statistics.items():
-            if label.startswith("template-"):
-                (states,) = WordMeans(kept).values()
-                yield states
+
+def _template_states(statistics: Mapping[str, Statistics]) -> Iterable[Array]:
+    for label, template in statistics.items():
+        if label.startswith("template-"):
+            (states,) = WordMeans(template).values()
+            yield states
 
 
 def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
-    """Centred, without its first principal direction, rows unit."""
-    if len(matrix) < _ENOUGH:
-        return unit_rows(matrix)
-    directions = min(1, matrix.shape[1] - 1)
-    return unit_rows(AllButTheTop(directions)(WordVectors(vocabulary, matrix)).matrix)
+    """Centred, without the first principal direction, rows of unit length."""
+    return unit_rows(remove_directions(matrix, vocabulary, 1))
 
 
-def _shared(matrix: Array) -> float:
+def _mean_share(matrix: Array) -> float:
     """The share of the rows' squared length that lies in their mean."""
     mean = matrix.mean(0, dtype=np.float64)
     return float(mean @ mean / max(float(np.mean(np.sum(np.square(matrix, dtype=np.float64), axis=1))), 1e-30))
 
 
-def reduced(joined: Array, dim: int) -> Array:
-    """The first principal components, as many as asked for or as there are, without centring: a mean says something."""
-    dim = min(dim, joined.shape[1])
-    return np.asarray(joined @ principal_directions(joined)[1][:, :dim])
+def reduce_dimensions(matrix: Array, dim: int) -> Array:
+    """The first principal components, not centred: the mean carries meaning."""
+    dim = min(dim, matrix.shape[1])
+    return np.asarray(matrix @ principal_directions(matrix)[1][:, :dim])
 
 
-def _average(spaces: Iterable[Array]) -> Array:
-    return unit_rows(mean_matrix(spaces))
-
-
-def _agreeing(statistics: Statistics, isolated: Array, vocabulary: Vocabulary) -> tuple[list[int], dict[str, float]]:
+def _choose_layers(
+    statistics: Statistics, isolated: Array, vocabulary: Vocabulary
+) -> tuple[list[int], dict[str, float]]:
     """The layers whose similarities rank the nearest pairs of frequent words as the isolated words do."""
-    rows = np.argsort(-vocabulary.counts, kind="stable")[:_LOOKED_AT]
+    rows = np.argsort(-vocabulary.counts, kind="stable")[:_COMPARED]
     means = WordMeans(statistics)
     if len(rows) < 50:
         return [max(means)], {}
-    wanted = _pair_similarities(isolated[rows])
-    nearest = np.argsort(-wanted, kind="stable")[:_PAIRS]
-    ranks = _ranks(wanted[nearest])
-    found = {}
+    expected = _pair_similarities(isolated[rows])
+    nearest = np.argsort(-expected, kind="stable")[:_PAIRS]
+    agreement = {}
     for layer, states in means.items():
-        got = _pair_similarities(_spread(states, vocabulary)[rows])[nearest]
-        found[layer] = float(np.corrcoef(_ranks(got), ranks)[0, 1])
-    best = max(found.values())
-    layers = sorted(layer for layer, value in found.items() if value >= best - _AS_GOOD)
-    return layers, {str(layer): round(value, 4) for layer, value in found.items()}
+        similarities = _pair_similarities(_spread(states, vocabulary)[rows])
+        agreement[layer] = float(spearman(similarities[nearest], expected[nearest]))
+    best = max(agreement.values())
+    layers = sorted(layer for layer, value in agreement.items() if value >= best - _TOLERANCE)
+    return layers, {str(layer): round(value, 4) for layer, value in agreement.items()}
 
 
 def _pair_similarities(rows: Array) -> Array:
     return np.asarray((rows @ rows.T)[np.triu_indices(len(rows), 1)])
-
-
-def _ranks(values: Array) -> Array:
-    ranks = np.empty(len(values))
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return ranks

@@ -20,6 +20,8 @@ from stillvec.learners.window_learner import WindowLearner
 
 @dataclass(frozen=True)
 class ContextToVec(WindowLearner):
+    SUMMARY: ClassVar[str] = "trained by skip-gram with the teacher's states in and around the centre"
+    PAPERS: ClassVar[tuple[str, ...]] = ("zheng-2022",)
     RENAMED: ClassVar[Mapping[str, str]] = {
         **WindowLearner.RENAMED,
         "around": "context_weight",

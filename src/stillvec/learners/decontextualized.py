@@ -1,7 +1,7 @@
 """Words through the teacher without a corpus, bare or in templates (the `_word` rows of Zheng et al. 2022).
 
-For each template the teacher's mean output over the whole text is taken, the mean over the vocabulary removed (that is
-what the template itself says) and rows made unit; the templates' rows are averaged.
+For each template: the teacher's mean output over the whole text, without its mean over the vocabulary (which is what
+the template itself contributes), rows of unit length; then the mean over templates.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEMPLATES = ("{}", "what is {}?", "the meaning of {} is")
 
 @dataclass(frozen=True)
 class Isolated:
-    """Listens to each word of the vocabulary in one template."""
+    """States of each word of the vocabulary in one template."""
 
     template: str = "{}"
     layer: str = "last"
@@ -43,7 +43,7 @@ class Isolated:
 
     def __post_init__(self) -> None:
         if self.template.count("{}") != 1:
-            raise UsageError(f"A template has one {{}} where the word goes, and {self.template!r} came.")
+            raise UsageError.expected("one {} for the word", repr(self.template), where="setting 'templates'")
 
     @property
     def label(self) -> str:
@@ -58,22 +58,22 @@ class Isolated:
 
 @dataclass(frozen=True)
 class Decontextualized:
-    templates: tuple[str, ...] = TEMPLATES
-    layer: str = "last"
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(1, 3),)
+    SUMMARY: ClassVar[str] = "the teacher's output for it alone, bare or in templates"
+    PAPERS: ClassVar[tuple[str, ...]] = ("zheng-2022",)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(per_table=1, tables=3),)
+    templates: tuple[str, ...] = TEMPLATES  # templates for isolated words, with {} in place of the word
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
-        first = next(iter(statistics.values()))
-        return Result(WordVectors(first.vocabulary, template_mean(statistics.values())))
+        vocabulary = next(iter(statistics.values())).vocabulary
+        return Result(WordVectors(vocabulary, template_mean(statistics.values())))
 
 
 def template_mean(statistics: Iterable[Statistics]) -> Array:
-    """Mean over templates of unit(centred mean output)."""
-    rows = []
-    for each in statistics:
-        matrix = WordMeans(each).mean()
-        rows.append(unit_rows(matrix - matrix.mean(0) if len(matrix) > 1 else matrix))  # one word is its own mean
-    return mean_matrix(rows)
+    """The mean over templates of the centred states, rows of unit length."""
+    means = (WordMeans(template).mean() for template in statistics)
+    # a single word would be its own mean
+    return mean_matrix(unit_rows(matrix - matrix.mean(0) if len(matrix) > 1 else matrix) for matrix in means)

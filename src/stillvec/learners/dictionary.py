@@ -1,6 +1,6 @@
 """Words through their dictionary glosses: the teacher's mean output over each definition, averaged over senses.
 
-Knowledge from outside the corpus: results that use it are reported apart.
+This is knowledge from outside the corpus: results that use it are reported separately.
 """
 
 from __future__ import annotations
@@ -24,40 +24,45 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Glosses:
+    """States of words through their glosses."""
+
     dictionary: str = "wordnet"
     layer: str = "last"
-    label: ClassVar[str] = "glosses"
     source: ClassVar[TextSource] = TextSource.OWN_TEXTS
+    label: ClassVar[str] = "glosses"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.dictionary))
         return chunk_texts((row, f"{word}: {gloss}") for row, word, gloss in pairs if row is not None)
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        next(iter(read_dictionary(self.dictionary)), None)  # one that cannot be read is told before the work
+        next(iter(read_dictionary(self.dictionary)), None)  # an unreadable one is an error before the forward pass
         return WordStates(self.layer).make_accumulator(teacher, vocabulary)
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    source: str = "wordnet"
-    layer: str = "last"
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(1, 3),)
+    SUMMARY: ClassVar[str] = "the mean of the teacher's output over its dictionary glosses"
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(per_table=1, tables=3),)
+    RENAMED: ClassVar[Mapping[str, str]] = {"source": "dictionary"}
+    dictionary: str = "wordnet"  # a dictionary with glosses: a file, or wordnet
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        return {"glosses": Glosses(self.source, self.layer)}
+        return {"glosses": Glosses(self.dictionary, self.layer)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
-        matrix, defined = gloss_means(statistics["glosses"], self.source)
+        matrix, defined = gloss_means(statistics["glosses"], self.dictionary)
         return Result(WordVectors(statistics["glosses"].vocabulary, matrix), {"defined": int(defined.sum())})
 
 
-def gloss_means(statistics: Statistics, source: str) -> tuple[Array, Array]:
+def gloss_means(statistics: Statistics, dictionary: str) -> tuple[Array, Array]:
     """(V, D) mean over a word's glosses, and which words have one; the others get the mean of those that do."""
     defined = statistics["sum:contexts"] > 0
     if not defined.any():
         raise LexiconError(
-            f"The dictionary {source} defines none of the {len(defined):,} words; is it of their language?"
+            f"The dictionary {dictionary} defines none of the {len(defined):,} words; is it in their language?",
+            code="no-definitions",
         )
     matrix = WordMeans(statistics).mean()
     matrix[~defined] = matrix[defined].mean(0)

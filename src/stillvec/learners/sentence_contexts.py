@@ -1,4 +1,4 @@
-"""Listens for the contexts of words: each sentence's vector, summed for every word in it, with second moments."""
+"""Sums of sentence vectors per word, with the second moments of all sentence vectors."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class SentenceContexts:
 class _ContextTables:
     state_fields = ("sums", "n_contexts", "count", "total", "gram")
 
-    def __init__(self, layers: tuple[int, ...], teacher: Teacher, words: int) -> None:
+    def __init__(self, layers: tuple[int, ...], teacher: Teacher, n_words: int) -> None:
         self.layers = layers
         device = teacher.device
-        self.sums = word_table(words, teacher.dim, device)
-        self.n_contexts = torch.zeros(words, dtype=torch.int64, device=device)
+        self.sums = word_table(n_words, teacher.dim, device)
+        self.n_contexts = torch.zeros(n_words, dtype=torch.int64, device=device)
         self.count = torch.zeros(1, dtype=torch.float64, device=device)
         self.total = torch.zeros(teacher.dim, dtype=torch.float64, device=device)
         self.gram = torch.zeros(teacher.dim, teacher.dim, dtype=torch.float64, device=device)
@@ -50,6 +50,6 @@ class _ContextTables:
         return {"sum:context": to_numpy(self.sums), "sum:contexts": to_numpy(self.n_contexts)} | self.totals()
 
     def totals(self) -> dict[str, Array]:
-        """What is no word's."""
-        kept = {"sentences": self.count, "context": self.total, "gram": self.gram}
-        return {f"total:{name}": to_numpy(tensor) for name, tensor in kept.items()}
+        """The arrays that belong to no word."""
+        totals = {"sentences": self.count, "context": self.total, "gram": self.gram}
+        return {f"total:{name}": to_numpy(tensor) for name, tensor in totals.items()}

@@ -1,4 +1,4 @@
-"""The mean of the input embeddings of a word's pieces (the `_token` rows of Zheng et al. 2022): no forward pass."""
+"""The mean of the input embeddings of a word's subword tokens (`_token` rows of Zheng et al. 2022): no forward pass."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from stillvec.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class InputEmbeddings:
-    label: ClassVar[str] = "words"
     source: ClassVar[TextSource] = TextSource.OWN_TEXTS
+    label: ClassVar[str] = "words"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         return chunk_texts(enumerate(vocabulary))
@@ -37,11 +37,11 @@ class _Table:
     layers: tuple[int, ...] = ()
     state_fields = ("table",)
 
-    def __init__(self, teacher: Teacher, words: int) -> None:
+    def __init__(self, teacher: Teacher, n_words: int) -> None:
         model: Any = teacher.model
         self.embeddings = model.get_input_embeddings().weight
         width = int(self.embeddings.shape[1])
-        self.table = word_table(words, width, teacher.device, -torch.inf)  # of a word that was not read
+        self.table = word_table(n_words, width, teacher.device, -torch.inf)  # stays so for a word that is not read
 
     def update(self, encoded: Encoded) -> None:
         ids = encoded.to_device(encoded.batch.ids).flatten()[encoded.word_token_index]
@@ -55,7 +55,9 @@ class _Table:
 
 @dataclass(frozen=True)
 class TokenTable:
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 1.25),)
+    SUMMARY: ClassVar[str] = "the mean of the teacher's input embeddings of its subword tokens"
+    PAPERS: ClassVar[tuple[str, ...]] = ("zheng-2022",)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=1.25),)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"table": InputEmbeddings()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -101,7 +102,8 @@ class TrainedLearner:
     def _finish(self, tensors: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Result:
         if not torch.isfinite(tensors["vectors"]).all():  # no loss was computed after the last steps
             raise divergence_error(self.rate)
-        vectors = remove_directions(tensors["vectors"], vocabulary, self.directions)
+        matrix = np.ascontiguousarray(to_numpy(tensors["vectors"].detach()), np.float32)
+        vectors = WordVectors(vocabulary, remove_directions(matrix, vocabulary, self.directions))
         model = {name: to_numpy(tensor.detach()) for name, tensor in tensors.items() if name != "vectors"}
         notes = {"loss": loss} if math.isfinite(loss) else {}  # without an epoch there is none
-        return Result(WordVectors(vocabulary, vectors), notes, model)
+        return Result(vectors, notes, model)

@@ -1,4 +1,4 @@
-"""X2Static's objective in closed form (Gupta & Jaggi 2021, its Gaussian approximation): one pass, no learning rate.
+"""X2Static's objective in closed form (Gaussian approximation of Gupta & Jaggi 2021): one pass, no learning rate.
 
 `u_w = S^-a (m_w - m)`, m_w the mean sentence vector around w, m the mean of all, S their covariance with a ridge.
 """
@@ -21,22 +21,23 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class WhitenedContext:
-    layer: str = "last"
-    power: float = 0.5  # a
-    ridge: float = 0.1  # in mean eigenvalues
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(0, 4.6),)
+    SUMMARY: ClassVar[str] = "the mean of the sentences it occurs in, whitened"
+    PAPERS: ClassVar[tuple[str, ...]] = ("gupta-jaggi-2021",)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=4.6),)
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    power: float = 0.5  # a: 0.5 whitens, 1 is the least-squares solution
+    ridge: float = 0.1  # added to the eigenvalues of S, in units of their mean
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"contexts": SentenceContexts(self.layer)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
-        kept = statistics["contexts"]
-        count = max(float(kept["total:sentences"][0]), 1.0)
-        mean = kept["total:context"] / count
-        covariance = kept["total:gram"] / count - np.outer(mean, mean)
-        values, vectors = np.linalg.eigh(covariance)
+        contexts = statistics["contexts"]
+        n_sentences = max(float(contexts["total:sentences"][0]), 1.0)
+        mean = contexts["total:context"] / n_sentences
+        values, vectors = np.linalg.eigh(contexts["total:gram"] / n_sentences - np.outer(mean, mean))
         values = np.maximum(values, 0) + self.ridge * max(float(values.mean()), 1e-12)
         whitener = (vectors * values**-self.power) @ vectors.T  # (D, D)
-        contexts = np.maximum(kept["sum:contexts"], 1)[:, None]
-        matrix = (kept["sum:context"] / contexts - mean) @ whitener
-        return Result(WordVectors(kept.vocabulary, matrix.astype(np.float32)))
+        n_contexts = np.maximum(contexts["sum:contexts"], 1)[:, None]
+        matrix = (contexts["sum:context"] / n_contexts - mean) @ whitener
+        return Result(WordVectors(contexts.vocabulary, matrix.astype(np.float32)))

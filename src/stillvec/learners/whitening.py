@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.learners.accumulators import to_numpy
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.statistics.mergeable import Array
@@ -73,9 +72,8 @@ def whiten_contexts(
     return whitening, (sums - counts[:, None] * whitening.mean) @ whitening.matrix, counts
 
 
-def remove_directions(vectors: Tensor, vocabulary: Vocabulary, n_directions: int) -> Array:
+def remove_directions(matrix: Array, vocabulary: Vocabulary, n_directions: int) -> Array:
     """Remove the mean and the first principal directions, if any; very small tables stay as they are."""
-    matrix = np.ascontiguousarray(to_numpy(vectors.detach()), np.float32)
     n_directions = min(n_directions, matrix.shape[1] - 1, len(matrix) - 2)
     if n_directions <= 0:
         return matrix

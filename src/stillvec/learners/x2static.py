@@ -34,6 +34,8 @@ _PRIOR = 4.0  # contexts at the overall mean, added to those of each word: a mea
 
 @dataclass(frozen=True)
 class X2Static(TrainedLearner):
+    SUMMARY: ClassVar[str] = "trained to predict the contexts it occurs in"
+    PAPERS: ClassVar[tuple[str, ...]] = ("gupta-jaggi-2021",)
     RENAMED: ClassVar[Mapping[str, str]] = {"shared": "shared_negatives", "least": "min_sentences"}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "gupta-jaggi-2021": {

@@ -61,7 +61,7 @@ class Distillation:
             kind = LEARNERS[name]
             if not corpus and "corpus" in _fields(kind):
                 given = {**given, "corpus": "false"}
-            if self.layer == "all" and name == "aggregate":
+            if self.layer == "all" and getattr(kind, "EXPANDS_LAYERS", False):
                 for layer in range(depth + 1):
                     found[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
             else:
@@ -77,14 +77,13 @@ class Distillation:
         return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
 
     def _general(self) -> dict[str, str | None]:
-        """What is for whoever has such a setting; the method `dictionary` calls its dictionary its source."""
+        """Settings for every method that has one of the same name."""
         purpose = self.purpose if self.purpose != "words" else None
-        return {"layer": self.layer, "dictionary": self.dictionary, "source": self.dictionary, "purpose": purpose}
+        return {"layer": self.layer, "dictionary": self.dictionary, "purpose": purpose}
 
     def _check_taken(self, learners: Iterable[Learner]) -> None:
         """A setting that nobody heeds would be a silent mistake."""
         known = {name for learner in learners for name in _fields(type(learner))}
-        known |= {"dictionary", "source"} if known & {"dictionary", "source"} else set()
         for name, value in self._general().items():
             if value is not None and name not in known:
                 raise UsageError(f"The method {self.method} has no {name}, and {value!r} was given; leave it out.")

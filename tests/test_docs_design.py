@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_architecture import PACKAGE, LAYERS
+from test_architecture import LAYERS, PACKAGE
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "design.md"
 

@@ -29,6 +29,7 @@ from stillvec.encoding import (
 )
 from stillvec.errors import FormatError, StillvecError, TeacherError
 from stillvec.learners import LEARNERS, EncodingPass
+from stillvec.learners.accumulators import TextSource
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.teachers import Teacher
 from stillvec.teachers.fake import tiny_teacher
@@ -250,7 +251,7 @@ def test_a_store_that_is_there_needs_no_room(teacher: Teacher, place: Path, monk
     first = listened(lesson(teacher, desk(place)), TEXTS)
     free(monkeypatch, 0)
     again = lesson(teacher, desk(place))
-    assert not again.reads_sentences
+    assert not again.reads(TextSource.SENTENCES)
     assert again.store_path("attentive_skipgram") == first.store_path("attentive_skipgram")
 
 

@@ -33,18 +33,17 @@ from stillvec.distributed.torchrun_reader import check_distributable
 from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_path
 from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import EncodingPass, PassPlan
-from stillvec.learners.accumulators import AccumulatorSpec
+from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.pipeline import Distillation
-from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts
-from stillvec.pipeline.readers import MergedStatistics, ReadFacts, ReadTask
+from stillvec.pipeline.corpus_counts import CorpusCounts
+from stillvec.pipeline.readers import Counting, MergedStatistics, ReadFacts, ReadTask
 from stillvec.progress import Progress
 from stillvec.registry import require
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher
-from stillvec.vocabulary import Vocabulary
 
 _JOBS_PER_WORKER = 2  # one waits while the other is done, so that a worker is never idle
 _CPU_SHARE = 0.5  # that a worker asks for: those of a machine that is lost then fit on the others
@@ -90,9 +89,7 @@ class RayReader:
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         return EncodingPass(plan, teacher, store=_absolute(store))
 
-    def count(
-        self, corpus: Corpus, settings: Distillation
-    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         start, n_files = time.perf_counter(), len(corpus.sources)
         n_cpus = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         by_file = n_files >= 4 * _MAX_FULL_READS
@@ -116,7 +113,7 @@ class RayReader:
         self._tree = MergeTree(merging.remote)
         counts = WordCounts()
         sizes = dict.fromkeys(("sentences", "words", "pieces"), 0)
-        counted_unit = SENTENCES if task.encoding_pass.reads_sentences else PARAGRAPHS
+        counted_unit = SENTENCES if task.encoding_pass.reads(TextSource.SENTENCES) else PARAGRAPHS
         total = task.facts.n_words or None
         for report in self._run_jobs(self._corpus_jobs(task), self._tree):
             counts = {name: counts.get(name, 0) + array for name, array in report["counts"].items()}
@@ -170,7 +167,10 @@ class RayReader:
         """Jobs, each with a reference to its text."""
         encoding_pass = task.encoding_pass
         budget = self.budget(encoding_pass.teacher)
-        units = ((SENTENCES, encoding_pass.reads_sentences), (PARAGRAPHS, encoding_pass.reads_paragraphs))
+        units = (
+            (SENTENCES, encoding_pass.reads(TextSource.SENTENCES)),
+            (PARAGRAPHS, encoding_pass.reads(TextSource.PARAGRAPHS)),
+        )
         for unit, is_read in units:
             stream = task.stream(budget) if is_read else None
             if stream is None:

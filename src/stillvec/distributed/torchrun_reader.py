@@ -20,7 +20,7 @@ from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
-from stillvec.pipeline.readers import LocalReader, MergedStatistics, ReadFacts, ReadTask, read_stream
+from stillvec.pipeline.readers import Counting, LocalReader, MergedStatistics, ReadFacts, ReadTask, read_stream
 from stillvec.progress import Progress, relay
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
@@ -46,9 +46,7 @@ class TorchrunReader(LocalReader):
         budget = super().budget(teacher)
         return dataclasses.replace(budget, workers=budget.workers // self.group.local_world_size)
 
-    def count(
-        self, corpus: Corpus, settings: Distillation
-    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         own = yield from count_partition(corpus, settings, self.partition)
         counts = self.group.tree_reduce(_pack(own), lambda one, other: _pack(_unpack(one) + _unpack(other)))
         message = None

@@ -202,13 +202,9 @@ class EncodingPass:
             if spec.source is source and spec not in self._complete
         }
 
-    @property
-    def reads_sentences(self) -> bool:
-        return bool(self._readers(TextSource.SENTENCES))
-
-    @property
-    def reads_paragraphs(self) -> bool:
-        return bool(self._readers(TextSource.PARAGRAPHS))
+    def reads(self, source: TextSource) -> bool:
+        """Whether any accumulator still has to read this kind of text."""
+        return bool(self._readers(source))
 
     @property
     def bytes_needed(self) -> int:

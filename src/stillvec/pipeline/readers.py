@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from stillvec.corpus import Corpus
 from stillvec.encoding import BatchBudget, PassProgress, StoreLocation
 from stillvec.learners import EncodingPass, PassPlan
-from stillvec.learners.accumulators import AccumulatorSpec
+from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.corpus_counts import CorpusFacts, count_corpus
@@ -22,6 +22,7 @@ from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vocabulary import Vocabulary
 
+Counting = Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]
 MergedStatistics = Mapping[AccumulatorSpec, Statistics]
 
 
@@ -94,9 +95,7 @@ class Reader(Protocol):
     def load_teacher(self, settings: Distillation) -> Teacher: ...
     def describe_teacher(self, teacher: Teacher) -> dict[str, Any]: ...
     def budget(self, teacher: Teacher) -> BatchBudget: ...
-    def count(
-        self, corpus: Corpus, settings: Distillation
-    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         """The first reading."""
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass: ...
@@ -134,9 +133,7 @@ class LocalReader:
     def budget(self, teacher: Teacher) -> BatchBudget:
         return BatchBudget.for_teacher(teacher, self.threads)
 
-    def count(
-        self, corpus: Corpus, settings: Distillation
-    ) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
+    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         return count_corpus(corpus, settings)
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
@@ -153,8 +150,8 @@ class LocalReader:
 def read_stream(task: ReadTask, budget: BatchBudget, partition: Partition) -> Generator[Progress, None, ReadFacts]:
     """Read one part of the corpus, or all of it, in this process."""
     encoding_pass = task.encoding_pass
-    sentences = task.stream(budget, partition) if encoding_pass.reads_sentences else None
-    paragraphs = task.stream(budget, partition) if encoding_pass.reads_paragraphs else None
+    sentences = task.stream(budget, partition) if encoding_pass.reads(TextSource.SENTENCES) else None
+    paragraphs = task.stream(budget, partition) if encoding_pass.reads(TextSource.PARAGRAPHS) else None
     start = time.perf_counter()
     stages: dict[str, PassProgress] = {}
     chunks = sentences.chunks() if sentences else ()

@@ -94,6 +94,13 @@ def test_the_examples_pass_mypy(folder: Path) -> None:
     run(["mypy", "--no-error-summary", *(str(folder / f"{example.name}.py") for example in EXAMPLES)], folder)
 
 
+def test_the_code_of_the_readme_passes_mypy(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+    (tmp_path / "readme_example.py").write_text("\n".join(blocks), "utf-8")
+    run(["mypy", "--strict", "--no-error-summary", str(tmp_path / "readme_example.py")])
+
+
 @pytest.mark.parametrize("package", [package for package in REGISTRIES if REGISTRIES[package][1]])
 def test_an_example_passes_the_contract_tests(package: str, folder: Path) -> None:
     names = [example.name for example in EXAMPLES if example.package == package]

@@ -130,6 +130,13 @@ def test_a_broken_link_stops_the_build(tmp_path: Path) -> None:
         build_site(tmp_path / "site", docs_dir=str(tmp_path / "docs"), hooks=[], nav=["index.md"])
 
 
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_public_name_in_python_blocks_exists(page: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    names = {name for block in blocks for name in re.findall(r"(?<!from )\bstillvec\.([A-Za-z]\w*)", block)}
+    assert {name for name in names if not hasattr(stillvec, name)} == set()
+
+
 def extract_commands(page: Path) -> Iterator[list[str]]:
     """The arguments of every `stillvec` command in the code blocks of a page."""
     for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):

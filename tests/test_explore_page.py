@@ -30,7 +30,7 @@ from stillvec.exploration.explorer_page import SCRIPTS
 from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
-from stillvec.progress import drain
+from stillvec.progress import Progress, drain
 
 EVIL = "<script>alert(1)</script>"
 WORDS = [*(f"word{n}" for n in range(40)), EVIL, "{{script}}", "</script>", "new york", "été"]
@@ -269,6 +269,15 @@ def test_a_page_is_written_whole_and_its_size_told(
     data = json.loads(Reader(out.read_text("utf-8")).scripts[0])
     assert [each["name"] for each in data["sets"]] == ["x/same", "y/same"]  # by as much as tells them apart
     assert data["relations"]["word1"]["related"]
+
+
+def test_explore_exports_vectors_in_memory_and_reports_progress(tmp_path: Path) -> None:
+    events: list[Progress] = []
+    path = tmp_path / "page.html"
+    stillvec.explore({"mine": vectors_of(0)}, export=path, n_words=15, progress=events.append)
+    data = json.loads(Reader(path.read_text("utf-8")).scripts[0])
+    assert [(each["name"], each["words"]) for each in data["sets"]] == [("mine", 15)]
+    assert {event.stage for event in events} == {"finding neighbours", "computing the map"}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ PUBLIC = [
     "distill",
     "distill_all",
     "evaluate",
+    "explore",
     "load",
     "merge",
     "plan",
@@ -31,6 +32,7 @@ PUBLIC = [
     "refine",
     "run",
     "save",
+    "serve",
     "train",
     "train_all",
 ]

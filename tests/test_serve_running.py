@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 
 from stillvec.cli import main
+from stillvec.errors import UsageError
 from stillvec.formats import save
+from stillvec.service import serve
 from stillvec.vectors import WordVectors
 
 pytest.importorskip("fastapi")
@@ -241,7 +243,8 @@ def test_a_wrong_call_is_one_sentence(
 ) -> None:
     monkeypatch.delenv("STILLVEC_TOKEN", raising=False)
     flags, sentence = WRONG[case]
-    assert main(["serve", "--port", "0", *flags, str(folder)]) == 2
+    missing_file = case in ("no file of a token", "vectors that are not there")
+    assert main(["serve", "--port", "0", *flags, str(folder)]) == (1 if missing_file else 2)
     out, told = capsys.readouterr()
     assert sentence in told
     assert (out, told.count("\n")) == ("", 1)
@@ -273,6 +276,15 @@ def test_without_the_extra_the_verb_says_which_it_is(
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", str(folder), "--port", "0"]) == 1
     assert "pip install 'stillvec[serve]'" in capsys.readouterr().err
+
+
+def test_serve_takes_vectors_in_memory_and_needs_a_token_for_other_machines() -> None:
+    vectors = WordVectors(["king"], [[1.0, 0.0]])
+    with pytest.raises(UsageError) as caught:
+        serve(vectors, host="0.0.0.0", port=0)
+    assert caught.value.code == "no-token"
+    with pytest.raises(UsageError, match="at least one set"):
+        serve({}, port=0)
 
 
 @pytest.mark.slow

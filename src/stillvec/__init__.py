@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from stillvec.analysis import analyze
     from stillvec.corpus import Corpus
     from stillvec.evaluation import evaluate
+    from stillvec.exploration import explore
     from stillvec.formats import load, save
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.plotting import plot
+    from stillvec.service import serve
     from stillvec.verbs.baseline_training import train, train_all
     from stillvec.verbs.distillation import distill, distill_all, plan
     from stillvec.verbs.recipe import run
@@ -35,6 +37,7 @@ __all__ = [
     "distill",
     "distill_all",
     "evaluate",
+    "explore",
     "load",
     "merge",
     "plan",
@@ -42,6 +45,7 @@ __all__ = [
     "refine",
     "run",
     "save",
+    "serve",
     "train",
     "train_all",
 ]
@@ -55,6 +59,7 @@ _LAZY = {
     "distill": "stillvec.verbs.distillation",
     "distill_all": "stillvec.verbs.distillation",
     "evaluate": "stillvec.evaluation",
+    "explore": "stillvec.exploration",
     "load": "stillvec.formats",
     "merge": "stillvec.verbs.transformation",
     "plan": "stillvec.verbs.distillation",
@@ -62,6 +67,7 @@ _LAZY = {
     "refine": "stillvec.verbs.transformation",
     "run": "stillvec.verbs.recipe",
     "save": "stillvec.formats",
+    "serve": "stillvec.service",
     "train": "stillvec.verbs.baseline_training",
     "train_all": "stillvec.verbs.baseline_training",
 }

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 import stillvec
 from stillvec import WordVectors
 from stillvec.combination.align import Align
-from stillvec.combination.joint_space import unit_rows
+from stillvec.numerics import unit_rows
 
 ALPHAS = (-0.5, -0.25, -0.15, 0.0, 0.15, 0.25, 0.5)  # the paper's
 

@@ -15,6 +15,7 @@ from stillvec.analysis import PrincipalSpace, geometry, mean_value, probe, read_
 from stillvec.analysis.space_geometry import isoscore, k_occurrences
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation import evaluate
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -26,8 +27,8 @@ def _space(rows: np.ndarray, counts: list[int] | None = None) -> WordVectors:
 @pytest.fixture(params=[1 << 14, 64])
 def vectors(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> WordVectors:
     """Off centre, of uneven variance, frequent words longer; once in one block and once in several."""
-    monkeypatch.setattr("stillvec.analysis.principal_space.BLOCK", request.param)
-    monkeypatch.setattr("stillvec.analysis.space_geometry.BLOCK", request.param)
+    monkeypatch.setattr(iterate_blocks, "__defaults__", (np.float64, request.param))
+    monkeypatch.setattr("stillvec.analysis.space_geometry.BLOCK_ROWS", request.param)
     random = np.random.default_rng(0)
     rows = random.normal(size=(300, 10)) * np.linspace(3, 0.5, 10) + 0.7
     return _space(rows * np.linspace(2, 0.5, 300)[:, None], [*range(900, 0, -3)])

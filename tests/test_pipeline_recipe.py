@@ -131,7 +131,7 @@ def test_a_recipe_that_is_not_right_is_refused_before_the_work(
     case: str, cook: Callable[[str], int], room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, named = REFUSED[case]
-    assert cook(text) == 1
+    assert cook(text) in (1, 2)
     told = capsys.readouterr().err
     assert told.startswith("stillvec: "), told
     assert told.count("\n") == 1, told
@@ -140,7 +140,7 @@ def test_a_recipe_that_is_not_right_is_refused_before_the_work(
 
 
 def test_a_recipe_that_is_not_there_is_named(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "nowhere.toml"]) == 1
+    assert main(["run", "nowhere.toml"]) == 2
     assert "nowhere.toml" in capsys.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_a_section_train_that_is_not_right_is_refused_before_the_work(
     case: str, cook: Callable[[str], int], room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, named = TRAINING_REFUSED[case]
-    assert cook(text) == 1
+    assert cook(text) in (1, 2)
     told = capsys.readouterr().err
     assert told.startswith("stillvec: "), told
     assert told.count("\n") == 1, told
@@ -224,3 +224,60 @@ def test_a_section_train_that_is_not_right_is_refused_before_the_work(
 )
 def test_methods_are_written_with_their_settings(text: str, wanted: list[tuple[str, str, dict[str, str]]]) -> None:
     assert [(label, spec.name, spec.settings) for label, spec in parse_methods(text)] == wanted
+
+
+CHAIN = """
+[[convert]]
+in = "both"
+out = "both.vec"
+
+[[combine]]
+in = ["vectors/aggregate", "small"]
+method = "concat"
+out = "both"
+
+[[refine]]
+in = "vectors/additive"
+steps = ["center", "pca:dim=4"]
+out = "small"
+
+[[distill]]
+corpus = ["text.txt"]
+teacher = "$TINY_TEACHER"
+method = "aggregate,additive"
+min-count = 1
+contexts = "all"
+out = "vectors"
+
+[[evaluate]]
+in = ["small", "both"]
+data = "data"
+tasks = ["similarity"]
+json = "scores.json"
+"""
+
+
+def test_a_recipe_does_what_the_verbs_do_in_the_order_of_their_files(cook: Callable[[str], int], room: Path) -> None:
+    assert cook(CHAIN) == 0
+    assert [step.verb for step in read_recipe("recipe.toml")] == ["distill", "refine", "combine", "convert", "evaluate"]
+    assert [step["step"] for step in load("small").provenance["refined"]] == ["center", "pca"]
+    assert [space["method"] for space in load("both").provenance["combined"]] == ["aggregate", "additive"]
+    assert load("both.vec").words == load("both").words
+    assert [one["vectors"] for one in json.loads((room / "scores.json").read_text("utf-8"))] == ["small", "both"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('steps = ["center", "pca:dim=4"]', 'steps = ["centre"]', "'center'"),
+        ('method = "concat"', 'method = "conkat"', "'concat'"),
+        ('out = "both.vec"', 'out = "both.strange"', "both.strange"),
+        ('in = "vectors/additive"', 'in = "both"', "each read"),
+    ],
+)
+def test_a_wrong_table_is_refused_before_the_first_step(
+    old: str, new: str, named: str, cook: Callable[[str], int], room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cook(CHAIN.replace(old, new)) == 2
+    assert named in capsys.readouterr().err
+    assert not (room / "vectors").exists()

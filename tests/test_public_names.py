@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -153,3 +155,45 @@ def test_a_misspelt_command_gets_a_suggestion() -> None:
     done = _python("-m", "stillvec", "distil", "text.txt")
     assert done.returncode == 2
     assert "did you mean 'distill'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "settings"),
+    [("distill", "Distillation"), ("distill_all", "Distillation"), ("plan", "Distillation"), ("train", "Training"),
+     ("train_all", "Training")],
+)  # fmt: skip
+def test_a_verb_has_the_names_and_defaults_of_its_settings(verb: str, settings: str) -> None:
+    import stillvec.pipeline.settings as module
+
+    parameters = inspect.signature(getattr(stillvec, verb)).parameters
+    for field in dataclasses.fields(getattr(module, settings)):
+        assert parameters[field.name].default == field.default, field.name
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name.islower()])
+def test_a_public_function_documents_typed_parameters(name: str) -> None:
+    function = getattr(stillvec, name)
+    for parameter in inspect.signature(function).parameters.values():
+        assert parameter.kind is not inspect.Parameter.VAR_KEYWORD, parameter
+        assert parameter.annotation not in ("Any", inspect.Parameter.empty), parameter
+    assert function.__doc__
+
+
+BLOCKED = "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
+
+
+def test_without_torch_distill_names_the_extra() -> None:
+    call = "stillvec.distill(stillvec.Corpus.from_texts(['a b']))"
+    caught = f"import stillvec\ntry:\n    {call}\nexcept stillvec.StillvecError as error:\n    print(error.code)"
+    done = _python("-c", BLOCKED + caught)
+    assert done.stdout.split() == ["missing-extra"], done.stderr
+
+
+def test_the_help_of_every_command_works_without_torch() -> None:
+    from stillvec.cli import VERBS
+
+    for verb in VERBS:
+        call = f"from stillvec.cli import main\nmain([{verb!r}, '--help'])"
+        done = _python("-c", BLOCKED + call)
+        assert done.returncode == 0, (verb, done.stderr)
+        assert f"usage: stillvec {verb}" in done.stdout

@@ -13,10 +13,11 @@ from stillvec.cli import main
 from stillvec.errors import LexiconError, UsageError
 from stillvec.formats import load, read_manifest, save
 from stillvec.lexicons import read_judged
-from stillvec.refinement import refine, refine_steps
+from stillvec.numerics import spearman
+from stillvec.refinement import refine_steps
 from stillvec.refinement.auto_steps import AutoSteps
-from stillvec.refinement.pair_correlation import spearman
 from stillvec.vectors import WordVectors
+from stillvec.verbs.transformation import refine
 
 WORDS = [f"w{row}" for row in range(200)]
 

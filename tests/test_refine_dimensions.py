@@ -10,7 +10,8 @@ from scipy.spatial.distance import cosine
 from scipy.stats import spearmanr
 
 from stillvec.errors import UsageError
-from stillvec.refinement import read_step, spectrum
+from stillvec.numerics import iterate_blocks
+from stillvec.refinement import read_step
 from stillvec.refinement import select_dims as module
 from stillvec.refinement.select_dims import SelectDims
 from stillvec.vectors import WordVectors
@@ -33,7 +34,7 @@ def _write(file: Path, pairs: np.ndarray, gold: np.ndarray) -> str:
 def test_the_columns_of_the_largest_variance_stay_as_they_are(
     block: int, vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spectrum, "_BLOCK", block)
+    monkeypatch.setattr(iterate_blocks, "__defaults__", (np.float64, block))
     chosen = sorted(np.argsort(-vectors.matrix.var(0))[:4])
     assert np.array_equal(SelectDims(4)(vectors).matrix, vectors.matrix[:, chosen])
     assert np.array_equal(SelectDims(10)(vectors).matrix, vectors.matrix)

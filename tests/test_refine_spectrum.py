@@ -9,11 +9,11 @@ import pytest
 from scipy.linalg import fractional_matrix_power, orthogonal_procrustes
 
 from stillvec.errors import UsageError
-from stillvec.refinement import refine
 from stillvec.refinement.sif import Sif
 from stillvec.refinement.similarity_order import SimilarityOrder
 from stillvec.refinement.whiten import Whiten
 from stillvec.vectors import WordVectors
+from stillvec.verbs.transformation import refine
 from stillvec.vocabulary import Vocabulary
 
 Array = Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,16 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.numerics import iterate_blocks, principal_axes, second_moments, weighted_mean
 from stillvec.vectors import WordVectors
 
 Floats = NDArray[np.float64]
-BLOCK = 1 << 14
-
-
-def blocks(vectors: WordVectors) -> Iterator[Floats]:
-    """Rows in double precision, some at a time: millions of them are never copied whole."""
-    for start in range(0, len(vectors), BLOCK):
-        yield np.asarray(vectors.matrix[start : start + BLOCK], np.float64)
 
 
 @dataclass(frozen=True)
@@ -30,17 +23,12 @@ class PrincipalSpace:
 
     @cached_property
     def mean(self) -> Floats:
-        return np.asarray(sum(block.sum(0) for block in blocks(self.vectors)) / max(len(self.vectors), 1))
+        n_rows = len(self.vectors)
+        return weighted_mean(self.vectors.matrix, np.full(n_rows, 1 / max(n_rows, 1)))
 
     @cached_property
     def _spectrum(self) -> tuple[Floats, Floats]:
-        gram = np.zeros((self.vectors.dim,) * 2)
-        for block in blocks(self.vectors):
-            gram += (block - self.mean).T @ (block - self.mean)
-        values, axes = np.linalg.eigh(gram / max(len(self.vectors), 1))
-        values, axes = np.maximum(values[::-1], 0), axes[:, ::-1]
-        signs = np.sign(axes[np.abs(axes).argmax(0), np.arange(len(axes))])
-        return values, axes * np.where(signs == 0, 1, signs)
+        return principal_axes(second_moments(self.vectors.matrix, self.mean) / max(len(self.vectors), 1))
 
     @property
     def variances(self) -> Floats:
@@ -68,6 +56,6 @@ class PrincipalSpace:
     def _mapped(self, by: Floats) -> WordVectors:
         dtype = np.result_type(self.vectors.matrix.dtype, np.float32)
         matrix = np.empty((len(self.vectors), by.shape[1]), dtype)
-        for start, block in zip(range(0, len(matrix), BLOCK), blocks(self.vectors), strict=True):
-            matrix[start : start + BLOCK] = (block - self.mean) @ by
+        for rows, block in iterate_blocks(self.vectors.matrix):
+            matrix[rows] = (block - self.mean) @ by
         return self.vectors.with_matrix(matrix)

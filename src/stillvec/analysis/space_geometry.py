@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import skew, spearmanr
 
-from stillvec.analysis.principal_space import BLOCK, Floats, PrincipalSpace, blocks
+from stillvec.analysis.principal_space import Floats, PrincipalSpace
 from stillvec.errors import UsageError
+from stillvec.numerics import BLOCK_ROWS, iterate_blocks, unit_rows
 from stillvec.vectors import WordVectors
 
 _PAIRS = 100_000
@@ -78,7 +79,7 @@ def _dimensions(variances: Floats) -> dict[str, Any]:
 
 def _hubs(vectors: WordVectors, neighbours: int, sample: int) -> dict[str, Any]:
     some = np.unique(np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(np.int64))
-    often = k_occurrences(_unit(vectors.matrix[some]), neighbours)
+    often = k_occurrences(unit_rows(vectors.matrix[some], np.float64), neighbours)
     greatest = np.argsort(-often, kind="stable")[:10].tolist()
     return {
         "neighbours": min(neighbours, len(some) - 1),
@@ -90,7 +91,7 @@ def _hubs(vectors: WordVectors, neighbours: int, sample: int) -> dict[str, Any]:
 
 
 def _norms(vectors: WordVectors) -> dict[str, Any]:
-    norms = np.concatenate([np.linalg.norm(block, axis=1) for block in blocks(vectors)])
+    norms = np.concatenate([np.linalg.norm(block, axis=1) for _, block in iterate_blocks(vectors.matrix)])
     counts = vectors.vocabulary.counts
     counted = bool(np.ptp(counts))
     frequency = counts if counted else -np.arange(len(vectors))
@@ -132,21 +133,17 @@ def _cosines(vectors: WordVectors, mean: Floats, seed: int) -> dict[str, Any]:
     first, second = np.random.default_rng(seed).integers(0, len(vectors), (2, _PAIRS))
     first, second = first[first != second], second[first != second]
     sums = {"mean_cosine": 0.0, "centred_cosine": 0.0}
-    for start in range(0, len(first), BLOCK):
-        pair = [np.asarray(vectors.matrix[rows[start : start + BLOCK]], np.float64) for rows in (first, second)]
+    for start in range(0, len(first), BLOCK_ROWS):
+        pair = [np.asarray(vectors.matrix[rows[start : start + BLOCK_ROWS]], np.float64) for rows in (first, second)]
         for name, taken in (("mean_cosine", 0.0), ("centred_cosine", mean)):
-            x, z = (_unit(rows - taken) for rows in pair)
+            x, z = (unit_rows(rows - taken) for rows in pair)
             sums[name] += float((x * z).sum())
     return {name: total / len(first) for name, total in sums.items()}
 
 
 def _partition(vectors: WordVectors, axes: Floats) -> float:
     """Of both signs of each axis, as an axis has none."""
-    sums = [logsumexp(np.hstack([rows @ axes, -rows @ axes]), axis=0) for rows in map(_unit, blocks(vectors))]
+    unit = (unit_rows(block) for _, block in iterate_blocks(vectors.matrix))
+    sums = [logsumexp(np.hstack([rows @ axes, -rows @ axes]), axis=0) for rows in unit]
     logs = logsumexp(np.stack(sums), axis=0)  # (2d,)
     return float(np.exp(logs.min() - logs.max()))
-
-
-def _unit(rows: NDArray[Any]) -> Floats:
-    lengths = np.linalg.norm(np.asarray(rows, np.float64), axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float64)

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combination.joint_space import Floats, Words, joined, powers, principal, unit_rows
+from stillvec.combination.joint_space import Floats, Words, joined, powers
 from stillvec.combination.rotation import mutual_nearest, procrustes, reweighted
 from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.lexicons import LEXICONS
+from stillvec.numerics import iterate_blocks, principal_axes, second_moments, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -109,14 +110,13 @@ class Align:
     def _prepared(self, space: WordVectors, alpha: float, wider: int) -> Turned:
         order = np.eye(space.dim)
         if alpha:
-            values, axes = principal(_gram(space))
+            values, axes = principal_axes(second_moments(space.matrix))
             order = axes * powers(values / max(values[0], np.finfo(np.float64).tiny), alpha)
         plain = Turned(space, order, np.zeros(space.dim), np.eye(wider))
         if not self.center or not len(space):
             return plain
         total = np.zeros(space.dim)
-        for start in range(0, len(space), _BLOCK):
-            block = np.asarray(space.matrix[start : start + _BLOCK], np.float64)
+        for _, block in iterate_blocks(space.matrix):
             total += unit_rows(block @ order).sum(0)
         return replace(plain, mean=total / len(space))
 
@@ -150,15 +150,6 @@ class Align:
         if not len(known):
             raise LexiconError(f"None of the {len(found)} pairs in {self.dictionary} is known to both spaces.")
         return known[:, 0], known[:, 1]
-
-
-def _gram(space: WordVectors) -> Floats:
-    """XᵀX (D, D)."""
-    gram = np.zeros((space.dim, space.dim))
-    for start in range(0, len(space), _BLOCK):
-        block = np.asarray(space.matrix[start : start + _BLOCK], np.float64)
-        gram += block.T @ block
-    return gram
 
 
 def _tagged(space: WordVectors, tag: str) -> WordVectors:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combination.joint_space import Floats, Joined, Words, checked_dim, joined, powers, principal
+from stillvec.combination.joint_space import Floats, Joined, Words, checked_dim, joined, powers
 from stillvec.errors import UsageError
+from stillvec.numerics import principal_axes
 from stillvec.vectors import WordVectors
 
 
@@ -38,7 +39,7 @@ class Gcca:
         for _, parts, has in both.blocks():
             white = _whitened(parts, has, means, whitening) / np.sqrt(has.sum(0))[:, None]
             gram += white.T @ white
-        squares, axes = principal(gram)
+        squares, axes = principal_axes(gram)
         axes = (axes * powers(squares, (self.power - 1) / 2))[:, :dim]
         matrix = both.empty(dim)
         scale = np.sqrt(len(both.vocabulary))  # lengths near one, whatever the number of words
@@ -48,7 +49,7 @@ class Gcca:
 
     def _whitening(self, gram: Floats) -> Floats:
         """(Xᵀ X + r)^-½."""
-        values, axes = principal(gram)
+        values, axes = principal_axes(gram)
         ridge = self.ridge * values.mean()
         return np.asarray((axes * powers(values + ridge, -0.5)) @ axes.T)
 

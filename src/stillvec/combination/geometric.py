@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combination.joint_space import Floats, Joined, Words, joined, unit_rows
+from stillvec.combination.joint_space import Floats, Joined, Words, joined
 from stillvec.combination.metric_learning import Shared, latent_maps, ridge_from
 from stillvec.errors import UsageError, VocabularyError
+from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
 
 _HELD_OUT = 4096  # words on which the ridge is chosen, at most

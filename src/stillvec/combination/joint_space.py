@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
+from stillvec.numerics import raise_to_power, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -81,24 +82,10 @@ def joined(spaces: Sequence[WordVectors], words: Words) -> Joined:
     return Joined(vocabulary, tuple(spaces), np.stack([vocabulary.rows_in(space.vocabulary) for space in spaces]))
 
 
-def unit_rows(rows: NDArray[Any]) -> Floats:
-    """Rows at length one; a zero row stays zero."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float64)
-
-
-def principal(gram: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues, never negative, and eigenvectors in columns, the largest first; signs settled so that runs agree."""
-    values, vectors = np.linalg.eigh(gram)
-    values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-    signs = np.sign(vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])])
-    return values, vectors * np.where(signs == 0, 1, signs)
-
-
 def powers(values: Floats, exponent: float) -> Floats:
-    """Each value to a power, 0 for those that are nothing but rounding."""
-    live = values > 1e-12 * max(values.max(initial=0.0), np.finfo(np.float64).tiny)
-    return np.asarray(np.where(live, np.where(live, values, 1.0) ** exponent, 0.0))
+    """Each value to a power; 0 for those that are nothing but rounding."""
+    least = 1e-12 * values.max(initial=np.finfo(np.float64).tiny)
+    return raise_to_power(np.where(values > least, values, 0), exponent)
 
 
 def checked_weights(weights: tuple[float, ...], spaces: int) -> tuple[float, ...]:

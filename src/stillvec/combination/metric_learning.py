@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.combination.joint_space import Floats, unit_rows
+from stillvec.combination.joint_space import Floats
+from stillvec.numerics import unit_rows
 
 _GRID = 10.0 ** np.arange(-2, 4.01, 0.5)  # times the median of λ μ
 _JUDGED = 1024  # words that look for themselves

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combination.joint_space import Floats, powers, principal
+from stillvec.combination.joint_space import Floats, powers
+from stillvec.numerics import principal_axes
 
 _CELLS = 1 << 23  # cosines held at once: 32 MB
 Rows = NDArray[np.int64]
@@ -29,7 +30,7 @@ def reweighted(x: NDArray[Any], z: NDArray[Any], power: float) -> tuple[Floats, 
     Whitened, turned, weighted and given back their variances (Artetxe et al. 2018): with `A = (XᵀX)^½`, `B = (ZᵀZ)^½`
     and `A⁻¹ XᵀZ B⁻¹ = U S Vᵀ` they are `A⁻¹ U S^power Uᵀ A` and `B⁻¹ V S^power Vᵀ B V Uᵀ`.
     """
-    sides = [principal(np.asarray(rows, np.float64).T @ rows) for rows in (x, z)]
+    sides = [principal_axes(np.asarray(rows, np.float64).T @ rows) for rows in (x, z)]
     a, b = ((axes * powers(values, 0.5)) @ axes.T for values, axes in sides)
     a_inverse, b_inverse = ((axes * powers(values, -0.5)) @ axes.T for values, axes in sides)
     u, agreement, vt = np.linalg.svd(a_inverse @ (np.asarray(x, np.float64).T @ z) @ b_inverse)

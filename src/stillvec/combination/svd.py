@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillvec.combination.joint_space import Words, checked_dim, checked_weights, joined, powers, principal
+from stillvec.combination.joint_space import Words, checked_dim, checked_weights, joined, powers
+from stillvec.numerics import principal_axes
 from stillvec.vectors import WordVectors
 
 
@@ -31,7 +32,7 @@ class Svd:
         for _, parts, _ in both.blocks():
             side_by_side = np.hstack(parts) * weights
             gram += side_by_side.T @ side_by_side
-        squares, axes = principal(gram)
+        squares, axes = principal_axes(gram)
         axes = (axes * powers(squares, (self.power - 1) / 2))[:, :dim]  # C V = U S
         matrix = both.empty(dim)
         for some, parts, _ in both.blocks():

@@ -148,7 +148,8 @@ def parse_methods(text: str, known: Registry[Any] = LEARNERS) -> list[tuple[str,
     """`a,b:key=value,a:key=value` → (label of the result, method and its settings); labels are unique."""
     specs = parse_specs(text, known)
     for spec in specs:
-        known[spec.name]
+        if spec.name not in known:
+            raise UsageError.unknown(known.kind, spec.name, known)
     names = [spec.name for spec in specs]
     if len({*map(str, specs)}) < len(specs):
         raise UsageError(f"The same method is given twice with the same settings in {text!r}.", code="given-twice")

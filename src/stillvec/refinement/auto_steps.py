@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.numerics import spearman
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
 from stillvec.refinement.graph_retrofit import GraphRetrofit
-from stillvec.refinement.pair_correlation import known_pairs, spearman
+from stillvec.refinement.pair_correlation import known_pairs
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.refinement.similarity_order import SimilarityOrder
 from stillvec.refinement.steps import Step
@@ -98,7 +99,8 @@ class AutoSteps:
         for fold in range(self.folds):
             inside = [np.flatnonzero(j.fold != fold) for j in judged]
             scores = [
-                sum(spearman(j.gold[i], c[i]) for j, c, i in zip(judged, each, inside, strict=True)) for each in tried
+                sum(float(spearman(j.gold[i], c[i])) for j, c, i in zip(judged, each, inside, strict=True))
+                for each in tried
             ]
             chosen = tried[int(np.argmax(scores))]
             for pairs, plain, other in zip(judged, before, chosen, strict=True):

@@ -1,7 +1,7 @@
 """Word embeddings as tuples of feature probabilities (Bhat et al. 2020): each dimension is a fuzzy feature.
 
 `E = base^M`, divided by the sums of its columns (as the paper says: of all words, how much of this feature is this
-word's) or of its rows (as its released programs do). What can be asked of such vectors is in `fuzzy_sets`.
+word's) or of its rows (as its released programs do). `refinement.fuzzy_sets` has their algebra.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError
+from stillvec.numerics import principal_axes, raise_to_power
 from stillvec.refinement.frequencies import frequencies
-from stillvec.refinement.spectrum import directions, power
 from stillvec.vectors import WordVectors
 
 _AT_ONCE = 1 << 22  # probabilities held at once
@@ -53,8 +53,8 @@ class NaturalAlpha:
         words = np.asarray(vectors.matrix, np.float64) + (contexts if self.plus else 0)  # (V, D)
         logs = self._log_reference(vectors, words, contexts)  # (V,)
         shifted = contexts - np.exp(logs) @ contexts  # (V, D)
-        values, axes = directions(shifted.T @ (np.exp(logs)[:, None] * shifted))
-        inverse = (axes * power(values, -1.0 if self.metric == "identity" else -0.5)) @ axes.T  # (D, D)
+        values, axes = principal_axes(shifted.T @ (np.exp(logs)[:, None] * shifted))
+        inverse = (axes * raise_to_power(values, -1.0 if self.metric == "identity" else -0.5)) @ axes.T  # (D, D)
         result = np.empty(vectors.matrix.shape, vectors.matrix.dtype)
         for rows, probabilities in _log_probabilities(words, contexts):
             result[rows] = self._weights(probabilities - logs, logs) @ shifted @ inverse

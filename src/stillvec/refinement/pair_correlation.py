@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from stillvec.errors import UsageError
 from stillvec.lexicons import read_judged
@@ -37,11 +36,3 @@ def known_pairs(vocabulary: Vocabulary, places: Sequence[str], least: int) -> li
             "many; give other pairs."
         )
     return found
-
-
-def spearman(x: Array, y: Array) -> Any:
-    """Spearman's ρ along the last axis; 0 where nothing varies."""
-    a, b = (rankdata(each, axis=-1) for each in (x, y))
-    a, b = (each - each.mean(-1, keepdims=True) for each in (a, b))
-    scale = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
-    return np.divide((a * b).sum(-1), scale, out=np.zeros_like(scale), where=scale > 0)

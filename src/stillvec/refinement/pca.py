@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.numerics import principal_axes
 from stillvec.refinement.center import Center
 from stillvec.vectors import WordVectors
 
@@ -28,8 +29,6 @@ class Pca:
 
 
 def principal_directions(centred: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Variances (D,) and directions (D, D) in columns, the largest first; signs fixed so that runs agree."""
-    values, vectors = np.linalg.eigh(np.asarray(centred.T @ centred, np.float64) / max(len(centred), 1))
-    values, vectors = values[::-1], vectors[:, ::-1]
-    signs = np.sign(vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])])
-    return values, np.asarray(vectors * np.where(signs == 0, 1, signs), np.float32)
+    """Variances (D,) and directions (D, D) in columns, largest first."""
+    values, axes = principal_axes(np.asarray(centred.T @ centred, np.float64) / max(len(centred), 1))
+    return values, axes.astype(np.float32)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.refinement.pair_correlation import RatedPairs, known_pairs, spearman
-from stillvec.refinement.spectrum import column_variances
+from stillvec.numerics import column_variances, spearman
+from stillvec.refinement.pair_correlation import RatedPairs, known_pairs
 from stillvec.vectors import WordVectors
 
 _LEAST = 20  # pairs that order anything

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stillvec.refinement.spectrum import directions, mapped, power, second_moments
+from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments
 from stillvec.vectors import WordVectors
 
 
@@ -17,5 +17,5 @@ class SimilarityOrder:
     alpha: float = -0.25
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
-        values, axes = directions(second_moments(vectors.matrix))
-        return vectors.with_matrix(mapped(vectors.matrix, axes * power(values, self.alpha)))
+        values, axes = principal_axes(second_moments(vectors.matrix))
+        return vectors.with_matrix(apply_map(vectors.matrix, axes * raise_to_power(values, self.alpha)))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stillvec.errors import UsageError
+from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments, weighted_mean
 from stillvec.refinement.frequencies import Frequencies, frequencies
-from stillvec.refinement.spectrum import directions, mapped, power, second_moments, weighted_mean
 from stillvec.vectors import WordVectors
 
 
@@ -28,6 +28,6 @@ class Whiten:
     def __call__(self, vectors: WordVectors) -> WordVectors:
         shares = frequencies(vectors.vocabulary, self.frequencies)
         mean = weighted_mean(vectors.matrix, shares)
-        values, axes = directions(second_moments(vectors.matrix, mean, shares))
-        scales = power(np.where(values > 0, values + self.ridge * values.mean(), 0), -0.5)
-        return vectors.with_matrix(mapped(vectors.matrix, axes * scales, mean))
+        values, axes = principal_axes(second_moments(vectors.matrix, mean, shares))
+        scales = raise_to_power(np.where(values > 0, values + self.ridge * values.mean(), 0), -0.5)
+        return vectors.with_matrix(apply_map(vectors.matrix, axes * scales, mean))

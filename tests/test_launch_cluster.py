@@ -18,7 +18,7 @@ from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_jobs import Tree, chunks_a_job
+from stillvec.distributed.ray_jobs import MergeTree, chunks_per_job
 from stillvec.encoding import TextChunk
 from stillvec.errors import CorpusError, UsageError
 from stillvec.formats import load, read_manifest
@@ -191,19 +191,19 @@ def test_a_failure_in_a_worker_is_one_sentence(
         "ray",
     ]
     for more, named in (
-        (["--resume"], "--resume"),
+        (["--resume"], "resume"),
         (["--dry-run"], "--dry-run"),
         (["--method", "x2static:stream=true"], "stream"),
         (["--workers", "0"], "workers"),
-        (["--threads", "2"], "--threads is for this machine"),
-        (["--min-count", "1000000"], "No word is left"),
+        (["--threads", "2"], "threads"),
+        (["--min-count", "1000000"], "1,000,000"),
     ):
         assert named in refused(capsys, main([*call, *more]))
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"caf\xe9 au lait\n")
     call[1:-2] = [str(bad), "--strict", *call[-7:-2]]
     assert "UTF-8" in refused(capsys, main(call))
-    assert "--engine ray" in refused(capsys, main([*call[:-2], "--workers", "2"]))
+    assert "ray" in refused(capsys, main([*call[:-2], "--workers", "2"]))
     assert not (tmp_path / "out").exists()
 
 
@@ -219,22 +219,22 @@ def test_without_ray_the_extra_is_named(
 
 
 def test_an_address_where_nobody_is_is_refused_at_once() -> None:
-    from stillvec.distributed.ray_run import _knock
+    from stillvec.distributed.ray_reader import _check_reachable
 
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, and not listening
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(UsageError, match=f"no Ray cluster at {address}"):
-            _knock(address)
-    _knock("auto")
+        with pytest.raises(UsageError, match=f"No Ray cluster at {address}"):
+            _check_reachable(address)
+    _check_reachable("auto")
 
 
 def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:
-    tree = Tree(lambda one, other: f"({one}{other})")
-    assert tree.whole() is None
+    tree = MergeTree(lambda one, other: f"({one}{other})")
+    assert tree.root() is None
     for letter in "abcdefg":
         tree.add(letter)
-    assert tree.whole() == "(((ab)(cd))((ef)g))"
+    assert tree.root() == "(((ab)(cd))((ef)g))"
 
 
 @pytest.mark.parametrize(
@@ -242,5 +242,7 @@ def test_results_merge_in_a_shape_that_only_their_number_decides() -> None:
     [(1000, None, 1), (16 * 110 * 64 * 3, None, 3), (10**12, None, 2**28 // (16 * 110)), (10**12, 20, 32)],
 )
 def test_jobs_are_many_and_not_too_large(characters: int, contexts: int | None, chunks: int) -> None:
-    reading = SentenceStream(Corpus.from_texts(["A text."]), Vocabulary(["text"]), contexts, 16, characters=characters)
-    assert chunks_a_job(reading) == chunks
+    reading = SentenceStream(
+        Corpus.from_texts(["A text."]), Vocabulary(["text"]), contexts, 16, n_characters=characters
+    )
+    assert chunks_per_job(reading) == chunks

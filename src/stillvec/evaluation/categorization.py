@@ -31,6 +31,7 @@ from stillvec.evaluation.dataset_files import files_in, records
 from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate
 from stillvec.evaluation.lookup import Lookup, unit
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.numerics import kmeans
 
 Ints = NDArray[np.int64]
 _LINKAGES = (
@@ -135,42 +136,9 @@ def _alive(points: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _kmeans(points: NDArray[np.float32], clusters: int, seed: int) -> tuple[Ints, float]:
-    """Lloyd's algorithm from k-means++ (Arthur & Vassilvitskii 2007): labels (n,) and the sum of squared distances.
-
-    A cluster that runs empty takes the point that is farthest from its centre.
-    """
-    squares = np.einsum("nd,nd->n", points, points)
-    centres = _spread(points, squares, clusters, np.random.default_rng(seed))
-    labels = np.full(len(points), -1)
-    for _ in range(_ROUNDS):
-        distances = squares[:, None] - 2 * points @ centres.T + np.einsum("kd,kd->k", centres, centres)  # (n, k)
-        nearest = distances.argmin(axis=1)
-        least = np.maximum(distances[np.arange(len(points)), nearest], 0)
-        inertia = float(least.sum(dtype=np.float64))
-        if np.array_equal(nearest, labels):
-            break
-        labels = nearest
-        for empty in np.setdiff1d(np.arange(clusters), labels):
-            far = int(least.argmax())
-            labels[far], least[far] = empty, -1
-        members = np.equal.outer(np.arange(clusters), labels).astype(np.float32)  # (k, n)
-        centres = members @ points / np.maximum(members.sum(axis=1, keepdims=True), 1)
-    return labels, inertia
-
-
-def _spread(
-    points: NDArray[np.float32], squares: NDArray[np.float32], clusters: int, generator: np.random.Generator
-) -> NDArray[np.float32]:
-    """First centres (k, dim): each is drawn with the square of its distance from the nearest one before."""
-    chosen = [int(generator.integers(len(points)))]
-    least = np.full(len(points), np.inf)
-    while len(chosen) < clusters:
-        products = np.einsum("nd,d->n", points, points[chosen[-1]])
-        least = np.minimum(least, np.maximum(squares - 2 * products + squares[chosen[-1]], 0))
-        total = least.sum()
-        weights = least / total if total > 0 else np.full(len(points), 1 / len(points))
-        chosen.append(int(generator.choice(len(points), p=weights)))
-    return points[chosen]
+    """Labels (n,) and the sum of squared distances; an empty cluster takes the farthest point."""
+    run = kmeans(points, clusters, np.random.default_rng(seed), n_rounds=_ROUNDS, empty="farthest")
+    return run.labels, run.inertia
 
 
 def _sorted_words(path: Path) -> Iterator[tuple[str, str]]:

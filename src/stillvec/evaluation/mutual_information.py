@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.numerics import kmeans
+
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _SWEEPS = 30
@@ -57,35 +59,5 @@ def clusters(x: NDArray[Any], k: int, weights: NDArray[Any] | None = None, *, tr
     rows = np.asarray(x, np.float64)
     weight = np.ones(len(rows)) if weights is None else np.asarray(weights, np.float64)
     generator = np.random.default_rng(seed)
-    found = [_lloyd(rows, weight, _plus_plus(rows, weight, k, generator)) for _ in range(tries)]
-    return min(found, key=lambda each: each[1])[0]
-
-
-def _plus_plus(x: Floats, weight: Floats, k: int, generator: np.random.Generator) -> Floats:
-    """Rows to begin with: each drawn in proportion to its squared distance from those before (Arthur 2007)."""
-    chosen = [int(generator.choice(len(x), p=weight / weight.sum()))]
-    nearest = np.square(x - x[chosen[0]]).sum(axis=1)
-    for _ in range(1, k):
-        far = nearest * weight
-        share = far / far.sum() if far.sum() > 0 else weight / weight.sum()
-        chosen.append(int(generator.choice(len(x), p=share)))
-        nearest = np.minimum(nearest, np.square(x - x[chosen[-1]]).sum(axis=1))
-    return x[chosen]
-
-
-def _lloyd(x: Floats, weight: Floats, centres: Floats) -> tuple[Labels, float]:
-    """(clusters, weighted squared distance); a centre that nobody is nearest to stays where it is."""
-    labels, squares = np.full(len(x), -1), np.square(x).sum(axis=1)
-    away = np.zeros(len(x))
-    for _ in range(_SWEEPS):
-        distances = np.square(centres).sum(axis=1) - 2 * x @ centres.T  # (n, k) less the row's own square
-        now = distances.argmin(axis=1)
-        away = distances[np.arange(len(x)), now] + squares
-        if (now == labels).all():
-            break
-        labels = now
-        held = np.bincount(labels, weight, minlength=len(centres))
-        sums = np.zeros_like(centres)
-        np.add.at(sums, labels, x * weight[:, None])
-        centres = np.where(held[:, None] > 0, sums / np.maximum(held, 1e-300)[:, None], centres)
-    return labels.astype(np.int64), float((away * weight).sum())
+    runs = [kmeans(rows, k, generator, weights=weight, n_rounds=_SWEEPS) for _ in range(tries)]
+    return min(runs, key=lambda run: run.inertia).labels

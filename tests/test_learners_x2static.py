@@ -12,7 +12,7 @@ from torch import Tensor
 
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.whitened_context import WhitenedContext
-from stillvec.learners.x2static import X2Static, X2StaticBatch, shared_gradient, target_gradient
+from stillvec.learners.x2static import X2Static, X2StaticBatch, gradient_per_target, gradient_shared
 from stillvec.registry import settings_from
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
@@ -69,14 +69,14 @@ def test_the_gradient_is_autograds(bias: bool) -> None:
     table, batch = a_batch(bias=bias)
     negatives = torch.tensor([[2, 3, 3], [0, 2, 6], [5, 5, 5], [4, 0, 2], [1, 6, 2], [6, 6, 0], [3, 1, 2]])
     assert (negatives == batch.words[:, None]).any(), "a negative equals its target"
-    check_against_autograd(table, batch, negatives.tolist(), 1.0, target_gradient(table, batch, negatives))
+    check_against_autograd(table, batch, negatives.tolist(), 1.0, gradient_per_target(table, batch, negatives))
 
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("drawn", [[2, 3, 3, 6], [4], [0, 1, 2, 3, 4, 5, 6]])
 def test_the_gradient_of_shared_negatives_is_autograds(bias: bool, drawn: list[int]) -> None:
     table, batch = a_batch(bias=bias)
-    got = shared_gradient(table, batch, torch.tensor(drawn), 10)
+    got = gradient_shared(table, batch, torch.tensor(drawn), 10)
     check_against_autograd(table, batch, [drawn] * len(batch.words), 10 / len(drawn), got)
 
 
@@ -86,9 +86,9 @@ def test_shared_negatives_have_the_expectation_of_negatives_for_each_target() ->
     shares = NegativeSampler(torch.tensor([40, 30, 20, 9, 4, 1, 1]), 0.5).probabilities.double()
     each, shared = torch.zeros_like(table), torch.zeros_like(table)
     for word, share in enumerate(shares):
-        rows, gradient, _ = target_gradient(table, batch, torch.full((len(batch.words), 3), word))
+        rows, gradient, _ = gradient_per_target(table, batch, torch.full((len(batch.words), 3), word))
         each += share * dense(rows, gradient)
-        rows, gradient, _ = shared_gradient(table, batch, torch.tensor([word] * 5), 3)
+        rows, gradient, _ = gradient_shared(table, batch, torch.tensor([word] * 5), 3)
         shared += share * dense(rows, gradient)
     assert torch.allclose(each, shared, rtol=1e-6)
 

@@ -102,7 +102,7 @@ def test_a_second_run_with_other_settings_does_not_ask_the_teacher(
     comma = "," if ":" in method else ":"
     assert distil(f"{method}{comma}rate=0.05,epochs=3", corpus="paragraphs") == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[-1] == "The teacher was not asked: its contexts were kept by an earlier run."
+    assert told[-1] == "The teacher was not run: its contexts were cached by an earlier run."
     assert read_manifest(out)["read"]["pieces"] == 0
     assert not np.allclose(load(out).matrix, first.matrix, atol=1e-3)
     assert distil(method, corpus="paragraphs") == 0
@@ -273,7 +273,7 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
             patch.setattr(Teacher, "states", stop)
         else:
             patch.setattr(training_loop, "train_block", stop)
-        assert "stopped" in refused(capsys, distil("x2static"))
+        assert "interrupted" in refused(capsys, distil("x2static"))
     assert len(stores(cache)) == (where == "the training"), "what was kept serves the next run"
     assert leftovers(cache) == []
     assert not out.exists()

@@ -26,13 +26,8 @@ from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.result import Result
 from stillvec.teachers.threads import torch_threads
 from stillvec.training.loss_monitor import EpochLoss
-from stillvec.training.negative_sampling import (
-    NegativeSampler,
-    keep_probability,
-    negative_sampling_loss,
-    random_rows,
-)
-from stillvec.training.optimizers import RowAdam
+from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
+from stillvec.training.optimizers import RowAdam, random_rows
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 
 _BLOCK_WORDS = 100_000  # whose sentences are shuffled together and batched by length

@@ -25,13 +25,8 @@ from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.errors import CorpusError
 from stillvec.progress import relay
 from stillvec.result import Result
-from stillvec.training.negative_sampling import (
-    NegativeSampler,
-    keep_probability,
-    negative_sampling_loss,
-    random_rows,
-)
-from stillvec.training.optimizers import RowAdaGrad, sum_by_row
+from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
+from stillvec.training.optimizers import RowAdaGrad, random_rows, sum_by_row
 from stillvec.training.schedule import Schedule, TrainingProgress
 
 _PARSES = 10_000  # read at once

@@ -1,27 +1,29 @@
 """The base of the methods that gensim trains, on our sentences and vocabulary.
 
-gensim's threads share one table without locks, so only a single thread gives the same bytes twice; gensim keeps no
-checkpoint.
+gensim's threads share one table without locks, so only a single thread gives the same bytes twice; no checkpoints.
+Written against gensim 4.4, which reports progress only to its log and at the end of an epoch: its private method
+`_log_progress`, called about once a second, is replaced.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Generator, Mapping
+import queue
+import threading
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from stillvec.baselines.baseline import Resources, check_settings
 from stillvec.baselines.encoded_corpus import EncodedCorpus, as_token
-from stillvec.baselines.gensim_compat import import_gensim, train_gensim
+from stillvec.registry import require
 from stillvec.result import Result
 from stillvec.training.schedule import TrainingProgress, divergence_error
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
-
-__all__ = ["GensimBaseline", "import_gensim"]
 
 _WORDS_PER_THREAD = 10_000  # at least: gensim cuts the file into as many parts as threads
 
@@ -86,3 +88,54 @@ class GensimBaseline:
             "min_count": 1,
             "sorted_vocab": 0,  # ours is sorted by frequency
         }
+
+
+def import_gensim(module: str, purpose: str) -> Any:
+    return require(f"gensim.models.{module}", "train", purpose)
+
+
+def train_gensim(model: Any, lines: Path, n_sentences: int, n_words: int, epochs: int) -> Iterator[int]:
+    """Train on a file of sentences in a background thread; yields the number of words read, over all epochs."""
+    events: queue.SimpleQueue[int | BaseException | None] = queue.SimpleQueue()
+    stopped = threading.Event()
+    callbacks = import_gensim("callbacks", "Training")
+
+    class EpochCallback(callbacks.CallbackAny2Vec):  # type: ignore[misc, name-defined]
+        epoch = 0
+
+        def on_epoch_end(self, model: Any) -> None:
+            self.epoch += 1
+            events.put(self.epoch * n_words)
+            if stopped.is_set():
+                raise KeyboardInterrupt
+
+    callback = EpochCallback()
+
+    def log_progress(queued: Any, progress: Any, epoch: int, *numbers: Any) -> None:
+        words_read = numbers[2]  # (examples, all examples, words, all words, ...)
+        events.put(callback.epoch * n_words + int(words_read))
+
+    def train() -> None:
+        try:
+            model.train(
+                corpus_file=str(lines),
+                total_examples=n_sentences,
+                total_words=n_words,
+                epochs=epochs,
+                callbacks=[callback],
+            )
+            events.put(None)
+        except BaseException as error:  # raised again in the thread that waits
+            events.put(error)
+
+    model._log_progress = log_progress
+    thread = threading.Thread(target=train, daemon=True)
+    thread.start()
+    try:
+        while (event := events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield min(event, epochs * n_words)
+    finally:
+        stopped.set()
+    thread.join()

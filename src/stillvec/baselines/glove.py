@@ -114,7 +114,7 @@ class GloveModel:
         self.settings = settings
         dim = settings.dim
         generator = np.random.default_rng(settings.seed)
-        self.words, self.contexts = (_aligned_zeros(n_words, dim + 2) for _ in range(2))  # (V, 2, W)
+        self.words, self.contexts = (_allocate_aligned(n_words, dim + 2) for _ in range(2))  # (V, 2, W)
         for table, bias, one in ((self.words, dim, dim + 1), (self.contexts, dim + 1, dim)):
             start = (generator.random((n_words, dim + 1), np.float32) - np.float32(0.5)) / np.float32(dim)
             table[:, 0, :dim], table[:, 0, bias], table[:, 0, one] = start[:, :dim], start[:, dim], 1
@@ -137,7 +137,7 @@ class GloveModel:
         return self._kernel.train(self.words, self.contexts, *arguments)
 
 
-def _aligned_zeros(n_rows: int, width: int) -> NDArray[np.float32]:
+def _allocate_aligned(n_rows: int, width: int) -> NDArray[np.float32]:
     """Zeros (n_rows, 2, width or a little more) whose rows each start a cache line."""
     width = -(-width // _CACHE_LINE) * _CACHE_LINE
     raw = np.zeros(n_rows * 2 * width + _CACHE_LINE, np.float32)

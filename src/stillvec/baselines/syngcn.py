@@ -30,13 +30,8 @@ from stillvec.baselines.trees import Trees, read_trees
 from stillvec.errors import CorpusError
 from stillvec.progress import relay
 from stillvec.result import Result
-from stillvec.training.negative_sampling import (
-    NegativeSampler,
-    keep_probability,
-    negative_sampling_loss,
-    random_rows,
-)
-from stillvec.training.optimizers import RowAdaGrad
+from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
+from stillvec.training.optimizers import RowAdaGrad, random_rows
 from stillvec.training.schedule import Schedule, TrainingProgress
 from stillvec.vocabulary.token_cache import ranges
 
@@ -72,7 +67,7 @@ class SynGcn:
         total = self.epochs * corpus.n_words
         reading = read_trees(corpus, self.n_relations)
         trees = yield from relay(reading, lambda n: TrainingProgress(0, total, f"{n:,} parses read"))
-        connected = _connected_words(trees, len(corpus.vocabulary))
+        connected = _find_connected(trees, len(corpus.vocabulary))
         if not connected.any():
             raise CorpusError(
                 "No two known words depend on each other in the parses; give more text or a lower --min-count.",
@@ -84,10 +79,11 @@ class SynGcn:
         return Result(corpus.vectors(matrix, connected), loss_note(loss))
 
 
-def _connected_words(trees: Trees, n_words: int) -> NDArray[np.bool_]:
+def _find_connected(trees: Trees, n_words: int) -> NDArray[np.bool_]:
     """The words with a known neighbour in some tree (V,)."""
     connected = np.zeros(n_words, bool)
-    head = trees.words[np.maximum(np.repeat(trees.starts, trees.lengths) + trees.heads, 0)]
+    starts = np.repeat(np.concatenate([[0], trees.ends[:-1]]), np.diff(trees.ends, prepend=0))
+    head = trees.words[np.maximum(starts + trees.heads, 0)]
     both = (trees.heads >= 0) & (trees.words >= 0) & (head >= 0)
     connected[trees.words[both]] = connected[head[both]] = True
     return connected
@@ -116,7 +112,8 @@ class SynGcnModel:
     def __init__(self, settings: SynGcn, counts: NDArray[np.int64], trees: Trees) -> None:
         dim, n_labels = settings.dim, 2 * trees.n_relations
         self.settings = settings
-        self.trees, self._starts, self._lengths = trees, trees.starts, trees.lengths
+        self.trees = trees
+        self._starts, self._lengths = np.concatenate([[0], trees.ends[:-1]]), np.diff(trees.ends, prepend=0)
         self.schedule = Schedule(settings.epochs, settings.rate)
         self.sampler = NegativeSampler(counts, settings.power)
         self.keep = keep_probability(counts, settings.subsample).numpy()

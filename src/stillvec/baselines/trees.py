@@ -22,14 +22,6 @@ class Trees(NamedTuple):
     ends: NDArray[np.int64]  # (S,) of the sentences
     n_relations: int
 
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        return np.concatenate([[0], self.ends[:-1]])
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.ends, prepend=0)
-
 
 def read_trees(corpus: EncodedCorpus, n_relations: int) -> Generator[int, None, Trees]:
     """All trees, 24 bytes per word; the rarest relations are merged into one; yields the number of parses read."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from stillvec.learners.trained_learner import PLAIN
 from stillvec.learners.window_learner import WindowLearner
 
 
@@ -27,15 +28,11 @@ class AttentiveSkipgram(WindowLearner):
             "batch": 16,
             "attention": 1.0,
             "include_center": False,
-            "shared_negatives": 0,
             "min_length": 10,
             "max_length": 40,
             "optimizer": "sgd",
             "projection_rate": 1.0,
-            "whiten": False,
-            "bias": False,
-            "start": "random",
-            "directions": 0,
+            **PLAIN,
         }
     }
     pool: str = "attention"  # how the rows around a centre are pooled: mean, sum, each (one by one) or attention

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from stillvec.learners.trained_learner import PLAIN
 from stillvec.learners.window_learner import WindowLearner
 
 
@@ -36,12 +37,8 @@ class ContextToVec(WindowLearner):
             "rate": 1e-3,
             "batch": 128,
             "include_center": False,
-            "shared_negatives": 0,
             "projection_rate": 1.0,
-            "whiten": False,
-            "bias": False,
-            "start": "random",
-            "directions": 0,
+            **PLAIN,
         }
     }
     context_weight: float = 0.5  # a, the weight of the states around the centre; 0: the centre's own state only

@@ -24,10 +24,12 @@ from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import STORED
 from stillvec.teachers.device import resolve_device
-from stillvec.training.checkpoint import open_checkpoint, stored_settings
+from stillvec.training.checkpoint import name_settings, open_checkpoint
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+PLAIN = {"shared_negatives": 0, "whiten": False, "bias": False, "start": "random", "directions": 0}  # as in the papers
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class TrainedLearner:
         device = device or resolve_device("auto")
         blocks = ContextBlocks(stored, device)
         model = self.model(blocks.count_words(), blocks, stored["stored:contexts"].shape[1], device)
-        checkpoint = open_checkpoint(folder, stored_settings(self), resume=resume)
+        checkpoint = open_checkpoint(folder, name_settings(self), resume=resume)
         loss = math.nan
         for progress in train(model, blocks, self.schedule(), checkpoint):
             loss = progress.loss

@@ -156,8 +156,8 @@ class WindowTable:
         else:
             table[:, : config.dim] = self._solve_start(sample, len(counts), device)
         if config.bias:
-            kept = counts * self.keep
-            odds = kept / kept.sum().clamp_min(1) / (config.negatives * self.sampler.probabilities).clamp_min(1e-30)
+            n_kept = counts * self.keep
+            odds = n_kept / n_kept.sum().clamp_min(1) / (config.negatives * self.sampler.probabilities).clamp_min(1e-30)
             table[:, config.dim] = odds.clamp(1e-6, 1e6).log()
         optimizer = RowAdam if config.optimizer == "adam" else RowSgd
         self.optimizer: RowAdam | RowSgd = optimizer(table)
@@ -215,12 +215,12 @@ class WindowTable:
         if not n_centres:
             return torch.zeros((), device=words.device), 0
         shape = (config.shared_negatives,) if config.shared_negatives else (n_centres, config.negatives)
-        drawn = self.sampler.draw(shape, generator)
-        # words outside every window point to a drawn row, so that the step touches no row of theirs
-        own = torch.where(present & window.mask.any(1), words, drawn.reshape(-1)[0])
-        rows, place = torch.unique(torch.cat([own, drawn.reshape(-1)]), return_inverse=True)
+        sampled = self.sampler.draw(shape, generator)
+        # words outside every window point to a sampled row, so that the step touches no row of theirs
+        own = torch.where(present & window.mask.any(1), words, sampled.reshape(-1)[0])
+        rows, place = torch.unique(torch.cat([own, sampled.reshape(-1)]), return_inverse=True)
         near = place[: len(words)][window.position]
-        negatives = place[len(words) :].reshape(drawn.shape)
+        negatives = place[len(words) :].reshape(sampled.shape)
         leaf = self.table.index_select(0, rows).requires_grad_()
         trains = config.projection_rate > 0
         projections = [projection.detach().requires_grad_(trains) for projection in self.projections]

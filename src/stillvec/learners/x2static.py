@@ -23,7 +23,7 @@ from torch import Tensor
 from stillvec.errors import UsageError
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
-from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.learners.trained_learner import PLAIN, TrainedLearner
 from stillvec.learners.training_loop import BatchResult
 from stillvec.learners.whitening import Whitening, whiten_contexts
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
@@ -38,17 +38,7 @@ class X2Static(TrainedLearner):
     PAPERS: ClassVar[tuple[str, ...]] = ("gupta-jaggi-2021",)
     RENAMED: ClassVar[Mapping[str, str]] = {"shared": "shared_negatives", "least": "min_sentences"}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "gupta-jaggi-2021": {
-            "decay": "constant",
-            "batch": 128,
-            "shared_negatives": 0,
-            "subsample": 5e-6,
-            "whiten": False,
-            "bias": False,
-            "start": "random",
-            "directions": 0,
-            "min_sentences": 3,
-        }
+        "gupta-jaggi-2021": {"decay": "constant", "batch": 128, "subsample": 5e-6, "min_sentences": 3, **PLAIN}
     }
     context: str = "sentence"  # what the teacher reads at once: sentence or paragraph
     min_sentences: int = 1  # sentences of a paragraph, with context=paragraph
@@ -161,16 +151,16 @@ class LogisticTable:
         """One step; returns its loss."""
         settings = self.settings
         if settings.shared_negatives:
-            drawn = self.sampler.draw((settings.shared_negatives,), generator)
-            rows, gradient, loss = shared_gradient(self.table, batch, drawn, settings.negatives)
+            negatives = self.sampler.draw((settings.shared_negatives,), generator)
+            rows, gradient, loss = gradient_shared(self.table, batch, negatives, settings.negatives)
         else:
-            drawn = self.sampler.draw((len(batch.words), settings.negatives), generator)
-            rows, gradient, loss = target_gradient(self.table, batch, drawn)
+            negatives = self.sampler.draw((len(batch.words), settings.negatives), generator)
+            rows, gradient, loss = gradient_per_target(self.table, batch, negatives)
         self.optimizer.update(rows, gradient, lr)
         return loss
 
 
-def target_gradient(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def gradient_per_target(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The rows that a batch touches, the gradient of its loss by them, and the loss; negatives per target (P, k)."""
     targets = torch.cat([batch.words, negatives.reshape(-1)])
     sentence = torch.cat([batch.sentence, batch.sentence.repeat_interleave(negatives.shape[1])])
@@ -184,7 +174,7 @@ def target_gradient(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> t
     return rows, gradient, F.softplus(-logits).sum()
 
 
-def shared_gradient(
+def gradient_shared(
     table: Tensor, batch: X2StaticBatch, negatives: Tensor, per_target: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same with negatives (K,) that all sentences share, weighted to count as `per_target` for each target."""

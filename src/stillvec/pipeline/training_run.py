@@ -137,9 +137,9 @@ class TrainingRun:
                 told = f"{name} is trained by gensim, which keeps no checkpoint, so it begins anew."
                 warnings.warn(told, StillvecWarning, stacklevel=2)
             return None
-        from stillvec.training.checkpoint import open_checkpoint, stored_settings  # torch, which gensim does not need
+        from stillvec.training.checkpoint import name_settings, open_checkpoint  # torch, which gensim does not need
 
-        given = {**stored_settings(baseline), "method": type(baseline).__name__}
+        given = {**name_settings(baseline), "method": type(baseline).__name__}
         given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
         if self.parser is not None and getattr(baseline, "parsed", False):
             given["parser"] = self.parser.facts["digest"]

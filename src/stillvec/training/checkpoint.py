@@ -70,7 +70,7 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def stored_settings(method: object) -> dict[str, object]:
+def name_settings(method: object) -> dict[str, object]:
     """A method's settings by the names in checkpoints, which stay when a setting is renamed."""
     original = {new: old for old, new in getattr(method, "RENAMED", {}).items()}
     settings = dataclasses.asdict(method)  # type: ignore[call-overload]

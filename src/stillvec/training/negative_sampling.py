@@ -56,11 +56,6 @@ def _as_tensor(counts: Tensor | NDArray[np.int64]) -> Tensor:
     return counts if isinstance(counts, Tensor) else torch.from_numpy(np.array(counts))  # a copy: counts are read-only
 
 
-def random_rows(n_rows: int, dim: int, seed: int) -> Tensor:
-    """Initial vectors as in word2vec: uniform in ±0.5 / dim."""
-    return torch.from_numpy((np.random.default_rng(seed).random((n_rows, dim), np.float32) - 0.5) / dim)
-
-
 def negative_sampling_loss(
     vectors: Tensor, table: Tensor, targets: Tensor, negatives: Tensor, per_target: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -84,6 +85,11 @@ class RowSgd:
 
     def tensors(self) -> dict[str, Tensor]:
         return {"table": self.table}
+
+
+def random_rows(n_rows: int, dim: int, seed: int) -> Tensor:
+    """Initial vectors as in word2vec: uniform in ±0.5 / dim."""
+    return torch.from_numpy((np.random.default_rng(seed).random((n_rows, dim), np.float32) - 0.5) / dim)
 
 
 def split_rows(rows: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:

@@ -1,4 +1,4 @@
-"""What the explorer answers, against slow second ways."""
+"""The answers of the explorer against slow second computations."""
 
 from __future__ import annotations
 

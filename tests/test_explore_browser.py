@@ -109,7 +109,7 @@ def visit(request: pytest.FixtureRequest, browser: Any, places: dict[str, str]) 
         yield opened
 
 
-def test_neighbours_stand_side_by_side_as_the_vectors_say_and_shared_ones_are_marked(visit: Visit) -> None:
+def test_neighbours_are_side_by_side_and_shared_ones_are_marked(visit: Visit) -> None:
     page = visit.open("#word?w=ice")
     page.wait_for_selector("#neighbours li")
     slow = [[word for word, _ in vectors_of(seed).nearest("ice", 12)] for seed in (0, 1)]
@@ -151,7 +151,7 @@ def test_search_completes_by_keyboard_and_the_back_button_goes_back(visit: Visit
     page.wait_for_selector("#head h1:text-is('fire')")
 
 
-def test_an_unknown_word_is_told_and_its_nearest_spelling_leads_on(visit: Visit) -> None:
+def test_an_unknown_word_is_reported_with_a_link_to_the_nearest_spelling(visit: Visit) -> None:
     page = visit.open("#word?w=icebreg")
     page.wait_for_selector("#error:visible")
     assert "'icebreg' is not in the vocabulary" in page.locator("#error").inner_text()
@@ -172,7 +172,7 @@ def test_analogies_and_the_odd_one_are_those_of_the_vectors(visit: Visit) -> Non
     assert page.url.endswith("#odd?w=ice&w=icy&w=fire")
 
 
-def test_axes_lay_words_where_python_lays_them(visit: Visit) -> None:
+def test_axes_place_words_where_python_does(visit: Visit) -> None:
     page = visit.open("#axes?x=he-she&words=ice,fire,qqq")
     page.wait_for_selector(".drawing")
     told = page.locator(".drawing title").all_text_contents()

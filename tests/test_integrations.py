@@ -1,4 +1,4 @@
-"""Other frameworks use our vectors through their own doors."""
+"""Adapters for other frameworks."""
 
 from __future__ import annotations
 

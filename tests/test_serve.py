@@ -1,4 +1,4 @@
-"""Every address of the server, asked well and badly, without a socket."""
+"""Every endpoint of the server with valid and invalid requests, without a socket."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_embeddings_in_base64_are_the_same_numbers(client: TestClient) -> None:
     assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == plain
 
 
-def test_a_model_is_named_and_the_first_is_the_usual_one(client: TestClient) -> None:
+def test_a_request_names_a_model_and_the_first_is_the_default(client: TestClient) -> None:
     assert client.get("/vectors", params={"word": "ice", "model": "other"}).json()["dim"] == 2
     assert client.get("/vectors", params={"word": "king"}).json()["model"] == "small"
     error = _refused(client.get("/vectors", params={"word": "king", "model": "gpt"}), 404)
@@ -244,7 +244,7 @@ def test_a_body_that_cannot_be_read_is_400(client: TestClient, path: str, case: 
     _refused(client.post(path, content=BODIES[case], headers={"content-type": "application/json"}), 400)
 
 
-def test_what_is_not_there_has_the_same_form(client: TestClient) -> None:
+def test_unknown_paths_and_methods_have_the_same_form(client: TestClient) -> None:
     assert "'/nowhere'" in _refused(client.get("/nowhere"), 404)["message"]
     answer = client.delete("/nearest")
     _refused(answer, 405)
@@ -289,7 +289,7 @@ def test_work_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -> Non
         assert client.get("/health").status_code == 200
 
 
-def test_a_token_is_wanted_everywhere_but_at_health_and_for_the_page_that_asks_for_it() -> None:
+def test_a_token_is_required_everywhere_except_for_health_and_the_docs_page() -> None:
     with TestClient(create_app(_models(), LIMITS, token="s3cret")) as client:
         assert client.get("/health").status_code == 200
         assert client.get("/docs").status_code == 200
@@ -342,7 +342,7 @@ def test_the_description_has_this_servers_numbers(client: TestClient) -> None:
     assert set(SIMPLE) <= set(told["paths"])
 
 
-def test_the_page_about_it_loads_nothing_from_elsewhere_and_may_not(client: TestClient) -> None:
+def test_the_docs_page_loads_nothing_from_other_hosts_and_may_not(client: TestClient) -> None:
     answer = client.get("/docs")
     assert answer.status_code == 200
     assert not re.search(r"(https?:)?//\w", re.sub(r"(?m)^// .*$|\s// .*$", "", answer.text))  # but for comments

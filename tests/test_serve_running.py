@@ -127,7 +127,7 @@ def test_another_name_is_refused_where_nothing_else_guards(
     assert ("'Host' header" in str(told)) == (status == 403)
 
 
-def test_the_sentence_about_a_large_body_reaches_who_sent_it(address: str) -> None:
+def test_the_message_about_a_large_body_reaches_the_client(address: str) -> None:
     with _connected(address) as connection:
         connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n")
         said = _rest(connection)
@@ -204,7 +204,7 @@ def _listens(address: str) -> bool:
     return True
 
 
-def test_a_token_from_the_environment_or_a_file_is_wanted(start: Start, tmp_path: Path) -> None:
+def test_a_token_from_the_environment_or_a_file_is_required(start: Start, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-a-file\n", encoding="utf-8")
     for token, (_, address) in {
         "from-outside": start(token="from-outside"),

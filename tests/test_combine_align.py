@@ -235,3 +235,21 @@ def test_a_seed_that_says_nothing_is_named(tmp_path: Path) -> None:
         Align(reweight=0.5)(pair[0], pair[0], pair[0])
     with pytest.raises(UsageError, match="two spaces, and 3 came"):
         Align(tmp_path / "seed.txt")(*pair, pair[0])
+
+
+def test_the_order_of_similarity_is_changed_before_rows_are_scaled_to_length_one() -> None:
+    """`unit(x Q Δ^α)`, with Q and Δ of the vectors as they are: rows of unequal length tell the orders apart."""
+    random = np.random.default_rng(5)
+    matrix = random.normal(size=(60, 5)) * np.linspace(3, 0.5, 5) * random.uniform(0.1, 9, (60, 1))
+    space = WordVectors([f"w{row}" for row in range(60)], matrix)
+    first, _ = Align(alphas=(-0.25, 0.15), center=False, rounds=0).fit(space, space)
+    values, axes = np.linalg.eigh(matrix.T @ matrix)
+    expected = _unit(matrix @ axes * values**-0.25)
+    ours = first.rows(np.arange(60))
+    assert np.allclose(ours @ ours.T, expected @ expected.T)
+    centred, _ = Align(alphas=(-0.25, 0.15), rounds=0).fit(space, space)
+    ours_centred, expected_centred = centred.rows(np.arange(60)), _unit(expected - expected.mean(0))
+    assert np.allclose(ours_centred @ ours_centred.T, expected_centred @ expected_centred.T)
+    values, axes = np.linalg.eigh(_unit(matrix).T @ _unit(matrix))
+    swapped = _unit(_unit(matrix) @ axes * values**-0.25)
+    assert not np.allclose(ours @ ours.T, swapped @ swapped.T, atol=1e-2)

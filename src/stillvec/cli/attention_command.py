@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from stillvec.cli.attention_figure import check_drawable, draw_attention
 from stillvec.cli.console import note, table
 from stillvec.cli.progress_bar import show_warnings
 from stillvec.files import atomic_file
-from stillvec.pipeline.sentence_attention import Attention, attention
+
+if TYPE_CHECKING:
+    from stillvec.pipeline import Attention
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from stillvec.pipeline import attention  # needs torch, which --help does without
+
     if options.out is not None:
         check_drawable(options.out)
     with show_warnings():

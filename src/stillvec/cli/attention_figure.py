@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.files import atomic_file
-from stillvec.pipeline.sentence_attention import Attention
 from stillvec.registry import require
+
+if TYPE_CHECKING:
+    from stillvec.pipeline import Attention
 
 _INK, _PALE, _NOBODY = "#222222", "#666666", "#f3f3f3"
 _NUMBERED = 24  # words up to which a cell has room for its number

@@ -48,6 +48,15 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
     assert corpus.sources == [str(tmp_path / "a.txt")]
 
 
+def test_a_file_is_read_once_under_several_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(tmp_path, a_txt="once", b_txt="twice")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "a.txt")
+    monkeypatch.chdir(tmp_path)
+    names = ["a.txt", "./a.txt", tmp_path / "a.txt", f"../{tmp_path.name}/a.txt", "link.txt", "b.txt"]
+    assert [*Corpus(*names).paragraphs()] == ["once", "twice"]
+    assert Corpus(*names).sources == ["a.txt", "b.txt"]
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -69,7 +69,7 @@ def test_vectors_come_back_exactly_and_the_format_is_recognised(tmp_path: Path, 
     assert back.words == ("ice", "snow", "fire")
     assert back.matrix.dtype == np.float32
     np.testing.assert_array_equal(back.matrix, MATRIX)
-    assert next(each for each in FORMATS if FORMATS[each].recognises(path, _head(path))) == name
+    assert next(each for each in FORMATS if FORMATS[each].recognize(path, _head(path))) == name
 
 
 @every_format

@@ -134,3 +134,28 @@ def test_more_text_than_was_counted_is_read_no_further() -> None:
     chosen = _choose(selector, [[0]] * 100, 10)
     assert chosen.sum() == 2
     assert not chosen[10:].any()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_equally_good_sentences_are_drawn_from_the_whole_block(seed: int) -> None:
+    """The first ones of a block are not better than the last: a corpus may be sorted by topic or date."""
+    n_sentences = 2_000
+    counts = np.array([n_sentences])
+    chosen = np.flatnonzero(_choose(ContextSelector(counts, 60, seed=seed), [[0, -1]] * n_sentences, n_sentences))
+    assert len(chosen) == 60
+    assert np.bincount(chosen * 4 // n_sentences, minlength=4).min() >= 5
+    other = np.flatnonzero(_choose(ContextSelector(counts, 60, seed=9), [[0, -1]] * n_sentences, n_sentences))
+    assert len(np.intersect1d(chosen, other)) < 20
+
+
+def test_a_sentence_of_one_word_is_not_preferred_to_a_short_one() -> None:
+    """Fewer than six words say little about a word, however little they cost."""
+    sentences = [[0], [0, -1, -1, -1, -1, -1]] * 1_000
+    chosen = np.flatnonzero(_choose(ContextSelector(np.array([2_000]), 200), sentences, len(sentences)))
+    assert 0.35 < (chosen % 2).mean() < 0.65
+
+
+def test_of_long_and_short_sentences_the_short_serve_a_word_at_less_cost() -> None:
+    sentences = [[0, *[-1] * 29], [0, *[-1] * 7]] * 1_000
+    chosen = np.flatnonzero(_choose(ContextSelector(np.array([2_000]), 200), sentences, len(sentences)))
+    assert (chosen % 2).mean() == 1

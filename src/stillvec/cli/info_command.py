@@ -51,7 +51,7 @@ def _facts(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if (path / "manifest.json").is_file():
         return f"Vectors {path}", _folder(path)
     is_gguf = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
-    is_model = (path / "config.json").is_file() and not FORMATS["model2vec"].recognises(path, b"")
+    is_model = (path / "config.json").is_file() and not FORMATS["model2vec"].recognize(path, b"")
     if is_gguf or is_model or not path.exists():
         return f"Teacher {options.thing}", _teacher(options.thing)
     return _file(path, options.field)

@@ -75,12 +75,15 @@ class Pipe(Source):
 
 
 def resolve(sources: Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """Every file once, in the order given; those of a folder or glob sorted."""
+    """Every file once, however it is named, in the order given; those of a folder or glob sorted."""
     names = [os.path.expanduser(os.fspath(source)) for source in sources]
     if not names:
         raise UsageError("A corpus needs at least one file, folder, glob or '-' (standard input).")
-    found = {source.name: source for name in names for source in _resolve_one(name)}
-    return list(found.values())
+    files: dict[str, Source] = {}
+    for name in names:
+        for source in _resolve_one(name):
+            files.setdefault(source.name if isinstance(source, Pipe) else os.path.realpath(source.path), source)
+    return list(files.values())
 
 
 def _resolve_one(name: str) -> Iterator[Source]:

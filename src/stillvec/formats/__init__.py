@@ -58,7 +58,7 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
     place = Path(path)
     if not place.exists():
         raise FormatError.not_found(place, "vectors")
-    vectors = FORMATS[format or _recognised(place)].read(place)
+    vectors = FORMATS[format or _recognize(place)].read(place)
     return vectors if vectors.provenance else vectors.with_provenance({"source": place.name})
 
 
@@ -88,10 +88,10 @@ def format_by_ending(path: Path) -> str:
     )
 
 
-def _recognised(path: Path) -> str:
+def _recognize(path: Path) -> str:
     head = b"" if path.is_dir() else read_head(path, FormatError)
     for name in FORMATS:
-        if FORMATS[name].recognises(path, head):
+        if FORMATS[name].recognize(path, head):
             return name
     if path.is_dir():
         raise FormatError(

@@ -38,7 +38,7 @@ class _Model:
     longest: int
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return head[:4] == struct.pack("<i", _MAGIC)
 
 
@@ -135,4 +135,4 @@ def _means(model: _Model, words: Sequence[bytes], first: int) -> NDArray[np.floa
     return np.asarray(sums / np.bincount(owners, minlength=len(words))[:, None].astype(np.float32), np.float32)
 
 
-FORMAT = Format(recognises, read, write)
+FORMAT = Format(recognize, read, write)

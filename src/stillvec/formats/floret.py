@@ -20,7 +20,7 @@ from stillvec.vectors import WordVectors
 _LINE = 1 << 12  # bytes that a first line has at most
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return _header(head.partition(b"\n")[0]) is not None
 
 
@@ -71,4 +71,4 @@ def _header(line: bytes) -> tuple[Ngrams, int] | None:
         return None
 
 
-FORMAT = Format(recognises, read, write, (".floret",))
+FORMAT = Format(recognize, read, write, (".floret",))

@@ -13,7 +13,7 @@ from stillvec.vectors import WordVectors
 class Format:
     """Three functions and the file endings that mean this format and no other."""
 
-    recognises: Callable[[Path, bytes], bool]  # from the path and the first bytes, uncompressed
+    recognize: Callable[[Path, bytes], bool]  # from the path and the first bytes, uncompressed
     read: Callable[[Path], WordVectors]
     write: Callable[[WordVectors, Path], None]
     endings: tuple[str, ...] = ()  # "" is a name without an ending

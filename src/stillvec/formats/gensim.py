@@ -15,7 +15,7 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")  # the protocols of pickle
 
 
@@ -40,4 +40,4 @@ def write(vectors: WordVectors, path: Path) -> None:
         keyed.save(stream)  # in one piece, to a stream
 
 
-FORMAT = Format(recognises, read, write, (".kv",))
+FORMAT = Format(recognize, read, write, (".kv",))

@@ -15,7 +15,7 @@ from stillvec.vectors import WordVectors
 _ASKED = 1000  # lines that vote on the dimension
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     lines = head.split(b"\n")
     whole = lines[:-1][:5] or lines
     return header(whole[0]) is None and all(trailing_numbers(line) for line in whole)
@@ -48,4 +48,4 @@ def _dim(path: Path, lines: list[bytes]) -> int:
     return dim
 
 
-FORMAT = Format(recognises, read, write, (".glove",))
+FORMAT = Format(recognize, read, write, (".glove",))

@@ -23,7 +23,7 @@ _BLOCK = 1 << 22  # numbers written at once
 _HEAP = b"GCOL\x01\0\0\0"  # how a collection of texts begins, version 1; its header has 16 bytes, that of a text too
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return head.startswith(b"\x89HDF\r\n\x1a\n")
 
 
@@ -106,4 +106,4 @@ def _tables(path: Path, h5py: Any, file: Any) -> tuple[list[str], Any, Any, bool
     return words, counts, file["vectors"][:], None if lowercase is None else bool(lowercase)
 
 
-FORMAT = Format(recognises, read, write, (".h5", ".hdf5"))
+FORMAT = Format(recognize, read, write, (".h5", ".hdf5"))

@@ -17,7 +17,7 @@ from stillvec.vectors import WordVectors
 _CONFIG = "config.json"
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return (path / _CONFIG).is_file() and b"model2vec" in (path / _CONFIG).read_bytes()
 
 
@@ -44,4 +44,4 @@ def write(vectors: WordVectors, path: Path) -> None:
         (part / MODULES).write_text(json.dumps([{"idx": 0, "name": "0", "path": ".", "type": STATIC}], indent=2) + "\n")
 
 
-FORMAT = Format(recognises, read, write)
+FORMAT = Format(recognize, read, write)

@@ -20,7 +20,7 @@ _BLOCK = 1 << 22  # numbers written at once
 _BROKEN = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, OverflowError, OSError)  # a header
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return head.startswith(b"\x93NUMPY")
 
 
@@ -73,4 +73,4 @@ def map_table(file: Path, called: Path) -> NDArray[Any]:
     return matrix
 
 
-FORMAT = Format(recognises, read, write, (".npy",))
+FORMAT = Format(recognize, read, write, (".npy",))

@@ -35,7 +35,7 @@ _STEPS = (  # what is done, with what, to what
 )
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return head[:1] == b"\x08" and b"\x12\x08stillvec" in head[:16]  # the version of the form, then who made it
 
 
@@ -103,4 +103,4 @@ def _graph(onnx: Any, matrix: Any) -> Any:
     )
 
 
-FORMAT = Format(recognises, read, write, (".onnx",))
+FORMAT = Format(recognize, read, write, (".onnx",))

@@ -20,7 +20,7 @@ _ROWS = 1 << 14  # rows of a group
 _LOWERCASE = b"stillvec.lowercase"
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
@@ -99,4 +99,4 @@ def _numbers(path: Path, arrow: Any, column: Any, row: int) -> NDArray[np.float3
         return np.asarray(flat.to_numpy(zero_copy_only=False), np.float32).reshape(len(column), -1)
 
 
-FORMAT = Format(recognises, read, write, (".parquet",))
+FORMAT = Format(recognize, read, write, (".parquet",))

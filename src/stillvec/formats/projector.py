@@ -20,7 +20,7 @@ _LINES = 1 << 12  # lines read at once
 _SPACED = bytes.maketrans(b" \t", b"\t ")
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return all((path / name).is_file() for name in (_VECTORS, _WORDS))
 
 
@@ -94,4 +94,4 @@ def _slow(file: Path, lines: list[bytes], dim: int, before: int) -> np.ndarray:
     return numbers
 
 
-FORMAT = Format(recognises, read, write)
+FORMAT = Format(recognize, read, write)

@@ -17,7 +17,7 @@ from stillvec.vectors import WordVectors
 _CONFIG = "config_sentence_transformers.json"
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return (path / MODULES).is_file() and b"StaticEmbedding" in (path / MODULES).read_bytes()
 
 
@@ -36,4 +36,4 @@ def write(vectors: WordVectors, path: Path) -> None:
         (part / MODULES).write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": STATIC}], indent=2) + "\n")
 
 
-FORMAT = Format(recognises, read, write)
+FORMAT = Format(recognize, read, write)

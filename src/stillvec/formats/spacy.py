@@ -25,7 +25,7 @@ _TABLE, _KEYS, _STRINGS, _SETTINGS = "vocab/vectors", "vocab/key2row", "vocab/st
 _WHOLE = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return (path / _TABLE).is_file() and (path / _KEYS).is_file()
 
 
@@ -124,4 +124,4 @@ def _json(file: Path) -> Any:
         raise FormatError(f"{file} is not JSON ({error}).") from error
 
 
-FORMAT = Format(recognises, read, write)
+FORMAT = Format(recognize, read, write)

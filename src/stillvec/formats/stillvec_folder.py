@@ -37,7 +37,7 @@ _NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
 _AT_ONCE = 1 << 20  # bytes of words read on opening; of a larger file, only how many lines it has
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     return path.is_dir() and (path / _MANIFEST).exists()
 
 
@@ -264,4 +264,4 @@ def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
-FORMAT = Format(recognises, read, write, ("",))
+FORMAT = Format(recognize, read, write, ("",))

@@ -19,7 +19,7 @@ from stillvec.formats.text_rows import (
 from stillvec.vectors import WordVectors
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     first, _, rest = head.partition(b"\n")
     found = header(first)
     if found is None:
@@ -43,4 +43,4 @@ def write(vectors: WordVectors, path: Path) -> None:
         write_rows(vectors, path, stream)
 
 
-FORMAT = Format(recognises, read, write, (".w2v",))
+FORMAT = Format(recognize, read, write, (".w2v",))

@@ -19,9 +19,9 @@ _BLOCK = 1 << 21  # bytes read at once
 _FLOAT = np.dtype("<f4")
 
 
-def recognises(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     first, _, rest = head.partition(b"\n")
-    return header(first) is not None and b" " in rest and not word2vec.recognises(path, head)
+    return header(first) is not None and b" " in rest and not word2vec.recognize(path, head)
 
 
 def read(path: Path) -> WordVectors:
@@ -83,4 +83,4 @@ def _records(buffer: bytes, dim: int, wanted: int) -> tuple[list[bytes], NDArray
     return words, np.frombuffer(b"".join(numbers), _FLOAT).reshape(-1, dim), position
 
 
-FORMAT = Format(recognises, read, write, (".bin",))
+FORMAT = Format(recognize, read, write, (".bin",))

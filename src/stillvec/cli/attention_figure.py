@@ -1,4 +1,4 @@
-"""Attention as a picture: a row a centre, a column a word around it, the darker the more (Wang et al., figure 7)."""
+"""Attention as a heat map: one row per centre word, one column per context word (Wang et al. 2020, figure 7)."""
 
 from __future__ import annotations
 
@@ -14,55 +14,57 @@ from stillvec.registry import require
 if TYPE_CHECKING:
     from stillvec.pipeline import Attention
 
-_INK, _PALE, _NOBODY = "#222222", "#666666", "#f3f3f3"
-_NUMBERED = 24  # words up to which a cell has room for its number
+_INK, _PALE, _EMPTY = "#222222", "#666666", "#f3f3f3"
+_NUMBERED = 24  # words up to which cells show their number
 
 
 def check_drawable(file: Path) -> None:
-    """Refuse before the work what could not be drawn after it."""
+    """Check the file name and matplotlib before any work."""
     if file.suffix not in (".svg", ".png"):
-        raise UsageError(f"A heat map is drawn as .svg or .png, and {file} was asked for.")
+        raise UsageError.expected("a file name that ends in .svg or .png", file, where="heat map")
     require("matplotlib.figure", "plot", "The heat map")
 
 
-def draw_attention(found: Attention, file: Path) -> None:
-    """Write an SVG, whose text stays text, or a PNG. No window is opened."""
+def draw_attention(attention: Attention, file: Path) -> None:
+    """Write an SVG with its text as text, or a PNG; no window is opened."""
     check_drawable(file)
     matplotlib = require("matplotlib", "plot", "The heat map")
     figure_module = require("matplotlib.figure", "plot", "The heat map")
-    count = len(found.words)
-    side = max(3.2, 0.62 * count)
+    n_words = len(attention.words)
+    side = max(3.2, 0.62 * n_words)
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "stillvec"}):
         figure = figure_module.Figure(figsize=(side + 1.6, side + 1.4), dpi=160, layout="constrained")
-        _draw(figure, found)
+        _draw(figure, attention)
         with atomic_file(file) as part:
-            dated = {"metadata": {"Date": None}} if file.suffix == ".svg" else {}  # the same picture, the same bytes
+            dated = {"metadata": {"Date": None}} if file.suffix == ".svg" else {}  # reproducible bytes
             figure.savefig(part, format=file.suffix[1:], facecolor="white", **dated)
 
 
-def _draw(figure: Any, found: Attention) -> None:
-    count = len(found.words)
+def _draw(figure: Any, attention: Attention) -> None:
+    n_words = len(attention.words)
     axes = figure.subplots()
-    axes.set_facecolor(_NOBODY)
-    top = max(0.5, float(np.nanmax(found.weights)))
-    image = axes.imshow(np.ma.masked_invalid(found.weights), cmap="Blues", vmin=0, vmax=top)
-    axes.set_xticks(range(count), found.words, rotation=45, ha="left", rotation_mode="anchor", color=_INK, fontsize=11)
-    axes.set_yticks(range(count), found.words, color=_INK, fontsize=11)
+    axes.set_facecolor(_EMPTY)
+    top = max(0.5, float(np.nanmax(attention.weights)))
+    image = axes.imshow(np.ma.masked_invalid(attention.weights), cmap="Blues", vmin=0, vmax=top)
+    axes.set_xticks(
+        range(n_words), attention.words, rotation=45, ha="left", rotation_mode="anchor", color=_INK, fontsize=11
+    )
+    axes.set_yticks(range(n_words), attention.words, color=_INK, fontsize=11)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=6)
-    axes.set_xticks(np.arange(count + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(count + 1) - 0.5, minor=True)
+    axes.set_xticks(np.arange(n_words + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(n_words + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=2)
     axes.tick_params(which="minor", length=0)
     axes.spines[:].set_visible(False)
-    axes.set_ylabel("the word in the centre attends ...", color=_PALE, fontsize=10)
-    axes.set_xlabel("... to the words around it, in percent; pale: none to attend to", color=_PALE, fontsize=10)
-    if count > _NUMBERED:
+    axes.set_ylabel("centre word", color=_PALE, fontsize=10)
+    axes.set_xlabel("context word: attention in percent; pale: not in the vocabulary", color=_PALE, fontsize=10)
+    if n_words > _NUMBERED:
         bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, format=lambda value, _: f"{100 * value:.0f}%")
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0, labelcolor=_PALE, labelsize=9)
         return
-    for (row, column), weight in np.ndenumerate(found.weights):
+    for (row, column), weight in np.ndenumerate(attention.weights):
         if not np.isnan(weight):
             colour = "white" if weight > 0.55 * top else _INK
             axes.text(column, row, f"{100 * weight:.0f}", ha="center", va="center_baseline", color=colour, fontsize=10)

@@ -1,4 +1,4 @@
-"""Scores as a picture: bars with their intervals, a group a test, a colour a set of vectors."""
+"""Scores as a bar chart with intervals: one group per test, one colour per set of vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INK, _PALE = "#222222", "#666666"
 
 
 def draw_scores(scores: Sequence[Score], tests: Mapping[str, tuple[str, str]], file: Path, title: str) -> None:
-    """Write a PNG; `tests` gives each dataset's name and what is measured. No window is opened."""
+    """Write a PNG; `tests` maps a dataset to its title and metric. No window is opened."""
     figure_module = require("matplotlib.figure", "plot", "The plot")
     own = [score for score in scores if score.words == "own" and score.dataset in tests]
     names = [*dict.fromkeys(score.vectors for score in own)]
@@ -23,11 +23,11 @@ def draw_scores(scores: Sequence[Score], tests: Mapping[str, tuple[str, str]], f
     width = 0.8 / max(len(names), 1)
     for number, name in enumerate(names):
         for place, test in enumerate(tests):
-            for each in own:
-                if (each.vectors, each.dataset) == (name, test):
+            for score in own:
+                if (score.vectors, score.dataset) == (name, test):
                     at = place + (number - (len(names) - 1) / 2) * width
-                    _bar(axes, each, at, 0.92 * width, COLOURS[number % len(COLOURS)], name if place == 0 else None)
-    known = {score.dataset: f"{score.n_covered:,} of {score.n_items:,} items known" for score in own}
+                    _bar(axes, score, at, 0.92 * width, COLOURS[number % len(COLOURS)], name if place == 0 else None)
+    known = {score.dataset: f"{score.n_covered:,} of {score.n_items:,} items covered" for score in own}
     labels = [f"{label}\n{what}\n{known.get(test, '')}" for test, (label, what) in tests.items()]
     axes.set_xticks(range(len(tests)), labels, fontsize=10, color=_INK)
     axes.tick_params(axis="x", length=0, pad=8)

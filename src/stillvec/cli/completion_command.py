@@ -130,8 +130,12 @@ def _summary(action: argparse.Action) -> str:
 
 
 def _registry_names(path: str) -> tuple[str, ...]:
+    """The names in a registry; none if what it needs (torch) is not installed."""
     module, _, name = path.partition(":")
-    return tuple(getattr(importlib.import_module(module), name))
+    try:
+        return tuple(getattr(importlib.import_module(module), name))
+    except (ModuleNotFoundError, MissingExtra):
+        return ()
 
 
 def _source_digest() -> str:

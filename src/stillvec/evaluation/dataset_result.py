@@ -61,7 +61,7 @@ class DatasetResult:
 
     def own(self, policy: OovPolicy) -> dict[str, Mask]:
         """The items that count for each set: those it covers, or all if OOV words have a vector."""
-        return {name: _scored_items(answers, policy) for name, answers in self.answers[policy].items()}
+        return {name: _select_scored(answers, policy) for name, answers in self.answers[policy].items()}
 
     def common(self, policy: OovPolicy) -> Mask:
         """The items that all sets cover (n,)."""
@@ -101,7 +101,7 @@ class DatasetResult:
         values: dict[str, dict[OovPolicy, dict[str, float]]] = {}
         for policy in (policy for policy in get_args(OovPolicy) if policy in self.answers):  # always in one order
             for name, answers in self.answers[policy].items():
-                chosen = np.flatnonzero(_scored_items(answers, policy))
+                chosen = np.flatnonzero(_select_scored(answers, policy))
                 for metric, estimate in self.task.score(self.items, answers, chosen, Resampling(0)).items():
                     values.setdefault(metric, {}).setdefault(policy, {})[name] = estimate.value
         for metric, by_policy in values.items():
@@ -111,7 +111,7 @@ class DatasetResult:
     def _narrow(self, policy: OovPolicy, name: str, scored: Mask) -> Answers:
         """The answers of a set if only these items are asked; for most tasks that makes no difference."""
         answers = self.answers[policy][name]
-        if not isinstance(self.task, JointlyScored) or np.array_equal(scored, _scored_items(answers, policy)):
+        if not isinstance(self.task, JointlyScored) or np.array_equal(scored, _select_scored(answers, policy)):
             return answers
         key = (policy, name, scored.tobytes())
         if key not in self._narrowed:
@@ -149,5 +149,5 @@ class DatasetResult:
         return tuple(details)
 
 
-def _scored_items(answers: Answers, policy: OovPolicy) -> Mask:
+def _select_scored(answers: Answers, policy: OovPolicy) -> Mask:
     return answers.covered if policy == "skip" else answers.covered | True

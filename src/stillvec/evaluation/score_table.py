@@ -75,10 +75,10 @@ def first_metric_rows(report: Report, words: str, task: str | None = None) -> li
     return [*rows.values()]
 
 
-def ranked_rows(report: Report, words: str, task: str | None = None) -> list[ScoreRow]:
+def rank_rows(report: Report, words: str, task: str | None = None) -> list[ScoreRow]:
     """The first metric of each dataset on which every ranked set has a value."""
     rows = first_metric_rows(report, words, task)
-    names = _ranked_sets(rows)
+    names = _select_ranked_sets(rows)
     return [row for row in rows if all(name in row.scores and math.isfinite(row.scores[name].value) for name in names)]
 
 
@@ -88,9 +88,9 @@ def rank_sets(report: Report, task: str | None = None, words: str | None = None)
     A set that was not evaluated on all tasks (a teacher, on sentences only) has no mean over them: NaN, at the end.
     """
     basis = words or choose_basis(report)
-    names = _ranked_sets(first_metric_rows(report, basis, task))
+    names = _select_ranked_sets(first_metric_rows(report, basis, task))
     members: dict[str, list[ScoreRow]] = {}
-    for row in ranked_rows(report, basis, task):
+    for row in rank_rows(report, basis, task):
         members.setdefault(row.task, []).append(row)
     means = []
     for name in report.names:
@@ -101,7 +101,7 @@ def rank_sets(report: Report, task: str | None = None, words: str | None = None)
 
 def list_ranked_tasks(report: Report) -> list[str]:
     """The tasks by which sets are ranked."""
-    return [*dict.fromkeys(row.task for row in ranked_rows(report, choose_basis(report)))]
+    return [*dict.fromkeys(row.task for row in rank_rows(report, choose_basis(report)))]
 
 
 def average_independent(parts: Sequence[Estimate]) -> Estimate:
@@ -114,7 +114,7 @@ def average_independent(parts: Sequence[Estimate]) -> Estimate:
     return Estimate(value, value - below, value + above)
 
 
-def _ranked_sets(rows: Sequence[ScoreRow]) -> set[str]:
+def _select_ranked_sets(rows: Sequence[ScoreRow]) -> set[str]:
     """Those that were evaluated on the most of these datasets."""
     counts = Counter(name for row in rows for name in row.scores)
     return {name for name, count in counts.items() if count == max(counts.values())}

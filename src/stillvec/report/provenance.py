@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from stillvec.evaluation.score_table import ranked_rows
+from stillvec.evaluation.score_table import rank_rows
 from stillvec.report.html_markup import Html, element, join, plain, set_name, table
 from stillvec.report.report_data import ReportData
 
@@ -73,7 +73,7 @@ def _json(manifest: Mapping[str, Any]) -> str:
 def notes_section(data: ReportData) -> Html:
     """What the words of the page mean."""
     unknown = sorted({score.unknown for score in data.report.scores})
-    counted = ranked_rows(data.report, data.basis)
+    counted = rank_rows(data.report, data.basis)
     notes = {
         "Score": "Correlations and shares of right answers, times 100; effects of bias as they are.",
         "Mean": "The first metric of each dataset on which every set has a value; datasets of a task weigh the same, "

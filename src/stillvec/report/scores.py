@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from stillvec.evaluation import Score
-from stillvec.evaluation.score_table import MeanScore, ScoreRow, group_scores, list_ranked_tasks, rank_sets, ranked_rows
+from stillvec.evaluation.score_table import MeanScore, ScoreRow, group_scores, list_ranked_tasks, rank_rows, rank_sets
 from stillvec.report.html_markup import (
     Html,
     element,
@@ -30,7 +30,7 @@ def ranking_section(data: ReportData) -> Html | None:
     if not any(math.isfinite(each.value) for each in data.ranking):
         return None
     tasks = list_ranked_tasks(data.report)
-    counted = ranked_rows(data.report, data.basis)
+    counted = rank_rows(data.report, data.basis)
     on = "on the words that all sets know" if data.basis == "common" else "on the words that each set knows"
     mean = "The mean" if len(tasks) == 1 else "The mean over tasks of the mean"
     said = f"{mean} over {plural(len(counted), 'dataset')}, times 100, {on}; lines are 95% intervals."
@@ -42,7 +42,7 @@ def ranking_section(data: ReportData) -> Html | None:
 
 
 def _panel(data: ReportData, task: str) -> Html:
-    count = plural(len(ranked_rows(data.report, data.basis, task)), "dataset")
+    count = plural(len(rank_rows(data.report, data.basis, task)), "dataset")
     chart = _chart(data, rank_sets(data.report, task), f"{task}: the mean over {count}", "ranking small")
     return element("div", element("h3", task, " ", element("small", count)), chart, class_="panel")
 

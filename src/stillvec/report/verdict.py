@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from stillvec.evaluation.evaluation_report import Comparison
-from stillvec.evaluation.score_table import ranked_rows
+from stillvec.evaluation.score_table import rank_rows
 from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import Html, element, join, join_names, number, plural, word
 from stillvec.report.report_data import ReportData
@@ -19,7 +19,7 @@ def verdict(data: ReportData) -> Html:
     standings = [each for each in data.ranking if math.isfinite(each.value)]
     if not standings:
         return _paragraph("No set of vectors has a score on all datasets, so none can be called the best.")
-    counted = ranked_rows(data.report, data.basis)
+    counted = rank_rows(data.report, data.basis)
     over = f"over {plural(len(counted), 'dataset')} of {join_names([*dict.fromkeys(row.task for row in counted)])}"
     best = standings[0]
     if len(standings) == 1:

@@ -141,21 +141,21 @@ def test_a_page_is_written_with_the_evaluation(places: tuple[list[str], str], tm
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "told", "status"),
     [
-        (["--only", "onne"], "did you mean 'one'"),
-        (["--lexicon", "nowhere.txt"], "nowhere.txt"),
-        (["--baseline", "word2vec:x"], "'word2vec'"),
-        (["--baseline", "model2vec:nowhere"], "'model2vec:nowhere'"),
-        (["--teacher", "./nowhere"], "nowhere"),
-        (["--tasks", "similarity:sed=3"], "setting 'sed'"),
+        (["--only", "onne"], "did you mean 'one'", 2),
+        (["--lexicon", "nowhere.txt"], "nowhere.txt", 1),  # the call is right, its input is not
+        (["--baseline", "word2vec:x"], "'word2vec'", 2),
+        (["--baseline", "model2vec:nowhere"], "'model2vec:nowhere'", 2),
+        (["--teacher", "./nowhere"], "nowhere", 1),
+        (["--tasks", "similarity:sed=3"], "setting 'sed'", 2),
     ],
 )
 def test_a_wrong_call_is_one_sentence(
-    places: tuple[list[str], str], extra: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    places: tuple[list[str], str], extra: list[str], told: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths, data = places
-    assert main(["evaluate", paths[0], "--data", data, "--quiet", *extra]) == 2
+    assert main(["evaluate", paths[0], "--data", data, "--quiet", *extra]) == status
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1
@@ -249,7 +249,7 @@ def test_datasets_lists_what_is_there_and_where_the_rest_is_from(
     assert main(["datasets", "--data", data]) == 0
     printed = capsys.readouterr().out
     assert f"in {data}" in printed
-    assert "not there, and where it is from" in printed
+    assert "not found, with their source" in printed
 
 
 def test_datasets_names_a_broken_file_and_lists_the_others(

@@ -1,4 +1,4 @@
-"""stillvec datasets: which tests there are by name, how large they are, and where those that are missing come from."""
+"""stillvec datasets: the datasets by name and size, and where to get those that are missing."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from stillvec.files import atomic_file
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--data", metavar="DIR", help="a folder with similarity/, analogy/, ... (default: $STILLVEC_DATA)"
+        "--data", metavar="DIR", help="data folder with similarity/, analogy/, ... (default: $STILLVEC_DATA)"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the list as JSON; - prints only it")
+    parser.add_argument("--json", metavar="FILE", help="write the list as JSON; - prints only the JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,13 +32,13 @@ def run(options: argparse.Namespace) -> int:
         for name, task in tasks.items():
             for dataset in source.find(name, task):
                 try:
-                    # the files of tasks that train are large, and reading them takes longer than a list is worth
+                    # files of costly tasks are large and slow to read
                     size = None if task.costly else len(task.read(dataset.path))
                 except DatasetError as error:
                     errors.append(str(error))
                 else:
-                    listed.append(_described(dataset, size, source))
-    missing = _missing(listed)
+                    listed.append(_describe(dataset, size, source))
+    missing = _list_missing(listed)
     text = json.dumps({"found": listed, "missing": missing}, ensure_ascii=False, indent=1)
     if options.json == "-":
         print(text)
@@ -47,13 +47,13 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             with atomic_file(options.json) as part:
                 part.write_text(text + "\n", "utf-8")
-    for told in errors:
-        print(f"stillvec: {told}", file=sys.stderr)
+    for message in errors:
+        print(f"stillvec: {message}", file=sys.stderr)
     return 1 if errors else 0
 
 
 def _sources(data: str | None) -> list[DatasetSource]:
-    """The folder that is named, and what gensim carries."""
+    """The data folder and gensim's datasets."""
     named = data if data is not None else os.environ.get("STILLVEC_DATA") or None
     sources = [] if named is None else [DatasetSource.of(named)]
     try:
@@ -64,7 +64,7 @@ def _sources(data: str | None) -> list[DatasetSource]:
         return sources
 
 
-def _described(dataset: Dataset, size: int | None, source: DatasetSource) -> dict[str, Any]:
+def _describe(dataset: Dataset, size: int | None, source: DatasetSource) -> dict[str, Any]:
     known = find_known(dataset.name)
     return {
         "name": dataset.name,
@@ -76,7 +76,7 @@ def _described(dataset: Dataset, size: int | None, source: DatasetSource) -> dic
     }
 
 
-def _missing(listed: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+def _list_missing(listed: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     there = {known.name for each in listed if (known := find_known(each["name"]))}
     return [
         {"name": each.name, "task": each.task, "items": each.items, "terms": each.terms, "published": each.published}
@@ -90,16 +90,16 @@ def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]])
     for folder in dict.fromkeys(each["folder"] for each in listed):
         here = [each for each in listed if each["folder"] == folder]
         rows = [[_size(each) if column == "items" else each[column] for column in columns] for each in here]
-        packaged = "carried by gensim, used where no folder is named"
+        packaged = "in gensim, used when no data folder is given"
         console.table(packaged if folder == "gensim" else f"in {folder}", columns, rows)
     if missing:
         wanted = ("name", "task", "items", "published")
         rows = [[each[column] for column in wanted] for each in missing]
-        console.table("not there, and where it is from", wanted, rows)
-    console.note("Put a file into the folder of its task (similarity/, analogy/, ...); its name is the dataset's.")
+        console.table("not found, with their source", wanted, rows)
+    console.note("To add a dataset, put its file into the folder of its task (similarity/, analogy/, ...).")
 
 
 def _size(each: dict[str, Any]) -> str:
-    """The items that were counted, else what its authors say."""
+    """The number of items counted, else the published one."""
     known = find_known(each["name"])
     return f"{each['items']:,}" if each["items"] is not None else known.items.split()[0] if known else "-"

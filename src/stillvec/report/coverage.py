@@ -33,7 +33,7 @@ def coverage_section(data: ReportData) -> Html | None:
     heads = (element("th", label, scope="col", class_="num") for label in labels)
     body = [(_label(row), *(_share(row, name) for name in names)) for row in kept.values()]
     shares = table("Items that are known, in percent", ("dataset", *heads), body, classes="heat sortable")
-    said = "The share of items whose words a set knows. A score on fewer items is a score on easier ones."
+    said = "The share of items that each set covers. Fewer items usually means easier items."
     return join((element("p", said, class_="lead"), shares, *_policies(data)))
 
 
@@ -64,7 +64,7 @@ def _policies(data: ReportData) -> list[Html]:
     if not changed:
         said = f"Whether unknown words are left out, the mean or the zero vector changes none of {count}."
         return [heading, element("p", said)]
-    said = f"In {len(changed)} of {count}, by dataset and metric, the order hangs on what is done with unknown words: "
+    said = f"In {len(changed)} of {count}, by dataset and metric, the order depends on the policy for OOV words: "
     parts = [heading, element("p", said, "the place of each set, and its score."), _orders(data, changed[:_SHOWN])]
     if changed[_SHOWN:]:
         summary = element("summary", f"The other {len(changed) - _SHOWN}")

@@ -23,7 +23,9 @@ def neighbours_section(data: ReportData) -> Html | None:
     chosen = chosen or choose_words(data, names)
     if not chosen or not names:
         return None
-    said = f"The {_K} nearest words by cosine." + (" Pale: another set has it among its own." if len(names) > 1 else "")
+    said = f"The {_K} nearest words by cosine." + (
+        " Grey words also appear in another set's list." if len(names) > 1 else ""
+    )
     missing = [each for each in data.words if each not in chosen]
     note = element("p", "Not known to all sets: ", join(map(word, missing), ", "), ".", class_="note")
     heads = (element("th", set_name(name), scope="col", class_=f"set {data.colour(name)}") for name in names)

@@ -44,9 +44,7 @@ def provenance_section(data: ReportData) -> Html | None:
         if manifest
     ]
     silent = [name for name, manifest in manifests.items() if not manifest]
-    said = (
-        "These sets do not say how they were made: " if len(silent) > 1 else "This set does not say how it was made: "
-    )
+    said = "No record of how these sets were made: " if len(silent) > 1 else "No record of how this set was made: "
     note = element("p", said, join(map(set_name, silent), ", "), ".", class_="note")
     return join((made, note if silent else None, *whole))
 
@@ -90,7 +88,7 @@ def notes_section(data: ReportData) -> Html:
     terms = [part for term, told in notes.items() for part in (element("dt", term), element("dd", told))]
     report = data.report
     parts: list[object] = [element("dl", *terms)]
-    for said, some in (("Not read", report.errors), ("Left out, as nobody asked for it", report.left_out)):
+    for said, some in (("Not read", report.errors), ("Not run, as not requested", report.left_out)):
         if some:
             parts += [element("h3", said), element("ul", *(element("li", each) for each in some))]
     return join(parts)

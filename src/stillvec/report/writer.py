@@ -40,11 +40,11 @@ def write_report(
 
 
 def check_writable(file: Path) -> None:
-    """Refuse before the work what could not be written after it."""
+    """Fail before the work if the report cannot be written."""
     if file.suffix.lower() not in ENDINGS:
-        raise UsageError(f"A report is written as {', '.join(ENDINGS)}, told by the ending, and {file} was asked for.")
+        raise UsageError.expected(f"a file name ending in {', '.join(ENDINGS)}", str(file), where="report")
     if file.is_dir():
-        raise UsageError(f"The report {file} is a folder, and a file is to be written; give another name.")
+        raise UsageError.conflict(f"The report {file} is a folder", cure="give the name of a file", path=file)
 
 
 def _render(data: ReportData, ending: str, title: str) -> str:

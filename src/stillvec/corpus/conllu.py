@@ -33,7 +33,7 @@ def _sentences(opened: OpenedFile, tally: ReadStats) -> Iterator[tuple[str, bool
     for number, line in enumerate(_with_end(whole_lines(opened, tally)), 1):
         if not line.strip():
             if text or rows:
-                yield text or _joined(rows), opens
+                yield text or _join_forms(rows), opens
             text, opens, rows = "", False, []
         elif line.startswith("#"):
             key, _, value = line[1:].partition("=")
@@ -63,7 +63,7 @@ def is_number(text: str) -> bool:
     return text.isdecimal() and len(text) < 10
 
 
-def _joined(rows: list[list[str]]) -> str:
+def _join_forms(rows: list[list[str]]) -> str:
     """Forms with spaces between, but for SpaceAfter=No; parts of a multi-word token (3-4) are passed over."""
     pieces: list[str] = []
     inside = 0

@@ -44,14 +44,14 @@ def _decode_utf8(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
     rest, offset, line = b"", 0, 1
     for chunk in opened.chunks:
         data = rest + chunk
-        text, used = _repaired(data, False, (opened.name, line, offset), tally)
+        text, used = _repair(data, False, (opened.name, line, offset), tally)
         yield text
         rest, offset, line = data[used:], offset + used, line + data.count(b"\n", 0, used)
     if rest:
-        yield _repaired(rest, True, (opened.name, line, offset), tally)[0]
+        yield _repair(rest, True, (opened.name, line, offset), tally)[0]
 
 
-def _repaired(data: bytes, final: bool, place: tuple[str, int, int], tally: ReadStats) -> tuple[str, int]:
+def _repair(data: bytes, final: bool, place: tuple[str, int, int], tally: ReadStats) -> tuple[str, int]:
     """The text and how many bytes it took; bytes that are not UTF-8 become U+FFFD, one each."""
     try:
         return codecs.utf_8_decode(data, "strict", final)
@@ -82,10 +82,10 @@ def _decode_marked(opened: OpenedFile, encoding: str, tally: ReadStats) -> Itera
 
 def whole_lines(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
     """The lines of a file whose lines are records; one without an end is refused."""
-    return lines(_ending(decode(opened, tally), opened.name))
+    return lines(_check_line_length(decode(opened, tally), opened.name))
 
 
-def _ending(texts: Iterable[str], name: str) -> Iterator[str]:
+def _check_line_length(texts: Iterable[str], name: str) -> Iterator[str]:
     length = 0
     for text in texts:
         end = text.rfind("\n")

@@ -41,7 +41,7 @@ def paragraphs_of(text: str, mode: ParagraphMode) -> Iterator[str]:
 
 def is_hard_wrapped(sample: str) -> bool:
     """Whether lines were broken to fit a width: blank lines stand between blocks of even lines."""
-    blocks = [block.split("\n") for block in _stripped(sample).split("\n\n") if block.strip()]
+    blocks = [block.split("\n") for block in _strip_lines(sample).split("\n\n") if block.strip()]
     inner = [line for block in blocks for line in block[:-1] if line]
     if len(blocks) < 2 or len(inner) < 2:
         return False
@@ -52,7 +52,7 @@ def is_hard_wrapped(sample: str) -> bool:
     return _NARROWEST <= width <= _WIDEST and even > 0.7 * len(inner) and running_on > 0.5 * len(inner)
 
 
-def _stripped(sample: str) -> str:
+def _strip_lines(sample: str) -> str:
     return "\n".join(line.strip() for line in sample[:HEAD_BYTES].split("\n"))
 
 

@@ -85,7 +85,7 @@ def plain_paragraphs(wikitext: str, media: frozenset[str]) -> Iterator[str]:
     text = _APPENDIX.sub("\n\n", text)
     text = _NO_PROSE.sub("", _BLOCK.sub("\n\n", _OUTSIDE.sub(r"\1", text)))
     for block in text.split("\n\n"):
-        for line in _joined(block):
+        for line in _join_lines(block):
             prose = _prose(line)
             if _is_prose(prose, line):
                 yield prose
@@ -109,7 +109,7 @@ def _without_hidden(text: str) -> str:
     return "".join([*kept, text[begin:]])
 
 
-def _joined(block: str) -> list[str]:
+def _join_lines(block: str) -> list[str]:
     """The lines of a block: wikitext shows a single line break as a space, but for list items."""
     lines: list[str] = []
     for line in block.split("\n"):
@@ -154,7 +154,7 @@ def _link(media: frozenset[str], match: re.Match[str]) -> str:
     return shown if bar else target.lstrip(":")
 
 
-def _parsed(line: str) -> str:
+def _parse_line(line: str) -> str:
     """What the parser makes of a line that the patterns could not untangle."""
     if len(line) > _LONGEST_PARSED:
         return line
@@ -170,7 +170,7 @@ def _prose(line: str) -> str:
     if "<" in line:
         line = _TAG.sub("", _BREAK.sub(" ", line))
     if _UNBALANCED.search(line):
-        line = _UNBALANCED.sub(" ", _parsed(line))
+        line = _UNBALANCED.sub(" ", _parse_line(line))
     if "''" in line:
         line = _EMPHASIS.sub("", line)
     if "&" in line:

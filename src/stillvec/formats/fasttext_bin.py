@@ -18,7 +18,7 @@ from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_local
 from stillvec.formats.format import Format
 from stillvec.formats.grams import ngrams
-from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
+from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _MAGIC, _VERSION = 793_712_314, 12
@@ -48,7 +48,7 @@ def read(path: Path) -> WordVectors:
             raise FormatError(f"{path} is empty, and vectors were to be read from it.")
         raw = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         try:
-            model = _parsed(path, raw)
+            model = _parse_model(path, raw)
         except (struct.error, OverflowError) as error:
             raise FormatError(f"{path} ends before its words and vectors do; it is cut short.") from error
         rows = VectorTableBuilder(path, model.table.shape[1], lambda row: f"{path}, word {row + 1:,}")
@@ -60,7 +60,7 @@ def read(path: Path) -> WordVectors:
 
 def write(vectors: WordVectors, path: Path) -> None:
     check_numbers(vectors, path, np.float32)
-    words = encoded_words(vectors, path)
+    words = encode_words(vectors, path)
     bad = next((word for word in words if b"\0" in word), None)
     if bad is not None:
         raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a word there.")
@@ -77,7 +77,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         stream.write(struct.pack("<?qq", False, 0, dim))  # no output layer: it is not trained on
 
 
-def _parsed(path: Path, raw: mmap.mmap) -> _Model:
+def _parse_model(path: Path, raw: mmap.mmap) -> _Model:
     magic, version, dim, *_, kind, buckets, shortest, longest, _, _ = _SETTINGS.unpack_from(raw)
     if magic != _MAGIC or not 0 < version <= _VERSION:
         raise FormatError(f"{path} does not begin as a fastText model of version {_VERSION} or before does.")

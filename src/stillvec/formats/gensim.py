@@ -10,7 +10,7 @@ import numpy as np
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, uncompressed_name
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import check_numbers, encoded_words
+from stillvec.formats.vector_table import check_numbers, encode_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -31,7 +31,7 @@ def read(path: Path) -> NoReturn:
 def write(vectors: WordVectors, path: Path) -> None:
     models = require("gensim.models", "train", "Writing a .kv file of gensim")
     check_numbers(vectors, path, np.float32)
-    encoded_words(vectors, path)
+    encode_words(vectors, path)
     keyed = models.KeyedVectors(vectors.dim)
     keyed.add_vectors([*vectors.words], np.asarray(vectors.matrix, np.float32))
     for word, count in zip(vectors.words, vectors.vocabulary.counts.tolist(), strict=True):

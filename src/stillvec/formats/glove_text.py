@@ -9,7 +9,7 @@ from pathlib import Path
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_bytes
 from stillvec.formats.format import Format
-from stillvec.formats.text_rows import blocks, check_text, header, read_rows, trailing_numbers, write_rows
+from stillvec.formats.text_rows import blocks, check_text, count_trailing_numbers, header, read_rows, write_rows
 from stillvec.vectors import WordVectors
 
 _ASKED = 1000  # lines that vote on the dimension
@@ -18,7 +18,7 @@ _ASKED = 1000  # lines that vote on the dimension
 def recognize(path: Path, head: bytes) -> bool:
     lines = head.split(b"\n")
     whole = lines[:-1][:5] or lines
-    return header(whole[0]) is None and all(trailing_numbers(line) for line in whole)
+    return header(whole[0]) is None and all(count_trailing_numbers(line) for line in whole)
 
 
 def read(path: Path) -> WordVectors:
@@ -40,7 +40,7 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def _dim(path: Path, lines: list[bytes]) -> int:
     """How many numbers most of the first lines end in: two in "new york 0.1 0.2", and in "1984 0.1 0.2"."""
-    votes = Counter(trailing_numbers(line) for line in lines[:_ASKED])
+    votes = Counter(count_trailing_numbers(line) for line in lines[:_ASKED])
     dim = votes.most_common(1)[0][0]
     if dim == 0:
         start = lines[0][:60].decode(errors="replace")

@@ -15,7 +15,7 @@ import numpy as np
 from stillvec.errors import FormatError
 from stillvec.files import create_local, open_local
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
+from stillvec.formats.vector_table import assemble, check_numbers, encode_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -49,7 +49,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     h5py = require("h5py", "hdf5", "Writing HDF5")
     kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
     check_numbers(vectors, path, kept.type)
-    words = encoded_words(vectors, path)
+    words = encode_words(vectors, path)
     bad = next((word for word in words if b"\0" in word), None)
     if bad is not None:
         raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a text in HDF5.")

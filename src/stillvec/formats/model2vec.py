@@ -11,7 +11,7 @@ from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.tensors import write_tensors
 from stillvec.formats.tokenized import MODULES, STATIC, TOKENIZER, WEIGHTS, read_static, with_unknown
-from stillvec.formats.vector_table import check_numbers, encoded_words
+from stillvec.formats.vector_table import check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _CONFIG = "config.json"
@@ -27,7 +27,7 @@ def read(path: Path) -> WordVectors:
 
 def write(vectors: WordVectors, path: Path) -> None:
     check_numbers(vectors, path, np.float32)
-    encoded_words(vectors, path)
+    encode_words(vectors, path)
     table = np.zeros((len(vectors) + 1, vectors.dim), np.float32)  # the first row is for unknown words
     table[1:] = vectors.matrix
     settings = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError
 from stillvec.files import atomic_file, create_local, open_local, uncompressed_name
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
+from stillvec.formats.vector_table import assemble, check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 22  # numbers written at once
@@ -43,7 +43,7 @@ def read(path: Path) -> WordVectors:
 def write(vectors: WordVectors, path: Path) -> None:
     kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
     check_numbers(vectors, path, kept.type)
-    words = encoded_words(vectors, path)
+    words = encode_words(vectors, path)
     with atomic_file(words_file(path)) as beside, create_local(path) as place:
         beside.write_bytes(b"".join([b"%b\n" % word for word in words]))
         with open(place, "wb") as stream:

@@ -15,7 +15,7 @@ import numpy as np
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_bytes
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
+from stillvec.formats.vector_table import assemble, check_numbers, encode_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -66,7 +66,7 @@ def read(path: Path) -> WordVectors:
 def write(vectors: WordVectors, path: Path) -> None:
     onnx = require("onnx", "onnx", "Writing ONNX")
     check_numbers(vectors, path, np.float32)
-    encoded_words(vectors, path)
+    encode_words(vectors, path)
     kept = vectors.vocabulary
     told = {"words": [*kept.words], "counts": kept.counts.tolist(), "lowercase": kept.lowercase}
     metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in told.items()}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError
 from stillvec.files import create_local, open_local
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
+from stillvec.formats.vector_table import assemble, check_numbers, encode_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -40,7 +40,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     arrow = require("pyarrow", "parquet", "Writing Parquet")
     parquet = require("pyarrow.parquet", "parquet", "Writing Parquet")
     check_numbers(vectors, path, np.float32)
-    encoded_words(vectors, path)
+    encode_words(vectors, path)
     item = arrow.field("item", arrow.float32())
     kinds = [("word", arrow.string()), ("count", arrow.int64()), ("vector", arrow.list_(item, vectors.dim))]
     schema = arrow.schema(kinds, {_LOWERCASE: json.dumps(vectors.vocabulary.lowercase)})

@@ -11,7 +11,7 @@ from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.numbers import NUMBER, parse, render
-from stillvec.formats.vector_table import assemble, check_numbers, encoded_words
+from stillvec.formats.vector_table import assemble, check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _VECTORS, _WORDS, _CONFIG = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
@@ -44,7 +44,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     if not len(vectors) and vectors.dim:
         raise FormatError(f"{path} was not written: there are no words, and without a header the file would be empty.")
     check_numbers(vectors, path, np.float32)
-    words = encoded_words(vectors, path)
+    words = encode_words(vectors, path)
     lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
     with atomic_folder(path, _WORDS) as part:
         # two columns, so that a word is never a blank line, and the header is one

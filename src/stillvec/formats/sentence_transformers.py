@@ -11,7 +11,7 @@ from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.tensors import write_tensors
 from stillvec.formats.tokenized import MODULES, STATIC, TOKENIZER, WEIGHTS, read_static, without_unknown
-from stillvec.formats.vector_table import check_numbers, encoded_words
+from stillvec.formats.vector_table import check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _CONFIG = "config_sentence_transformers.json"
@@ -27,7 +27,7 @@ def read(path: Path) -> WordVectors:
 
 def write(vectors: WordVectors, path: Path) -> None:
     check_numbers(vectors, path, np.float32)
-    encoded_words(vectors, path)
+    encode_words(vectors, path)
     settings: dict[str, object] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
     with atomic_folder(path, MODULES) as part:
         write_tensors(part / WEIGHTS, {"embedding.weight": np.asarray(vectors.matrix, np.float32)})

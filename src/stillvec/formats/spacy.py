@@ -17,7 +17,7 @@ from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format
 from stillvec.formats.npy import map_table
-from stillvec.formats.vector_table import assemble, check_numbers, encoded_words, storable
+from stillvec.formats.vector_table import assemble, check_numbers, encode_words, storable
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
@@ -58,7 +58,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         require(name, "spacy", "Writing a pipeline of spaCy") for name in ("spacy", "spacy.vectors", "spacy.attrs")
     )
     check_numbers(vectors, path, np.float32)
-    encoded_words(vectors, path)
+    encode_words(vectors, path)
     pipeline = spacy.blank("xx")
     for word in vectors.words:
         pipeline.vocab.strings.add(word)

@@ -22,7 +22,7 @@ from stillvec.formats.format import Format
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.model_card import CARD, card
 from stillvec.formats.tensors import map_tensors, write_tensors
-from stillvec.formats.vector_table import LOOKED_AT, check_finite, check_numbers, encoded_words
+from stillvec.formats.vector_table import LOOKED_AT, check_finite, check_numbers, encode_words
 from stillvec.registry import settings_from
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
@@ -82,7 +82,7 @@ def write_folder(
     if vectors.matrix.dtype not in (np.float16, np.float32, np.float64):
         raise FormatError(f"{place} was not written: numbers of type {vectors.matrix.dtype} are not kept.")
     check_numbers(vectors, place, vectors.matrix.dtype.type)
-    words = encoded_words(vectors, place)
+    words = encode_words(vectors, place)
     packed = packed or packing_of(manifest)
     arrays = None if packed is None else pack(vectors.matrix, packed)
     facts: dict[str, object] = {

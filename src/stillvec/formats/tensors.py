@@ -67,10 +67,10 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
     header.pop("__metadata__", None)
     room = size - 8 - length
     raw = np.memmap(path, np.uint8, "r", 8 + length) if room else np.zeros(0, np.uint8)
-    return {name: _mapped(path, name, entry, raw) for name, entry in header.items()}
+    return {name: _map_tensor(path, name, entry, raw) for name, entry in header.items()}
 
 
-def _mapped(path: Path, name: str, entry: Any, raw: NDArray[np.uint8]) -> NDArray[Any]:
+def _map_tensor(path: Path, name: str, entry: Any, raw: NDArray[np.uint8]) -> NDArray[Any]:
     try:
         kind, shape, (begin, end) = (
             str(entry["dtype"]),

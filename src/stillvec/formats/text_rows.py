@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.formats.numbers import DECIMAL, NUMBER, parse, render
-from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
+from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 21  # bytes read at once
@@ -46,7 +46,7 @@ def read_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
     return found
 
 
-def trailing_numbers(line: bytes) -> int:
+def count_trailing_numbers(line: bytes) -> int:
     """How many numbers a line ends in; its first field is a word, whatever it looks like."""
     fields = line.rstrip(b" \r").split(b" ")[1:]
     return next((i for i, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
@@ -89,7 +89,7 @@ def read_rows(
 
 def write_rows(vectors: WordVectors, path: Path, stream: IO[bytes]) -> None:
     """One line a word."""
-    words = encoded_words(vectors, path)
+    words = encode_words(vectors, path)
     step = max(1, _NUMBERS // vectors.dim)
     for first in range(0, len(words), step):
         some = zip(words[first : first + step], render(vectors.matrix[first : first + step]), strict=True)
@@ -104,7 +104,7 @@ def check_text(vectors: WordVectors, path: Path, *, whole_numbers: bool) -> None
     """
     check_numbers(vectors, path, np.float32)
     pattern = NUMBER if whole_numbers else DECIMAL
-    for word in encoded_words(vectors, path):
+    for word in encode_words(vectors, path):
         if b" " in word and pattern.fullmatch(word.rpartition(b" ")[2]):
             raise FormatError(
                 f"{path} was not written: the word {word.decode()!r} ends in a number after a space, which "
@@ -139,7 +139,7 @@ def _slow(lines: Sequence[bytes], dim: int, rows: VectorTableBuilder) -> tuple[l
         if bad is not None:
             raise FormatError(f"{wanted} {bad.decode(errors='replace')!r} stands where a number should.")
         if b" " in word and DECIMAL.fullmatch(word.rpartition(b" ")[2]):
-            raise FormatError(f"{wanted} the line ends in {trailing_numbers(line):,} numbers.")
+            raise FormatError(f"{wanted} the line ends in {count_trailing_numbers(line):,} numbers.")
         words.append(word)
         with np.errstate(over="ignore"):
             numbers.append(np.array([float(field) for field in fields]).astype(np.float32))

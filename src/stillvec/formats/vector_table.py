@@ -38,7 +38,7 @@ class VectorTableBuilder:
         if not np.isfinite(numbers).all():
             row = first + int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
             raise FormatError(
-                f"{self.where(row)}: the vector of {_shown(words[row - first])} holds a number that is not finite."
+                f"{self.where(row)}: the vector of {_show(words[row - first])} holds a number that is not finite."
             )
         if b"" in words:
             raise FormatError(f"{self.where(first + words.index(b''))}: the word is empty.")
@@ -53,7 +53,7 @@ class VectorTableBuilder:
     def finish(self, counts: Sequence[int] | None = None) -> WordVectors:
         """The vectors, once every word is text and there once."""
         self._matrix.resize((len(self), self._matrix.shape[1]), refcheck=False)
-        words, broken = self._decoded()
+        words, broken = self._decode_words()
         twice = self._twice(words, broken)
         if not twice:
             return WordVectors(Vocabulary(words, counts), self._matrix)
@@ -62,7 +62,7 @@ class VectorTableBuilder:
         kept = Vocabulary([*compress(words, stay)], None if counts is None else compress(counts, stay))
         return WordVectors(kept, self._matrix[stay])
 
-    def _decoded(self) -> tuple[list[str], set[int]]:
+    def _decode_words(self) -> tuple[list[str], set[int]]:
         """The words as text, and the rows where bytes had to be replaced."""
         if not self._words:
             return [], set()
@@ -154,7 +154,7 @@ def check_finite(path: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> No
             raise FormatError(f"{path}: the vector of {word!r} holds a number that is not finite.")
 
 
-def encoded_words(vectors: WordVectors, path: Path) -> list[bytes]:
+def encode_words(vectors: WordVectors, path: Path) -> list[bytes]:
     """The words as bytes that a line can hold, or a FormatError that names the first that no line can."""
     joined = "\n".join(vectors.words)
     if joined.count("\n") >= max(1, len(vectors)) or "\t" in joined or "" in vectors.vocabulary.index:
@@ -181,5 +181,5 @@ def check_numbers(vectors: WordVectors, path: Path, dtype: type[np.floating]) ->
             raise FormatError(f"{path} was not written: the vector of {word!r} holds a number that is not finite.")
 
 
-def _shown(word: bytes) -> str:
+def _show(word: bytes) -> str:
     return repr(word.decode(errors="replace"))

@@ -10,10 +10,10 @@ from stillvec.formats.format import Format
 from stillvec.formats.text_rows import (
     blocks,
     check_text,
+    count_trailing_numbers,
     header,
     read_header,
     read_rows,
-    trailing_numbers,
     write_rows,
 )
 from stillvec.vectors import WordVectors
@@ -27,7 +27,7 @@ def recognize(path: Path, head: bytes) -> bool:
     line, end, _ = rest.partition(b"\n")
     if not end:  # the head may stop within a line, and within a number
         line = line.rpartition(b" ")[0] if len(rest) > 1 << 16 else line
-    return found[0] == 0 or trailing_numbers(line) > 0
+    return found[0] == 0 or count_trailing_numbers(line) > 0
 
 
 def read(path: Path) -> WordVectors:

@@ -12,7 +12,7 @@ from stillvec.files import create_bytes, open_bytes
 from stillvec.formats import word2vec
 from stillvec.formats.format import Format
 from stillvec.formats.text_rows import header, read_header
-from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encoded_words
+from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encode_words
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 21  # bytes read at once
@@ -50,7 +50,7 @@ def read(path: Path) -> WordVectors:
 
 def write(vectors: WordVectors, path: Path) -> None:
     check_numbers(vectors, path, np.float32)
-    words = encoded_words(vectors, path)
+    words = encode_words(vectors, path)
     spaced = next((word for word in words if b" " in word), None)
     if spaced is not None:
         raise FormatError(

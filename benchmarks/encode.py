@@ -31,7 +31,7 @@ from stillvec.corpus import Corpus
 from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, DeviceCopier, TextChunk, compute_states
 from stillvec.learners import LEARNERS, EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import TextSource
-from stillvec.pipeline.sentence_stream import SentenceStream, batched
+from stillvec.pipeline.sentence_stream import SentenceStream, split_batches
 from stillvec.pipeline.settings import parse_methods
 from stillvec.registry import create
 from stillvec.teachers import Teacher, load_teacher
@@ -152,7 +152,7 @@ def _settle(teacher: Teacher) -> None:
 def _ready(teacher: Teacher, sentences: list[str], vocabulary: Vocabulary, load: BatchBudget) -> list[Batch]:
     preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), load)
     with BatchLoader(preparation, load.workers) as preparer:
-        return list(preparer.batches(TextChunk(chunk) for chunk in batched(sentences, load.n_sentences)))
+        return list(preparer.batches(TextChunk(chunk) for chunk in split_batches(sentences, load.n_sentences)))
 
 
 def _sentences(files: list[str], limit: int, lines: bool = False) -> list[str]:
@@ -173,7 +173,7 @@ def _clean(sentences: Iterator[str]) -> Iterator[str]:
 
 def _vocabulary(sentences: list[str]) -> Vocabulary:
     counter = WordCounter()
-    for chunk in batched(sentences, 5000):
+    for chunk in split_batches(sentences, 5000):
         counter.add(chunk)
     return Vocabulary.build(counter.counts(), min_count=5)
 

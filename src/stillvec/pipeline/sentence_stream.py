@@ -50,7 +50,7 @@ class CorpusCounter:
         pending: list[str] = []
         for file, group in groupby(numbered, itemgetter(0)):
             state = hashlib.blake2b(digest_size=16)
-            for chunk in batched((paragraph for _, paragraph in group), _PARAGRAPHS_AT_ONCE):
+            for chunk in split_batches((paragraph for _, paragraph in group), _PARAGRAPHS_AT_ONCE):
                 state.update("\n".join(chunk).encode("utf-8", "replace"))
                 pending += chunk
                 if len(pending) >= _PARAGRAPHS_AT_ONCE:
@@ -100,7 +100,7 @@ class SentenceStream:
         select = None if self.contexts is None else self._selector(self.contexts)
         number = position = 0
         size = max(1, self.sentences_per_chunk // 4)
-        for chunk in (chunk for part in self.slices() for chunk in batched(part._split_long_paragraphs(), size)):
+        for chunk in (chunk for part in self.slices() for chunk in split_batches(part._split_long_paragraphs(), size)):
             chosen = chunk if select is None else select(chunk)[0]
             if chosen:
                 if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
@@ -169,9 +169,9 @@ class SentenceStream:
     def _select(self, contexts: int) -> Iterator[TextChunk]:
         select = self._selector(contexts)
         number = position = 0
-        for sentences in batched(self.corpus.sentences(), LOOKAHEAD):
+        for sentences in split_batches(self.corpus.sentences(), LOOKAHEAD):
             chosen, n_words = select(sentences)
-            chunks = [*batched(chosen, self.sentences_per_chunk)]
+            chunks = [*split_batches(chosen, self.sentences_per_chunk)]
             for place, chunk in enumerate(chunks, 1):
                 if self.partition.owns_chunk(number, position / max(self.n_words, 1)):
                     yield TextChunk(chunk, corpus_position=position + n_words * place // len(chunks))
@@ -179,7 +179,7 @@ class SentenceStream:
             position += n_words
 
 
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def split_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Lists of `size` items; the last one may be shorter."""
     iterator = iter(items)
     while batch := [*islice(iterator, size)]:

@@ -569,7 +569,7 @@ def test_ctrl_c_ends_with_1_and_leaves_nothing_half_written(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(place, stop)
-    assert "stopped" in refused(capsys, distil(corpus))
+    assert "interrupted" in refused(capsys, distil(corpus))
     assert not out.exists()
     assert left_behind(out.parent) == []
 

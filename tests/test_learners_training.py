@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
 
-from stillvec.errors import StillvecWarning, TrainingError, UsageError
+from stillvec.errors import DeprecatedName, StillvecWarning, TrainingError, UsageError
 from stillvec.learners import LEARNERS
 from stillvec.learners import context_blocks as blocks_module
 from stillvec.learners import training_loop as module
@@ -26,7 +26,7 @@ from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.teachers.fake import tiny_teacher
 from stillvec.training import checkpoint as checkpoint_module
-from stillvec.training.checkpoint import Checkpoint, open_checkpoint
+from stillvec.training.checkpoint import Checkpoint, name_settings, open_checkpoint
 from stillvec.training.loss_monitor import LossMonitor
 from stillvec.training.optimizers import RowAdam
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
@@ -562,6 +562,15 @@ def test_a_setting_that_makes_no_sense_is_refused_in_one_sentence(case: str) -> 
         settings_from(kind, given).specs()
     assert named in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_old_names_of_settings_are_accepted_and_name_the_same_checkpoint() -> None:
+    kind: Any = LEARNERS["context_to_vec"]
+    old = {"own": False, "around": 0.3, "squash": "tanh", "reward": 0.5, "shared": 8, "shortest": 3, "longest": 9}
+    with pytest.warns(DeprecatedName):
+        learner = settings_from(kind, old)
+    assert (learner.include_center, learner.context_weight, learner.max_length) == (False, 0.3, 9)
+    assert old.items() <= name_settings(learner).items()
 
 
 def test_a_papers_settings_give_way_to_what_is_given() -> None:

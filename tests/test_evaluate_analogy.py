@@ -208,5 +208,5 @@ def test_a_table_of_relations_is_not_read_as_analogies(tmp_path: Path) -> None:
     table = ",type,word1,word2,word3,target\n0,2c,cat,cats,dog,dogs\n1,10f,cat,cats,lion,lions\n"
     folder = analogy_folder(tmp_path, table, "semeval2012.csv")
     assert Analogy().find(folder) == []
-    with pytest.raises(DatasetError, match="No file for the task 'analogy'"):
+    with pytest.raises(DatasetError, match="analogy/"):
         evaluate(structured_vectors(True), folder, ["analogy"])

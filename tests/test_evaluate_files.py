@@ -125,7 +125,7 @@ def test_a_new_file_is_evaluated_without_a_change_of_code(folder: Path) -> None:
     assert after - before == {"newcomer"}
 
 
-def test_a_wrong_call_is_told(folder: Path, tmp_path: Path) -> None:
+def test_a_wrong_call_is_an_error(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'similarity'"):
         evaluate(vectors(), folder, ["similarty"])
     with pytest.raises(UsageError, match="did you mean 'skip'"):
@@ -135,8 +135,9 @@ def test_a_wrong_call_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least one set"):
         evaluate({}, folder)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DatasetError, match="no datasets"):
+    with pytest.raises(DatasetError) as caught:
         evaluate(vectors(), tmp_path / "empty")
+    assert (caught.value.code, caught.value.path) == ("no-data", str(tmp_path / "empty"))
 
 
 def test_the_environment_names_the_folder_of_data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

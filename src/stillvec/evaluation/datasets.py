@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,12 +74,10 @@ def find_datasets(
     for name, task in tasks.items():
         of_task = source.find(name, task)
         if not of_task and named:
-            where = "the packaged datasets" if source.packaged else f"the folder {source.folder}"
-            raise DatasetError(f"No file for the task {name!r} in {where}; expected {name}/ with data.", code="no-data")
+            raise _no_data(source, [name])
         datasets += of_task
     if not datasets:
-        folders = ", ".join(f"{name}/" for name in tasks)
-        raise DatasetError(f"No datasets in the folder {source.folder}; expected files in {folders}.", code="no-data")
+        raise _no_data(source, tasks)
     if only is None:
         return datasets
     names = {dataset.name for dataset in datasets}
@@ -87,6 +85,11 @@ def find_datasets(
         if name not in names:
             raise UsageError.unknown("dataset", name, names, where="these tasks")
     return [dataset for dataset in datasets if dataset.name in {*only}]
+
+
+def _no_data(source: DatasetSource, tasks: Iterable[str]) -> DatasetError:
+    folders = ", ".join(f"{name}/" for name in tasks)
+    return DatasetError.expected(f"files in {folders}", "none", path=source.folder, code="no-data")
 
 
 def _gensim_folder() -> Path:

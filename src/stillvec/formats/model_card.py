@@ -99,8 +99,9 @@ def _opening(manifest: Facts) -> Iterator[str]:
     for name in manifest.get("merged", ())[:SHOWN]:
         yield _row("merged from", last_name(name))
     for space in manifest.get("combined", ())[:SHOWN]:
-        made = [f"{space['words']:,} words x {space['dim']}", *named(space, "method"), *named(space, "teacher")]
-        yield _row("combined from", ", ".join([last_name(space["name"]), *made]))
+        name = [last_name(space["name"])] if "name" in space else []  # a combiner called directly knows no names
+        size = f"{space['words']:,} words x {space['dim']}"
+        yield _row("combined from", ", ".join([*name, size, *named(space, "method"), *named(space, "teacher")]))
 
 
 def _row(what: str, told: str) -> str:
@@ -187,10 +188,11 @@ def _again(manifest: Facts) -> Iterator[str]:
     yield "```"
     folder = "FOLDER"
     given = mapping(manifest, "distillation") or mapping(manifest, "training")
+    combined = "combined" in manifest and "method" in manifest  # no method where the combiner was called directly
     if "merged" in manifest:
         yield command("merge", *map(last_name, manifest["merged"]), "--out", folder)
-    elif "combined" in manifest:
-        names = [last_name(space["name"]) for space in manifest["combined"]]
+    elif combined:
+        names = [last_name(space.get("name", "VECTORS")) for space in manifest["combined"]]
         yield command("combine", *names, "--method", part(manifest["method"], manifest, ","), "--out", folder)
     elif given:
         yield command("distill" if "distillation" in manifest else "train", *_run(manifest, given), "--out", folder)
@@ -199,7 +201,7 @@ def _again(manifest: Facts) -> Iterator[str]:
     steps = [word for step in steps_of(manifest) for word in ("--step", part(step["step"], step))]
     if steps:
         yield command("refine", folder, *steps, "--out", "REFINED")
-    if not given and not steps and not {"merged", "combined"} & {*manifest}:
+    if not (given or steps or combined or "merged" in manifest):
         yield "# how they were made is not recorded"
     yield "```"
     if re.search(r",[a-z_]+(:|,|$)", str(given.get("method", ""))) and "merged" not in manifest:

@@ -239,7 +239,7 @@ def test_what_it_cannot_give_is_said(teacher: Teacher) -> None:
 
 
 def test_without_corpus_and_words_there_is_nothing_to_distil(folder: Path) -> None:
-    with pytest.raises(UsageError, match="has no words of its own; give a corpus, or words with --include-words"):
+    with pytest.raises(UsageError, match="--include-words"):
         distill(teacher=str(folder), method="decontextualized", device="cpu")
     assert (
         len(distill(teacher=str(folder), method="decontextualized", device="cpu", include_words=("house", "sea"))) == 2

@@ -23,7 +23,7 @@ from stillvec.evaluation.evaluation_report import Comparison, Detail, NeighbourO
 from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
 from stillvec.formats.model_card import card
-from stillvec.lexicons import read_dictionary, read_evaluated, read_judged, read_lexicon, read_words
+from stillvec.lexicons import read_dictionary, read_evaluation_pairs, read_lexicon, read_rated_pairs, read_words
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -155,7 +155,7 @@ def _lexicons() -> Iterator[Reader]:
         "p.tsv": "w1\tw2\ts\nice\tsnow\t7.5\n",
         "p.txt": "a b 3\n",
     }.items():
-        read = partial(lambda name, folder: ([*read_evaluated(folder)], read_judged(folder / name)), name)
+        read = partial(lambda name, folder: ([*read_evaluation_pairs(folder)], read_rated_pairs(folder / name)), name)
         yield Reader(f"evaluated pairs {name}", read, _texts(name, text))
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stillvec.corpus import Corpus
-from stillvec.corpus.decoding import LONGEST, cut, decode, lines
+from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, decode, split_lines
 from stillvec.corpus.opened_file import CHUNK_BYTES, OpenedFile
 from stillvec.corpus.plain_text import is_hard_wrapped
 from stillvec.corpus.read_settings import ReadStats
@@ -68,7 +68,7 @@ def test_nul_characters_become_spaces(tmp_path: Path) -> None:
 
 def test_a_line_break_in_two_chunks_is_one() -> None:
     opened = OpenedFile(Path("x"), "x", b"", iter([b"a\r", b"\nb\r", b"c\r"]))
-    assert list(lines(decode(opened, ReadStats()))) == ["a", "b", "c", ""]
+    assert list(split_lines(decode(opened, ReadStats()))) == ["a", "b", "c", ""]
 
 
 @settings(max_examples=200, deadline=None)
@@ -157,7 +157,7 @@ def test_a_line_of_five_megabytes_is_cut_in_bounded_memory(tmp_path: Path) -> No
     next(corpus.paragraphs())
     with peak_memory() as peak:
         longest = max(map(len, corpus.paragraphs()))
-    assert LONGEST // 2 < longest <= LONGEST
+    assert MAX_PARAGRAPH // 2 < longest <= MAX_PARAGRAPH
     assert peak[0] < 3_000_000
     assert set(corpus.sentences()) == {sentence.strip()}
 
@@ -169,14 +169,14 @@ def test_a_line_of_two_hundred_megabytes_is_cut_in_bounded_memory(tmp_path: Path
             stream.write("unbroken words " * 66_667)
     with peak_memory() as peak:
         lengths = [len(paragraph) for paragraph in Corpus(tmp_path / "a.txt").paragraphs()]
-    assert max(lengths) <= LONGEST
+    assert max(lengths) <= MAX_PARAGRAPH
     assert sum(lengths) > 199_000_000
     assert peak[0] < 5_000_000
 
 
 def test_a_block_that_never_ends_is_cut(tmp_path: Path) -> None:
     paragraphs = _read(tmp_path, b"a line without a stop\n" * 20_000, paragraphs="blocks")
-    assert max(map(len, paragraphs)) <= LONGEST
+    assert max(map(len, paragraphs)) <= MAX_PARAGRAPH
     assert " ".join(paragraphs).split() == ["a", "line", "without", "a", "stop"] * 20_000
 
 

@@ -128,7 +128,7 @@ def _slow(
 def _numbered(texts: Sequence[str]) -> WordSpans:
     """Every word of the texts, each with a number of its own instead of a row."""
     found = WordMatcher(Vocabulary(["house"])).match(texts)
-    return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+    return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text_index)
 
 
 def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budget: int = 512) -> None:
@@ -136,14 +136,14 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
     room = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
     slow = {}
     for number, text in enumerate(texts):
-        here = found.text == number
-        part = WordSpans(found.ids[here], found.starts[here], found.ends[here], found.text[here])
+        here = found.text_index == number
+        part = WordSpans(found.ids[here], found.starts[here], found.ends[here], found.text_index[here])
         if reference.body(text)[0]:
             slow[number] = _slow(reference, text, part, room)
     expected = {
         word: pooled
         for number, (_, words) in slow.items()
-        for word, pooled in zip(found.ids[found.text == number].tolist(), words, strict=True)
+        for word, pooled in zip(found.ids[found.text_index == number].tolist(), words, strict=True)
         if pooled
     }
     preparation = BatchBuilder(teacher.tokenizer, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
@@ -158,7 +158,7 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
             for pooling in POOLINGS:
                 want = [expected[word][pooling][layer] for word in batch.word_id.tolist()]
                 _assert_close(encoded.words(layer, pooling), want)
-            text_of = {s: found.text[w] for s, w in zip(batch.word_sentence, batch.word_id, strict=True)}
+            text_of = {s: found.text_index[w] for s, w in zip(batch.word_sentence, batch.word_id, strict=True)}
             means = [slow[int(number)][0][layer] for number in text_of.values()]
             _assert_close(encoded.sentences(layer)[list(text_of)], means)
     assert sorted(heard) == sorted(expected)

@@ -57,7 +57,7 @@ def _text(length: int) -> str:
 def _prepare(texts: Sequence[str], family: str = "bert") -> tuple[TokenizedTexts, WordSpans]:
     """Every word with a number of its own, so that it can be found again."""
     found = WordMatcher(VOCABULARY).match(texts)
-    numbered = WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+    numbered = WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text_index)
     return align_words(_teacher(family).tokenizer.encode(texts), numbered)[0], numbered
 
 
@@ -95,7 +95,7 @@ def test_every_piece_and_word_is_read_once_within_the_budget(lengths: list[int],
         read = batch.ids.reshape(-1)[batch.token_index]
         pieces += [part.tolist() for part in np.split(read, np.cumsum(batch.tokens_per_sentence)[:-1])]
         for sentence in range(len(batch.tokens_per_sentence)):  # no sentence is parted
-            own = found.text[batch.word_id[batch.word_sentence == sentence]]
+            own = found.text_index[batch.word_id[batch.word_sentence == sentence]]
             assert len({*own.tolist()}) <= 1
     assert sorted(words) == list(range(len(found.ids)))
     cut = [part.tolist() for part in np.split(prepared.token_ids, np.cumsum(prepared.n_tokens)[:-1])] if texts else []

@@ -32,7 +32,7 @@ def test_onnxruntime_gives_the_mean_that_encode_gives(file: Path) -> None:
     found = WordMatcher(OURS.vocabulary).match(TEXTS)
     rows = np.full((len(TEXTS), 7), -1, np.int64)
     for number in range(len(TEXTS)):
-        ids = found.ids[found.text == number]
+        ids = found.ids[found.text_index == number]
         rows[number, : len(ids)] = ids
     session = onnxruntime.InferenceSession(file)
     (means,) = session.run(["mean"], {"rows": rows})

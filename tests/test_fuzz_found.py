@@ -25,7 +25,7 @@ from stillvec.files import cache_folder
 from stillvec.formats import load, save, write_folder
 from stillvec.formats.model_card import card
 from stillvec.formats.tensors import map_tensors, write_tensors
-from stillvec.lexicons import read_evaluated, read_lexicon
+from stillvec.lexicons import read_evaluation_pairs, read_lexicon
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.previous_result import PreviousResult
 from stillvec.pipeline.result_merge import merge_results
@@ -353,7 +353,7 @@ def test_a_checkpoint_whose_facts_cannot_be_read_is_refused(tmp_path: Path, fact
 def test_a_field_larger_than_csv_takes_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", f'ice,"{"a" * 200_000}",1\n')
     with pytest.raises(LexiconError, match="field larger than"):
-        [*read_evaluated(path)]
+        [*read_evaluation_pairs(path)]
     with pytest.raises(DatasetError, match="field larger than"):
         TASKS["similarity"]().read(path)
 

@@ -11,7 +11,7 @@ from error_checks import raises
 
 from stillvec.errors import LexiconError, UsageError
 from stillvec.files import create_bytes
-from stillvec.lexicons import LEXICONS, Edge, read_evaluated, read_lexicon
+from stillvec.lexicons import LEXICONS, Edge, read_evaluation_pairs, read_lexicon
 
 NOUN = """  1 This software and database is being provided to you, the LICENSEE
 00000001 03 n 02 dog 0 domestic_dog 0 002 @ 00000002 n 0000 ~ 00000009 n 0000 | a canine; "the dog barked"
@@ -171,24 +171,24 @@ def test_evaluated_pairs_are_the_first_two_words_of_every_line(tmp_path: Path) -
     _write(tmp_path / "similarity" / "c.txt", "word1 word2 score\nup down 3\n")
     _write(tmp_path / "similarity" / "README.txt", "these are pairs\n")
     _write(tmp_path / "analogy" / "a.txt", "king queen man woman\n")
-    pairs = {*read_evaluated(tmp_path)}
+    pairs = {*read_evaluation_pairs(tmp_path)}
     words = {("old", "new"), ("ice cream", "cold"), ("hot", "cold"), ("wet", "dry"), ("up", "down")}
     assert pairs == words | {("left", "right"), ("word1", "word2")}
-    assert {*read_evaluated(tmp_path / "similarity" / "a.tsv")} < pairs
+    assert {*read_evaluation_pairs(tmp_path / "similarity" / "a.tsv")} < pairs
 
 
 def test_evaluated_pairs_that_are_none_are_told(tmp_path: Path) -> None:
     with pytest.raises(LexiconError, match=r"has no \.tsv"):
-        [*read_evaluated(tmp_path)]
+        [*read_evaluation_pairs(tmp_path)]
     with pytest.raises(LexiconError, match=r"Two words were wanted in .*a\.txt:2"):
-        [*read_evaluated(_write(tmp_path / "a.txt", "a b 1\nalone\n"))]
+        [*read_evaluation_pairs(_write(tmp_path / "a.txt", "a b 1\nalone\n"))]
 
 
 def test_the_shared_lexicons_and_pairs_are_read_whole(data_folder: Path) -> None:
     neighbours = sum(len(line.split()) - 1 for line in (data_folder / "lexicons/ppdb-xl.txt").open(encoding="utf-8"))
     assert sum(1 for _ in read_lexicon(data_folder / "lexicons" / "ppdb-xl.txt")) == neighbours
     assert sum(1 for _ in read_lexicon(f"pairs:{data_folder / 'lexicons' / 'wordnet-antonyms.txt'}")) == 12_574
-    assert len([*read_evaluated(data_folder / "similarity" / "simlex999.tsv")]) == 999
+    assert len([*read_evaluation_pairs(data_folder / "similarity" / "simlex999.tsv")]) == 999
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])

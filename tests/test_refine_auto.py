@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from stillvec.cli import main
 from stillvec.errors import LexiconError, UsageError
 from stillvec.formats import load, read_manifest, save
-from stillvec.lexicons import read_judged
+from stillvec.lexicons import read_rated_pairs
 from stillvec.numerics import spearman
 from stillvec.refinement import refine_steps
 from stillvec.refinement.auto_steps import AutoSteps
@@ -69,8 +69,8 @@ def test_the_vectors_are_those_of_the_steps_that_were_kept(true: Any, pairs: Pat
     kept = [made for made, _ in refine_steps(hidden, [AutoSteps((str(pairs),))]) if not made.get("left_out")]
     after = AutoSteps((str(pairs),))(hidden)
     assert np.array_equal(after.matrix, refine(hidden, *kept).matrix)
-    judged = np.array([[int(a[1:]), int(b[1:])] for a, b, _ in read_judged(pairs)[str(pairs)]])
-    said = [score for *_, score in read_judged(pairs)[str(pairs)]]
+    judged = np.array([[int(a[1:]), int(b[1:])] for a, b, _ in read_rated_pairs(pairs)[str(pairs)]])
+    said = [score for *_, score in read_rated_pairs(pairs)[str(pairs)]]
     assert (
         spearmanr(said, _cosines(after.matrix, judged))[0] > spearmanr(said, _cosines(hidden.matrix, judged))[0] + 0.1
     )
@@ -161,10 +161,10 @@ def test_spearman_is_scipys(true: Any) -> None:
 
 def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("left\tright\tscore\nold\tnew\t1.5\n")
-    assert read_judged(tmp_path) == {str(tmp_path / "a.tsv"): [("old", "new", 1.5)]}
+    assert read_rated_pairs(tmp_path) == {str(tmp_path / "a.tsv"): [("old", "new", 1.5)]}
     (tmp_path / "b.tsv").write_text("old\tnew\t1.5\nold\tnew\tmany\n")
     with pytest.raises(LexiconError, match=r"b\.tsv:2: a word, a word and a number"):
-        read_judged(tmp_path)
+        read_rated_pairs(tmp_path)
 
 
 def test_too_few_pairs_and_settings_that_make_no_sense_are_refused(true: Any, tmp_path: Path) -> None:

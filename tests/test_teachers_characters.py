@@ -113,7 +113,7 @@ def _compare(teacher: Teacher, folder: Path, texts: Sequence[str], budget: int =
     found, slow = _numbered(texts), Slow(folder)
     expected: list[np.ndarray] = []
     for number, text in enumerate(texts):
-        spans = [*zip(found.starts[found.text == number], found.ends[found.text == number], strict=True)]
+        spans = [*zip(found.starts[found.text_index == number], found.ends[found.text_index == number], strict=True)]
         expected += slow.words(text, spans, teacher.window - 2)
     preparation = BatchBuilder(teacher.tokenizer, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
     heard: list[int] = []

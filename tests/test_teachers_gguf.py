@@ -84,7 +84,7 @@ def _write_gguf(folder: Path, path: Path) -> None:
 
 def _numbered() -> WordSpans:
     found = WordMatcher(Vocabulary(["house"])).match(TEXTS)
-    return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text)
+    return WordSpans(np.arange(len(found.ids), dtype=np.int32), found.starts, found.ends, found.text_index)
 
 
 def _words(teacher: Teacher) -> dict[int, np.ndarray]:
@@ -158,7 +158,7 @@ def _slow(model: Any, tokenizer: Any) -> dict[int, np.ndarray]:
         with torch.no_grad():
             layers = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
         states = torch.stack(layers)[:, 0, 1:].numpy()
-        for word in np.flatnonzero(found.text == number).tolist():
+        for word in np.flatnonzero(found.text_index == number).tolist():
             begin, stop = found.starts[word] + 1, found.ends[word] + 1
             own = [p for p, (start, end) in enumerate(told["offset_mapping"]) if max(start, begin) < min(end, stop)]
             words[word] = states[:, own].mean(1)

@@ -269,7 +269,7 @@ def test_several_texts_are_found_one_after_the_other() -> None:
     vocabulary = Vocabulary(["b", "a"])
     found = WordMatcher(vocabulary).match(["a b", "", "x", "b e\u0301 a"])
     assert found.ids.tolist() == [1, 0, -1, 0, -1, 1]
-    assert found.text.tolist() == [0, 0, 2, 3, 3, 3]
+    assert found.text_index.tolist() == [0, 0, 2, 3, 3, 3]
     assert found.starts.tolist() == [0, 2, 0, 0, 2, 5]
     assert found.ends.tolist() == [1, 3, 1, 1, 4, 6]
 
@@ -400,7 +400,7 @@ def test_every_counted_word_is_found_and_its_offsets_give_it_back(texts: list[st
     counter.add(texts)
     vocabulary = Vocabulary.build(counter.counts(), min_count=1, include_words=keep, lowercase=lowercase)
     found = WordMatcher(vocabulary).match(texts)
-    spans = zip(found.text.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
+    spans = zip(found.text_index.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
     folded = [fold(texts[text][start:end], lowercase) for text, start, end in spans]
     assert folded == [vocabulary.words[row] for row in found.ids.tolist()]
     assert Counter(folded) == counter.counts()
@@ -412,9 +412,9 @@ def test_find_and_rows_agree(texts: list[str]) -> None:
     finder = WordMatcher(Vocabulary.build({"a": 1, "é": 1, "l'": 1}, min_count=1, include_words=["New York", "c++"]))
     found, (rows, text) = finder.match(texts), finder.match_rows(texts)
     assert np.array_equal(found.ids, rows)
-    assert np.array_equal(found.text, text)
+    assert np.array_equal(found.text_index, text)
     assert np.all(found.starts < found.ends)
-    same = found.text[1:] == found.text[:-1]
+    same = found.text_index[1:] == found.text_index[:-1]
     assert np.all(found.starts[1:][same] >= found.ends[:-1][same])
 
 

@@ -235,11 +235,11 @@ class WordVectors:
         found = self._finder.match(texts)
         chosen = np.flatnonzero(found.ids < 0)
         place: dict[str, int] = {}
-        spans = zip(*(each[chosen].tolist() for each in (found.text, found.starts, found.ends)), strict=True)
+        spans = zip(*(each[chosen].tolist() for each in (found.text_index, found.starts, found.ends)), strict=True)
         at = [place.setdefault(texts[text][start:end], len(place)) for text, start, end in spans]
         ones = np.ones(len(at), np.float32)
-        counts = csr_array((ones, (found.text[chosen], at)), shape=(len(texts), len(place)))
-        times = np.bincount(found.text[chosen], minlength=len(texts)).astype(np.float32)
+        counts = csr_array((ones, (found.text_index[chosen], at)), shape=(len(texts), len(place)))
+        times = np.bincount(found.text_index[chosen], minlength=len(texts)).astype(np.float32)
         return np.asarray(counts @ self.from_subwords([*place])), times
 
     def _row_or_unseen(self, word: str) -> int:

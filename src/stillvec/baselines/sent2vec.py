@@ -25,7 +25,7 @@ from stillvec.registry import require
 from stillvec.result import Result
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.schedule import Schedule, TrainingProgress
-from stillvec.vocabulary.token_cache import ranges
+from stillvec.vocabulary.token_cache import concatenate_ranges
 
 _LONGEST = 100  # words of a sentence: a single step on many repetitions of a word would be too long
 _BLOCK_WORDS = 400_000  # whose sentences are shuffled together
@@ -116,7 +116,7 @@ class Sent2vecModel:
         order = np.random.default_rng(seed).permutation(len(starts))
         for first in range(0, len(order), _JOB_SENTENCES):
             chosen = order[first : first + _JOB_SENTENCES]
-            words = rows[ranges(starts[chosen], lengths[chosen])].astype(np.int64)
+            words = rows[concatenate_ranges(starts[chosen], lengths[chosen])].astype(np.int64)
             yield Sent2vecJob(words, np.cumsum(lengths[chosen]), lr, (*seed, first))
 
     def train_job(self, job: Sent2vecJob) -> JobResult:
@@ -135,7 +135,7 @@ class Sent2vecModel:
 def _split_long(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where sentences begin, and their lengths, with those that are too long split into even parts."""
     n_parts = -(-lengths // _LONGEST)
-    part = ranges(np.zeros_like(n_parts), n_parts)
+    part = concatenate_ranges(np.zeros_like(n_parts), n_parts)
     whole, count = np.repeat(lengths, n_parts), np.repeat(n_parts, n_parts)
     begin, end = part * whole // count, (part + 1) * whole // count
     return np.repeat(np.cumsum(lengths) - lengths, n_parts) + begin, end - begin

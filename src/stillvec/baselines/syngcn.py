@@ -33,7 +33,7 @@ from stillvec.result import Result
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.training.optimizers import RowAdaGrad, random_rows
 from stillvec.training.schedule import Schedule, TrainingProgress
-from stillvec.vocabulary.token_cache import ranges
+from stillvec.vocabulary.token_cache import concatenate_ranges
 
 _SENTENCES = 8192  # whose batches are prepared for the threads at once
 _INITIAL_SQUARES = 1e-2  # of AdaGrad: u starts at zero, so the first steps are uninformed and must be small
@@ -132,7 +132,7 @@ class SynGcnModel:
 
     def graph(self, sentences: NDArray[np.int64], generator: np.random.Generator) -> SynGcnGraph:
         trees, lengths = self.trees, self._lengths[sentences]
-        places = ranges(self._starts[sentences], lengths)
+        places = concatenate_ranges(self._starts[sentences], lengths)
         words, heads, relations = trees.words[places], trees.heads[places], trees.relations[places]
         begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
         head = np.where(heads >= 0, begin + heads, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stillvec.corpus.decoding import LONGEST, cut, whole_lines
+from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, read_records
 from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
@@ -12,12 +12,12 @@ from stillvec.errors import CorpusError
 _COLUMNS = 10
 
 
-def read_conllu(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_conllu(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """Paragraphs; in a file that marks none, every sentence is one."""
     paragraph: list[str] = []
     marked = False
-    for sentence, opens in _sentences(opened, tally):
-        if paragraph and (opens or not marked or sum(map(len, paragraph)) > LONGEST):
+    for sentence, opens in _sentences(opened, stats):
+        if paragraph and (opens or not marked or sum(map(len, paragraph)) > MAX_PARAGRAPH):
             yield " ".join(paragraph)
             paragraph = []
         marked = marked or opens
@@ -26,11 +26,11 @@ def read_conllu(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) 
         yield " ".join(paragraph)
 
 
-def _sentences(opened: OpenedFile, tally: ReadStats) -> Iterator[tuple[str, bool]]:
+def _sentences(opened: OpenedFile, stats: ReadStats) -> Iterator[tuple[str, bool]]:
     """(sentence, whether it opens a paragraph)."""
     text, opens = "", False
     rows: list[list[str]] = []
-    for number, line in enumerate(_with_end(whole_lines(opened, tally)), 1):
+    for number, line in enumerate(_with_end(read_records(opened, stats)), 1):
         if not line.strip():
             if text or rows:
                 yield text or _join_forms(rows), opens
@@ -40,7 +40,7 @@ def _sentences(opened: OpenedFile, tally: ReadStats) -> Iterator[tuple[str, bool
             text = value.strip() if key.strip() == "text" else text
             opens = opens or key.split()[:1] in (["newpar"], ["newdoc"])
         else:
-            rows.append(columns_of(line, f"{opened.name}:{number}"))
+            rows.append(split_columns(line, f"{opened.name}:{number}"))
 
 
 def _with_end(all_lines: Iterator[str]) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _with_end(all_lines: Iterator[str]) -> Iterator[str]:
     yield ""
 
 
-def columns_of(line: str, where: str) -> list[str]:
+def split_columns(line: str, where: str) -> list[str]:
     row = line.split("\t")
     if len(row) != _COLUMNS:
         raise CorpusError(

@@ -11,27 +11,27 @@ from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError
 from stillvec.files import detect_encoding
 
-LONGEST = 100_000  # characters in a paragraph; what is longer is cut
+MAX_PARAGRAPH = 100_000  # characters in a paragraph; what is longer is cut
 _ENDLESS = 1 << 26  # characters of a line that must stay whole; more would fill the memory
 
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s|[。！？।॥۔؟።։]")
 
 
-def decode(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
+def decode(opened: OpenedFile, stats: ReadStats) -> Iterator[str]:
     """The text in pieces, with \\n as the only line break, no byte order marks, and spaces for NULs."""
     encoding = detect_encoding(opened.head)
-    pieces = _decode_marked(opened, encoding, tally) if encoding else _decode_utf8(opened, tally)
+    pieces = _decode_marked(opened, encoding, stats) if encoding else _decode_utf8(opened, stats)
     held = ""
     for piece in pieces:
         text = held + piece
         held = "\r" if text.endswith("\r") else ""  # its \n may come with the next piece
-        yield normal(text[:-1] if held else text)
+        yield normalize(text[:-1] if held else text)
     if held:
         yield "\n"
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """The same text with \\n as the only line break, no byte order marks, and spaces for NULs."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -40,18 +40,18 @@ def normal(text: str) -> str:
     return text.replace("\ufeff", "") if "\ufeff" in text else text
 
 
-def _decode_utf8(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
+def _decode_utf8(opened: OpenedFile, stats: ReadStats) -> Iterator[str]:
     rest, offset, line = b"", 0, 1
     for chunk in opened.chunks:
         data = rest + chunk
-        text, used = _repair(data, False, (opened.name, line, offset), tally)
+        text, used = _repair(data, False, (opened.name, line, offset), stats)
         yield text
         rest, offset, line = data[used:], offset + used, line + data.count(b"\n", 0, used)
     if rest:
-        yield _repair(rest, True, (opened.name, line, offset), tally)[0]
+        yield _repair(rest, True, (opened.name, line, offset), stats)[0]
 
 
-def _repair(data: bytes, final: bool, place: tuple[str, int, int], tally: ReadStats) -> tuple[str, int]:
+def _repair(data: bytes, final: bool, place: tuple[str, int, int], stats: ReadStats) -> tuple[str, int]:
     """The text and how many bytes it took; bytes that are not UTF-8 become U+FFFD, one each."""
     try:
         return codecs.utf_8_decode(data, "strict", final)
@@ -60,11 +60,11 @@ def _repair(data: bytes, final: bool, place: tuple[str, int, int], tally: ReadSt
     text, used = codecs.utf_8_decode(data, "surrogateescape", final)
     text, number = _ESCAPED.subn("\ufffd", text)
     name, line, offset = place
-    tally.replaced(number, name, line + data.count(b"\n", 0, first), offset + first)
+    stats.add_replaced(number, name, line + data.count(b"\n", 0, first), offset + first)
     return text, used
 
 
-def _decode_marked(opened: OpenedFile, encoding: str, tally: ReadStats) -> Iterator[str]:
+def _decode_marked(opened: OpenedFile, encoding: str, stats: ReadStats) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     unit = len("a".encode(f"{encoding}-le"))
     line, fed = 1, 0
@@ -74,15 +74,15 @@ def _decode_marked(opened: OpenedFile, encoding: str, tally: ReadStats) -> Itera
         if wrong := text.count("\ufffd"):
             before = text[: text.index("\ufffd")]
             byte = offset + len(before.encode(f"{encoding}-le"))
-            tally.replaced(unit * wrong, opened.name, line + before.count("\n"), byte)
+            stats.add_replaced(unit * wrong, opened.name, line + before.count("\n"), byte)
         line, fed = line + text.count("\n"), fed + len(chunk)
         yield text
     yield decoder.decode(b"", final=True)
 
 
-def whole_lines(opened: OpenedFile, tally: ReadStats) -> Iterator[str]:
+def read_records(opened: OpenedFile, stats: ReadStats) -> Iterator[str]:
     """The lines of a file whose lines are records; one without an end is refused."""
-    return lines(_check_line_length(decode(opened, tally), opened.name))
+    return split_lines(_check_line_length(decode(opened, stats), opened.name))
 
 
 def _check_line_length(texts: Iterable[str], name: str) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _check_line_length(texts: Iterable[str], name: str) -> Iterator[str]:
         yield text
 
 
-def lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:
+def split_lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:
     """Lines without their breaks; with `longest`, what is longer comes in several."""
     pending: list[str] = []
     length = 0
@@ -117,7 +117,7 @@ def lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:
     yield from cut("".join(pending), longest)
 
 
-def cut(text: str, longest: int | None = LONGEST) -> list[str]:
+def cut(text: str, longest: int | None = MAX_PARAGRAPH) -> list[str]:
     """Pieces of at most `longest` characters, cut behind a sentence, else at a space, else anywhere."""
     pieces: list[str] = []
     start = 0

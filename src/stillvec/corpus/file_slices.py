@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from stillvec.corpus.file_types import reader_of
+from stillvec.corpus.file_types import find_reader
 from stillvec.corpus.opened_file import open_file
 from stillvec.corpus.plain_text import is_wrapped, read_plain
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
@@ -20,7 +20,7 @@ from stillvec.corpus.sources import Source
 from stillvec.errors import CorpusError
 from stillvec.files import detect_encoding, is_compressed
 
-SHARE = 64 << 20  # bytes
+SLICE_BYTES = 64 << 20  # bytes
 _BETWEEN = {False: re.compile(rb"\n"), True: re.compile(rb"\n[ \t\r]*\n")}  # paragraphs; True: of wrapped lines
 
 
@@ -35,34 +35,34 @@ class FileSlice(Source):
     def size(self) -> int:
         return self._end - self._first
 
-    def read(self, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+    def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         opened = open_file(self.path, self.name, (self._first, self._end))
-        return read_plain(opened, replace(settings, paragraphs="blocks" if self._wrapped else "lines"), tally)
+        return read_plain(opened, replace(settings, paragraphs="blocks" if self._wrapped else "lines"), stats)
 
 
 def split_sources(sources: Sequence[Source], settings: CorpusSettings) -> list[list[Source]]:
     """The files, or stretches of them, that are read together; they depend on nothing but the files."""
-    pieces = [piece for source in sources for piece in _stretches(source, settings)]
+    pieces = [piece for source in sources for piece in _slice_file(source, settings)]
     found: list[list[Source]] = [[]]
     held = 0
     for piece in pieces:
         alone = isinstance(piece, FileSlice)
-        if held >= SHARE or (alone and held):
+        if held >= SLICE_BYTES or (alone and held):
             found.append([])
             held = 0
         found[-1].append(piece)
-        held += SHARE if alone else piece.size
+        held += SLICE_BYTES if alone else piece.size
     return found
 
 
-def _stretches(source: Source, settings: CorpusSettings) -> list[Source]:
-    if source.size < 2 * SHARE or isinstance(source, FileSlice):
+def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
+    if source.size < 2 * SLICE_BYTES or isinstance(source, FileSlice):
         return [source]
     opened = open_file(source.path, source.name)
-    if is_compressed(source.path, CorpusError) or reader_of(opened) is not read_plain or detect_encoding(opened.head):
+    if is_compressed(source.path, CorpusError) or find_reader(opened) is not read_plain or detect_encoding(opened.head):
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        cuts = [_BETWEEN[wrapped].search(text, place) for place in range(SHARE, len(text), SHARE)]
+        cuts = [_BETWEEN[wrapped].search(text, place) for place in range(SLICE_BYTES, len(text), SLICE_BYTES)]
         places = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
     return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(places)]

@@ -32,14 +32,14 @@ def _never(head: bytes) -> bool:
     return False
 
 
-FORMS = (
+FILE_TYPES = (
     FileType((".parquet", ".pq"), is_parquet, read_parquet),
     FileType((".xml",), is_wikipedia, read_wikipedia),
     FileType((".jsonl", ".json", ".ndjson"), is_json_lines, read_json_lines),
     FileType((".conllu",), _never, read_conllu),
     FileType((".txt", ".text", ".md", ".rst", ".raw", ".tokens"), _never, read_plain),
 )
-_BY_SUFFIX = {suffix: form for form in FORMS for suffix in form.suffixes}
+_BY_SUFFIX = {suffix: form for form in FILE_TYPES for suffix in form.suffixes}
 
 
 def is_known(path: Path) -> bool:
@@ -48,15 +48,15 @@ def is_known(path: Path) -> bool:
     return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
 
 
-def read(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """The paragraphs of a file of any form."""
-    return reader_of(opened)(opened, settings, tally)
+    return find_reader(opened)(opened, settings, stats)
 
 
-def reader_of(opened: OpenedFile) -> Reader:
+def find_reader(opened: OpenedFile) -> Reader:
     """Who reads it; what is no text is refused."""
     form = _BY_SUFFIX.get(text_suffix(opened.path))
-    form = form or next((form for form in FORMS if form.begins(opened.head)), None)
+    form = form or next((form for form in FILE_TYPES if form.begins(opened.head)), None)
     reader = read_plain if form is None else form.read
     if reader is not read_parquet:
         check_is_text(opened.head, opened.name, CorpusError)

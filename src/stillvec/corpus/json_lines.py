@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from stillvec.corpus.decoding import whole_lines
+from stillvec.corpus.decoding import read_records
 from stillvec.corpus.opened_file import OpenedFile
-from stillvec.corpus.plain_text import paragraphs_of
+from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError, suggest
 
@@ -28,12 +28,12 @@ def is_json_lines(head: bytes) -> bool:
         return False
 
 
-def read_json_lines(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_json_lines(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """The paragraphs of one field of every record; records that lack it or have null are passed over."""
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     found, lacking = False, 0
     record: object = None
-    for number, line in enumerate(whole_lines(opened, tally), 1):
+    for number, line in enumerate(read_records(opened, stats), 1):
         if not line or line.isspace():
             continue
         where = f"{opened.name}:{number}"
@@ -43,13 +43,13 @@ def read_json_lines(opened: OpenedFile, settings: CorpusSettings, tally: ReadSta
         if not found and lacking >= _PATIENCE:
             break
         if value is not _MISSING:
-            for text in texts_of(value, field, where):
-                yield from paragraphs_of(text, mode)
+            for text in to_texts(value, field, where):
+                yield from split_paragraphs(text, mode)
     if lacking and not found:
         raise unknown_field(field, record if isinstance(record, dict) else {}, opened.name)
 
 
-def texts_of(value: object, field: str, where: str) -> list[str]:
+def to_texts(value: object, field: str, where: str) -> list[str]:
     """A field's value as texts: a string, a list of strings, or nothing."""
     values = value if isinstance(value, list) else [value]
     for text in values:

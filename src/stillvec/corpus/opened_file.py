@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stillvec.errors import CorpusError
-from stillvec.files import open_bytes, uncompressed_suffix
+from stillvec.files import inner_suffix, open_bytes
 
 CHUNK_BYTES = 1 << 18
 HEAD_BYTES = 1 << 16  # to recognize the type of a file by
@@ -38,7 +38,7 @@ def open_file(path: Path, name: str, between: tuple[int, int] | None = None) -> 
 
 def text_suffix(path: Path) -> str:
     """The suffix that names the type of a file: `.jsonl` for `a.jsonl.gz`, `.xml` for `a.xml-p1p41242.bz2`."""
-    return uncompressed_suffix(path).partition("-")[0]
+    return inner_suffix(path).partition("-")[0]
 
 
 def _read_chunks(path: Path, name: str, between: tuple[int, int] | None) -> Iterator[bytes]:

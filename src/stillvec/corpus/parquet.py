@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stillvec.corpus.json_lines import DEFAULT_FIELD, texts_of, unknown_field
+from stillvec.corpus.json_lines import DEFAULT_FIELD, to_texts, unknown_field
 from stillvec.corpus.opened_file import OpenedFile
-from stillvec.corpus.plain_text import paragraphs_of
+from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
 from stillvec.registry import require
@@ -20,7 +20,7 @@ def is_parquet(head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def read_parquet(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """The paragraphs of one column (or, with a dotted path, of a struct's member)."""
     field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
     arrow = require("pyarrow", "parquet", "Reading Parquet")
@@ -32,8 +32,8 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats)
                 for member in path[1:]:
                     column = require("pyarrow.compute", "parquet", "Reading Parquet").struct_field(column, member)
                 for value in column.to_pylist():
-                    for text in texts_of(value, field, opened.name):
-                        yield from paragraphs_of(text, mode)
+                    for text in to_texts(value, field, opened.name):
+                        yield from split_paragraphs(text, mode)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         problem = str(error).partition(".")[0].strip()
         raise CorpusError(f"The Parquet file {opened.name} is damaged ({problem}); copy it again.") from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stillvec.corpus.conllu import columns_of, is_number
-from stillvec.corpus.decoding import whole_lines
+from stillvec.corpus.conllu import is_number, split_columns
+from stillvec.corpus.decoding import read_records
 from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError
@@ -21,18 +21,18 @@ class Parse:
     relations: tuple[str, ...]  # (N,) to the head
 
 
-def read_parses(opened: OpenedFile, tally: ReadStats) -> Iterator[Parse]:
+def read_parses(opened: OpenedFile, stats: ReadStats) -> Iterator[Parse]:
     """Tokens of several words (3-4) and empty nodes (5.1) are passed over: only words have heads."""
     rows: list[tuple[str, str, str, str]] = []  # number, form, head, relation
     begun = 0
     number = 0
-    for number, line in enumerate(whole_lines(opened, tally), 1):
+    for number, line in enumerate(read_records(opened, stats), 1):
         if not line.strip():
             if rows:
                 yield _parse(rows, f"{opened.name}:{begun}")
             rows = []
         elif not line.startswith("#"):
-            row = columns_of(line, f"{opened.name}:{number}")
+            row = split_columns(line, f"{opened.name}:{number}")
             if row[0].isdecimal():
                 begun = begun if rows else number
                 rows.append((row[0], row[1], row[6], row[7]))

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 from itertools import chain
 
-from stillvec.corpus.decoding import LONGEST, cut, decode, lines, normal
+from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, decode, normalize, split_lines
 from stillvec.corpus.opened_file import HEAD_BYTES, OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
 
@@ -17,11 +17,11 @@ _NARROWEST = 30  # shorter ones are lists and verses rather than wrapped prose
 _STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
 
 
-def read_plain(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_plain(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """The paragraphs of a text file."""
-    texts = decode(opened, tally)
+    texts = decode(opened, stats)
     sample = _sample(texts, settings.paragraphs)
-    yield from _paragraphs(lines(chain([sample], texts), LONGEST), settings.paragraphs, sample)
+    yield from _paragraphs(split_lines(chain([sample], texts), MAX_PARAGRAPH), settings.paragraphs, sample)
 
 
 def is_wrapped(opened: OpenedFile, settings: CorpusSettings) -> bool:
@@ -29,14 +29,14 @@ def is_wrapped(opened: OpenedFile, settings: CorpusSettings) -> bool:
     return _are_blocks(settings.paragraphs, _sample(decode(opened, ReadStats()), settings.paragraphs))
 
 
-def paragraphs_of(text: str, mode: ParagraphMode) -> Iterator[str]:
+def split_paragraphs(text: str, mode: ParagraphMode) -> Iterator[str]:
     """The paragraphs of a text that is already in memory: a field of a record, or a string of the user's."""
     try:
         text.encode()
     except UnicodeEncodeError:  # half a pair, as "\\ud800" in JSON gives it, which no tokenizer would take
         text = _HALF_PAIR.sub("\ufffd", text)
-    text = normal(text)
-    yield from _paragraphs(lines([text], LONGEST), mode, text)
+    text = normalize(text)
+    yield from _paragraphs(split_lines([text], MAX_PARAGRAPH), mode, text)
 
 
 def is_hard_wrapped(sample: str) -> bool:
@@ -82,7 +82,7 @@ def _blocks(all_lines: Iterator[str]) -> Iterator[str]:
         if line:
             block.append(line)
             length += len(line) + 1
-        if block and (not line or length > LONGEST):
+        if block and (not line or length > MAX_PARAGRAPH):
             *whole, rest = [" ".join(block)] if not line else cut(" ".join(block))
             yield from whole
             block, length = ([rest], len(rest)) if line else ([], 0)

@@ -30,7 +30,7 @@ class ReadStats:
     paragraphs: int = 0
     characters: int = 0
 
-    def replaced(self, number: int, name: str, line: int, byte: int) -> None:
+    def add_replaced(self, number: int, name: str, line: int, byte: int) -> None:
         """Count bytes that are no text, or refuse them."""
         if self.strict:
             raise CorpusError(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.vocabulary.token_cache import ranges
+from stillvec.vocabulary.token_cache import concatenate_ranges
 
 LOOKAHEAD = 32_768  # sentences to choose among at once
 _BANDS = (1, 2, 4, 16, 64, 256, np.inf)  # times N: words of like frequency are served together, rare ones first
@@ -51,7 +51,7 @@ class ContextSelector:
             here = (self._band[late] == band) & ~chosen[of]
             new = np.zeros(texts, bool)
             new[of[here][_first(late[here], -worth[of[here]], behind)]] = True
-            self.taken += np.bincount(rows[ranges(begins[new], held[new])], minlength=len(self.counts))
+            self.taken += np.bincount(rows[concatenate_ranges(begins[new], held[new])], minlength=len(self.counts))
             chosen |= new
         return chosen
 

@@ -37,9 +37,9 @@ class Source:
         except OSError as error:
             raise unreadable(error, self.name, CorpusError) from None
 
-    def read(self, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+    def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         """Its paragraphs."""
-        return read(open_file(self.open_path(), self.name), settings, tally)
+        return read(open_file(self.open_path(), self.name), settings, stats)
 
     def open_path(self) -> Path:
         return self.path
@@ -91,11 +91,11 @@ def _resolve_one(name: str) -> Iterator[Source]:
     if name == STANDARD_INPUT:
         yield Pipe()
     elif path.is_dir():
-        yield from _in_folder(path)
+        yield from _list_folder(path)
     elif path.exists():
         yield Source(path) if path.is_file() else Pipe(path)
     elif glob.has_magic(name):
-        yield from _matching(name)
+        yield from _expand_glob(name)
     else:
         raise CorpusError(f"There is no file or folder {name}{_beside(path)}; check the path.")
 
@@ -107,7 +107,7 @@ def _beside(path: Path) -> str:
     return "" if there == path.parent else f" ({there} is there, but not {missing} in it)"
 
 
-def _in_folder(folder: Path) -> Iterator[Source]:
+def _list_folder(folder: Path) -> Iterator[Source]:
     files = sorted(_walk(folder))
     if not files:
         raise CorpusError(
@@ -127,7 +127,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (path for path in paths if is_known(path) and path.is_file())
 
 
-def _matching(pattern: str) -> Iterator[Source]:
+def _expand_glob(pattern: str) -> Iterator[Source]:
     paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     files = [path for path in paths if path.is_file()]
     if not files:

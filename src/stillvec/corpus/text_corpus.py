@@ -13,7 +13,7 @@ from types import TracebackType
 from stillvec.corpus.file_slices import split_sources
 from stillvec.corpus.opened_file import open_file, text_suffix
 from stillvec.corpus.parses import Parse, read_parses
-from stillvec.corpus.plain_text import paragraphs_of
+from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
 from stillvec.corpus.sentence_splitter import split_sentences
 from stillvec.corpus.sources import Pipe, Source, resolve
@@ -83,19 +83,19 @@ class Corpus:
         """Whether all of it is files, which others can open too."""
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
-    def shares(self) -> list[Corpus]:
-        """What can be read apart, and is the whole if it is read in order; texts in memory and pipes are one.
+    def split(self) -> list[Corpus]:
+        """Corpora that can be read in parallel and concatenate to this one; one for texts in memory and for pipes.
 
-        These are some of the files, or a stretch of a large one, and may well be empty.
+        Each consists of files or of a slice of a large file, and may be empty.
         """
-        shares = split_sources(self._sources, self._settings) if self.is_files else []
-        return [self._of(share) for share in shares] if len(shares) > 1 else [self]
+        parts = split_sources(self._sources, self._settings) if self.is_files else []
+        return [self._with_sources(part) for part in parts] if len(parts) > 1 else [self]
 
     def absolute(self) -> Corpus:
         """The same files, wherever one stands."""
-        return self._of([Source(source.path.absolute()) for source in self._sources])
+        return self._with_sources([Source(source.path.absolute()) for source in self._sources])
 
-    def _of(self, sources: list[Source]) -> Corpus:
+    def _with_sources(self, sources: list[Source]) -> Corpus:
         corpus = Corpus.__new__(Corpus)
         corpus._set_up(self._settings, sources, ())
         corpus._whole, corpus._warned = False, self._warned
@@ -113,23 +113,23 @@ class Corpus:
 
     def paragraphs(self) -> Iterator[str]:
         """Every paragraph, from the beginning at every call."""
-        tally = ReadStats(strict=self._settings.strict)
-        read = self._read(tally)
+        stats = ReadStats(strict=self._settings.strict)
+        read = self._read(stats)
         while several := [*islice(read, _TOGETHER)]:  # one by one, counting takes as long as reading
-            tally.paragraphs += len(several)
-            tally.characters += sum(map(len, several))
+            stats.paragraphs += len(several)
+            stats.characters += sum(map(len, several))
             yield from several
-        self._finish(tally)
+        self._finish(stats)
 
-    def numbered(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
+    def paragraphs_by_file(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
         """Every paragraph with the number of its file (texts in memory are one); only of wanted files, if asked."""
-        tally = ReadStats(strict=self._settings.strict)
-        for paragraph in self._read(tally, wanted):
-            tally.paragraphs += 1
-            tally.characters += len(paragraph)
-            yield tally.files, paragraph
+        stats = ReadStats(strict=self._settings.strict)
+        for paragraph in self._read(stats, wanted):
+            stats.paragraphs += 1
+            stats.characters += len(paragraph)
+            yield stats.files, paragraph
         if wanted is None:
-            self._finish(tally)
+            self._finish(stats)
 
     def sentences(self) -> Iterator[str]:
         """Every sentence of every paragraph."""
@@ -147,28 +147,28 @@ class Corpus:
         return self._parses()
 
     def _parses(self) -> Iterator[Parse]:
-        tally = ReadStats(strict=self._settings.strict)
+        stats = ReadStats(strict=self._settings.strict)
         for source in self._sources:
-            yield from read_parses(open_file(source.open_path(), source.name), tally)
+            yield from read_parses(open_file(source.open_path(), source.name), stats)
 
-    def _read(self, tally: ReadStats, wanted: Callable[[int], bool] | None = None) -> Iterator[str]:
+    def _read(self, stats: ReadStats, wanted: Callable[[int], bool] | None = None) -> Iterator[str]:
         for text in self._texts:
-            yield from paragraphs_of(text, self._settings.paragraphs)
+            yield from split_paragraphs(text, self._settings.paragraphs)
         for source in self._sources:
-            tally.files += 1
-            if wanted is None or wanted(tally.files):
-                yield from source.read(self._settings, tally)
+            stats.files += 1
+            if wanted is None or wanted(stats.files):
+                yield from source.read(self._settings, stats)
 
-    def _finish(self, tally: ReadStats) -> None:
-        if not tally.paragraphs and self._whole:
+    def _finish(self, stats: ReadStats) -> None:
+        if not stats.paragraphs and self._whole:
             names = ", ".join(self.sources[:3]) or "the texts given"
             raise CorpusError(f"The corpus is empty: there is no text at all in {names}; give other files.")
-        self._report = CorpusReport(tally.files, tally.paragraphs, tally.characters, tally.replaced_bytes)
-        if tally.replaced_bytes and not self._warned:
+        self._report = CorpusReport(stats.files, stats.paragraphs, stats.characters, stats.replaced_bytes)
+        if stats.replaced_bytes and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{tally.replaced_bytes:,} bytes are not UTF-8 and were read as U+FFFD (the first in "
-                f"{tally.first_place}); if that is too many, convert the text (iconv -f latin1 -t utf8).",
+                f"{stats.replaced_bytes:,} bytes are not UTF-8 and were read as U+FFFD (the first in "
+                f"{stats.first_place}); if that is too many, convert the text (iconv -f latin1 -t utf8).",
                 StillvecWarning,
                 stacklevel=3,
             )

@@ -22,7 +22,7 @@ def is_wikipedia(head: bytes) -> bool:
     return b"<mediawiki" in head[:2048] and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, tally: ReadStats) -> Iterator[str]:
+def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """The prose of every article, mark-up taken away."""
     if not is_wikipedia(opened.head):
         raise CorpusError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stillvec.encoding.caching_tokenizer import TokenizedTexts
 from stillvec.teachers import SubwordTokenizer
 from stillvec.vocabulary import WordSpans
-from stillvec.vocabulary.token_cache import ranges
+from stillvec.vocabulary.token_cache import concatenate_ranges
 
 Ints = NDArray[np.int64]
 _SEGMENT = 64  # tokens summed sequentially; a frequent word has many segments, which are summed in parallel
@@ -164,20 +164,20 @@ class _BatchMaker:
     def _batch(self, sentences: Ints, layout: _Layout | None = None) -> Batch:
         """Sentences in ascending order; without a layout, each of their windows is one row of the batch."""
         texts, windows = self.texts, self.windows
-        rows = ranges(*_slices(self.first_row, sentences))
+        rows = concatenate_ranges(*_slices(self.first_row, sentences))
         lengths = windows.length[rows]
         if layout is None:
             width = int(lengths.max()) + self.n_special
             layout = _Layout(np.arange(len(rows)), np.zeros_like(rows), len(rows), width)
-        tokens = ranges(*_slices(self.first_token, sentences))
+        tokens = concatenate_ranges(*_slices(self.first_token, sentences))
         row_start = np.zeros(len(windows.sentence), np.int64)
         row_start[rows] = layout.row * layout.width + layout.column + len(self.prefix)
         row_start -= self.first_token[windows.sentence] + windows.start
         token_index = row_start[windows.owner[tokens]] + tokens
         index_of = np.zeros(len(texts.token_ids), np.int64)
         index_of[tokens] = token_index
-        words = ranges(*_slices(self.first_word, sentences))
-        word_token_index = index_of[texts.word_token[ranges(*_slices(self.first_link, sentences))]]
+        words = concatenate_ranges(*_slices(self.first_word, sentences))
+        word_token_index = index_of[texts.word_token[concatenate_ranges(*_slices(self.first_link, sentences))]]
         tokens_per_word, word_id = texts.tokens_per_word[words], texts.word_id[words]
         paragraph_sentences = texts.sentence_in_paragraph
         arrays = {
@@ -201,7 +201,7 @@ class _BatchMaker:
         ids = np.full((layout.n_rows, layout.width), self.pad, np.int32)
         lengths, column = self.windows.length[rows], layout.column + len(self.prefix)
         start = self.first_token[self.windows.sentence[rows]] + self.windows.start[rows]
-        inside = ranges(np.zeros_like(lengths), lengths)
+        inside = concatenate_ranges(np.zeros_like(lengths), lengths)
         tokens = self.texts.token_ids[np.repeat(start, lengths) + inside]
         ids[np.repeat(layout.row, lengths), np.repeat(column, lengths) + inside] = tokens
         for offset, token in enumerate(self.prefix):
@@ -215,7 +215,7 @@ class _BatchMaker:
             return np.zeros((0, 0), np.int32)
         positions = np.zeros((layout.n_rows, layout.width), np.int32)
         full = lengths + self.n_special
-        inside = ranges(np.zeros_like(full), full)
+        inside = concatenate_ranges(np.zeros_like(full), full)
         positions[np.repeat(layout.row, full), np.repeat(layout.column, full) + inside] = inside
         return positions
 
@@ -250,7 +250,7 @@ def _segments(word_token_index: Ints, tokens_per_word: Ints, word_id: NDArray[np
     word = word[order]
     first = np.flatnonzero(np.diff(word, prepend=-1))
     n_segments = -(-np.diff(first, append=len(word)) // _SEGMENT)
-    starts = np.repeat(first, n_segments) + _SEGMENT * ranges(np.zeros_like(n_segments), n_segments)
+    starts = np.repeat(first, n_segments) + _SEGMENT * concatenate_ranges(np.zeros_like(n_segments), n_segments)
     return {
         "segment_token_index": word_token_index[order],
         "segment_tokens_per_word": n_tokens[order],

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stillvec.teachers import SubwordTokenizer, SubwordTokens, align
 from stillvec.vocabulary import WordMatcher, WordSpans
-from stillvec.vocabulary.token_cache import TokenCache, sums
+from stillvec.vocabulary.token_cache import TokenCache, sum_segments
 
 Ints = NDArray[np.int64]
 _JOINED = 256  # new strings that are tokenized as one text
@@ -48,8 +48,8 @@ def align_words(tokens: SubwordTokens, spans: WordSpans) -> tuple[TokenizedTexts
     tokens_per_word = np.bincount(word, minlength=len(spans.ids))
     present = tokens_per_word > 0
     n_texts = len(tokens.lengths)
-    n_words = np.bincount(spans.text[present], minlength=n_texts)
-    n_links = np.bincount(spans.text[word], minlength=n_texts)
+    n_words = np.bincount(spans.text_index[present], minlength=n_texts)
+    n_links = np.bincount(spans.text_index[word], minlength=n_texts)
     texts = TokenizedTexts(
         tokens.ids, tokens.lengths, token, n_links, tokens_per_word[present], spans.ids[present], n_words
     )
@@ -69,9 +69,9 @@ def _sentence_numbers(spans: WordSpans, ends: Sequence[Sequence[int]]) -> Ints:
     longest = max(1, *(text_ends[-1] + 1 for text_ends in ends if text_ends), int(spans.ends.max(initial=0)))
     last = np.cumsum([len(text_ends) for text_ends in ends])
     flat = np.array([text * longest + end for text, text_ends in enumerate(ends) for end in text_ends], np.int64)
-    sentence = np.searchsorted(flat, spans.text.astype(np.int64) * longest + spans.starts, side="right")
+    sentence = np.searchsorted(flat, spans.text_index.astype(np.int64) * longest + spans.starts, side="right")
     first = np.concatenate([np.zeros(1, np.int64), last[:-1]])
-    return np.asarray(np.clip(sentence, first[spans.text], last[spans.text] - 1) - first[spans.text])
+    return np.asarray(np.clip(sentence, first[spans.text_index], last[spans.text_index] - 1) - first[spans.text_index])
 
 
 def split_punctuation(string: str) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class CachingTokenizer:
         if len(parts):
             where, n_parts = first + np.flatnonzero(n_parts), n_parts[n_parts > 0]
             cache.row[where] = self._store(self._concatenate(cache.row[parts], n_parts))
-            cache.plain[where] = sums(~cache.plain[parts], n_parts) == 0
+            cache.plain[where] = sum_segments(~cache.plain[parts], n_parts) == 0
 
     def _tokens(self, strings: Sequence[str], plain: NDArray[np.bool_]) -> SubwordTokens:
         """The tokens of plain strings, many of them joined to one text, which is faster; other strings get none."""
@@ -162,7 +162,7 @@ class CachingTokenizer:
             column.take(rows) for column in self._cache.tables
         )
         word_token = np.asarray(inside + np.repeat(np.cumsum(n_tokens) - n_tokens, n_links), np.int64)
-        n_tokens, n_links, n_words = (sums(counts, n_strings) for counts in (n_tokens, n_links, n_words))
+        n_tokens, n_links, n_words = (sum_segments(counts, n_strings) for counts in (n_tokens, n_links, n_words))
         return TokenizedTexts(
             token_ids, n_tokens, word_token, n_links, tokens_per_word.astype(np.int64), word_ids, n_words
         )

@@ -29,7 +29,7 @@ from stillvec.evaluation.dataset_files import files_in, lines, records
 from stillvec.evaluation.intervals import Estimate, Resampling, wilson
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 
 _COLUMNS = ("type", "word1", "word2", "word3", "target")
 _RELATION = re.compile(r"([1-9]|10)[a-j]")
@@ -47,10 +47,10 @@ class Analogy(Task):
 
     def find(self, folder: Path) -> list[Path]:
         found = files_in(folder / "analogy", (".txt", ".csv"))
-        return [path for path in found if not (uncompressed_suffix(path) == ".csv" and is_relation_table(path))]
+        return [path for path in found if not (inner_suffix(path) == ".csv" and is_relation_table(path))]
 
     def read(self, path: Path) -> Items:
-        tabular = uncompressed_suffix(path) == ".csv"
+        tabular = inner_suffix(path) == ".csv"
         rows = [(section, words) for _, section, words, _ in table(path)] if tabular else [*_google(path)]
         if not rows:
             raise DatasetError(f"{path}:1: four words a line are wanted, and there are none in the file.")

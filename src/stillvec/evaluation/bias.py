@@ -32,7 +32,7 @@ from stillvec.evaluation.dataset_files import files_in, lines
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, wilson
 from stillvec.evaluation.lookup import Lookup, unit
 from stillvec.evaluation.tasks import Answers, Items, Task
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 
 LISTS = ("target_x", "target_y", "attribute_a", "attribute_b")
 _NONE = Estimate(np.nan, np.nan, np.nan)
@@ -123,7 +123,7 @@ def _effects(of_x: Floats, of_y: Floats, x: Floats, y: Floats) -> Floats:
 def _document(path: Path) -> dict[str, Any]:
     text = "\n".join(line for _, line in lines(path))
     try:
-        held = json.loads(text) if uncompressed_suffix(path) == ".json" else tomllib.loads(text)
+        held = json.loads(text) if inner_suffix(path) == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise DatasetError(f"{path}:{line}: {path.suffix[1:].upper()} is wanted, and this is none: {error}.") from None

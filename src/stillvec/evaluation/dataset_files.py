@@ -11,7 +11,7 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
-from stillvec.files import read_lines, uncompressed_suffix
+from stillvec.files import inner_suffix, read_lines
 
 _NOT_DATA = ("readme", "license", "licence")
 
@@ -20,7 +20,7 @@ def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     """The files of a folder with one of these endings, in order of name."""
     if not folder.is_dir():
         return []
-    wanted = (path for path in folder.iterdir() if uncompressed_suffix(path) in suffixes and path.is_file())
+    wanted = (path for path in folder.iterdir() if inner_suffix(path) in suffixes and path.is_file())
     return sorted(path for path in wanted if not path.name.lower().startswith((".", *_NOT_DATA)))
 
 
@@ -39,7 +39,7 @@ def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
             continue
         if "\t" in text:
             fields = text.split("\t")
-        elif "," in text and uncompressed_suffix(path) == ".csv":
+        elif "," in text and inner_suffix(path) == ".csv":
             fields = _fields(text, f"{path}:{number}")
             # pandas writes a column of numbers, and no name over it
             indexed = indexed or (first and not fields[0])

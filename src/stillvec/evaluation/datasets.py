@@ -12,7 +12,7 @@ from pathlib import Path
 from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation.task_selection import select_tasks
 from stillvec.evaluation.tasks import Task
-from stillvec.files import uncompressed_name
+from stillvec.files import inner_name
 
 PACKAGED = {  # task: files in gensim/test/test_data
     "similarity": ("simlex999.txt", "wordsim353.tsv"),
@@ -51,7 +51,7 @@ class DatasetSource:
         """The datasets of one task, each with its own name."""
         packaged = [self.folder / file for file in PACKAGED.get(name, ())]
         paths = packaged if self.packaged else task.find(self.folder)
-        stems = [Path(uncompressed_name(path)).stem for path in paths]
+        stems = [Path(inner_name(path)).stem for path in paths]
         n_paths = Counter(stems)
         return [
             Dataset(name, stem if n_paths[stem] == 1 else path.name, path)

@@ -36,7 +36,7 @@ from stillvec.evaluation.task_selection import select_tasks, split_tasks
 from stillvec.evaluation.tasks import Task
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load
-from stillvec.lexicons import as_pair, lexicon_digest, pairs_held, read_lexicon
+from stillvec.lexicons import as_pair, find_pairs, lexicon_digest, read_lexicon
 from stillvec.progress import Progress
 from stillvec.vectors import WordVectors
 
@@ -211,7 +211,7 @@ class Evaluation:
             result: [as_pair(*texts[:2]) for texts in result.items.texts] for result in results if result.task.leaks
         }
         edges = chain.from_iterable(read_lexicon(lexicon) for lexicon in self.lexicons)
-        leaked = pairs_held(edges, chain.from_iterable(pairs.values()))
+        leaked = find_pairs(edges, chain.from_iterable(pairs.values()))
         for result, members in pairs.items():
             result.leaked = np.array([pair in leaked for pair in members])
 

@@ -58,8 +58,8 @@ class Lookup:
         found = finder.match(texts)
         rows = found.ids.astype(np.int64)
         for at in np.flatnonzero(rows < 0).tolist():
-            rows[at] = self._unseen(texts[found.text[at]][found.starts[at] : found.ends[at]])
-        return rows, found.text.astype(np.int64)
+            rows[at] = self._unseen(texts[found.text_index[at]][found.starts[at] : found.ends[at]])
+        return rows, found.text_index.astype(np.int64)
 
     def _unseen(self, word: str) -> int:
         return -2 - self._made.setdefault(word, len(self._made)) if self.oov == "subword" and word else -1

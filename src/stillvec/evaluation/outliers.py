@@ -27,7 +27,7 @@ from stillvec.evaluation.dataset_files import files_in, lines, records
 from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate, wilson
 from stillvec.evaluation.lookup import Lookup, unit
 from stillvec.evaluation.tasks import Answers, Items, Task
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 
 _COLUMNS = ("category", "words", "outliers")
 Group = tuple[str, list[str], list[str]]  # name, words, outliers
@@ -42,7 +42,7 @@ class Outliers(Task):
 
     def read(self, path: Path) -> Items:
         files = files_in(path, (".txt",)) if path.is_dir() else [path]
-        read = _table if uncompressed_suffix(path) == ".csv" and not path.is_dir() else _blocks
+        read = _table if inner_suffix(path) == ".csv" and not path.is_dir() else _blocks
         groups = [group for file in files for group in read(file)]
         if not groups:
             raise DatasetError(f"{path}:1: a group of words and its outliers are wanted, and there are none.")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import files_in
-from stillvec.files import uncompressed_name, uncompressed_suffix
+from stillvec.files import inner_name, inner_suffix
 
 FOLDS = 5
 _PART = re.compile(r"(?<![a-z])(train|dev|valid|validation|test)(?![a-z])")
@@ -57,7 +57,7 @@ def pooled(
 
 def part_of(path: Path) -> tuple[str, str]:
     """A file's name without the part it is, and the part: stsb.test → (stsb., test)."""
-    name = Path(uncompressed_name(path)).stem.lower()
+    name = Path(inner_name(path)).stem.lower()
     parts = _PART.findall(name)
     return _PART.sub("", name), _NAMES[parts[-1]] if parts else ""
 
@@ -65,12 +65,12 @@ def part_of(path: Path) -> tuple[str, str]:
 def whole_datasets(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     """One file a dataset: the test file, else the training file, else the file itself."""
     found = files_in(folder, suffixes)
-    there = {(*part_of(path), uncompressed_suffix(path)) for path in found}
+    there = {(*part_of(path), inner_suffix(path)) for path in found}
 
     def stands_behind(path: Path) -> bool:
         rest, part = part_of(path)
         better = {"train": ("test",), "dev": ("test", "train")}.get(part, ())
-        return any((rest, each, uncompressed_suffix(path)) in there for each in better)
+        return any((rest, each, inner_suffix(path)) in there for each in better)
 
     return [path for path in found if not stands_behind(path)]
 
@@ -78,7 +78,7 @@ def whole_datasets(folder: Path, suffixes: Sequence[str]) -> list[Path]:
 def parts_beside(path: Path) -> dict[str, Path]:
     """Part → file, of the dataset that `path` belongs to; a dataset in one file is all "train"."""
     rest, part = part_of(path)
-    alike = files_in(path.parent, (uncompressed_suffix(path),))
+    alike = files_in(path.parent, (inner_suffix(path),))
     found = {part_of(each)[1]: each for each in alike if part and part_of(each)[0] == rest}
     found.pop("", None)
     if "test" in found and "train" not in found:

@@ -21,7 +21,7 @@ from stillvec.evaluation.dataset_files import files_in, lines
 from stillvec.evaluation.intervals import Estimate, Resampling, wilson
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.tasks import Answers, Items, Task
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 
 _HEADERS = ("answer", "right", "correct", "synonym")
 
@@ -68,6 +68,6 @@ def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
         if not text or text.startswith("#"):
             continue
         parting = next((each for each in ("|", "\t") if each in text), None)
-        commas = parting is None and uncompressed_suffix(path) == ".csv"
+        commas = parting is None and inner_suffix(path) == ".csv"
         fields = next(csv.reader([text])) if commas else text.split(parting)
         yield number, [field.strip() for field in fields]

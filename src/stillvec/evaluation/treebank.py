@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import lines
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 
 _COLUMNS = 10
 
@@ -45,7 +45,7 @@ def conllu(path: Path) -> list[Sentence]:
 
 def tagged(path: Path) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """(words, tags) of each sentence: UPOS in a .conllu, else the first and the last column."""
-    if uncompressed_suffix(path) == ".conllu":
+    if inner_suffix(path) == ".conllu":
         return [(tuple(t.form for t in each), tuple(t.upos for t in each)) for each in conllu(path)]
     found = []
     for block in _blocks(path):
@@ -61,7 +61,7 @@ def tagged(path: Path) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 def _blocks(path: Path) -> Iterator[list[tuple[str, list[str]]]]:
     """(file:line, fields) of the lines of each sentence; comments only where they are one, in CoNLL-U."""
     block: list[tuple[str, list[str]]] = []
-    comments = uncompressed_suffix(path) == ".conllu"
+    comments = inner_suffix(path) == ".conllu"
     for number, line in lines(path):
         if not line.strip():
             if block:

@@ -75,9 +75,9 @@ def _match(matcher: WordMatcher, texts: list[str], missing: np.ndarray | None = 
         return
     spans = matcher.match(texts)
     matches = np.flatnonzero((spans.ids >= 0) & (True if missing is None else missing[spans.ids] > 0))
-    _, firsts = np.unique(np.stack([spans.ids[matches], spans.text[matches]]), axis=1, return_index=True)
+    _, firsts = np.unique(np.stack([spans.ids[matches], spans.text_index[matches]]), axis=1, return_index=True)
     for at in matches[np.sort(firsts)].tolist():
-        yield int(spans.ids[at]), _quote(texts[spans.text[at]], int(spans.starts[at]), int(spans.ends[at]))
+        yield int(spans.ids[at]), _quote(texts[spans.text_index[at]], int(spans.starts[at]), int(spans.ends[at]))
 
 
 def _quote(text: str, start: int, end: int) -> Quote:

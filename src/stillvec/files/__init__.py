@@ -5,12 +5,12 @@ from stillvec.files.binary_check import check_is_text
 from stillvec.files.compression import (
     create_bytes,
     create_local,
+    inner_name,
+    inner_suffix,
     is_compressed,
     open_bytes,
     open_local,
     read_head,
-    uncompressed_name,
-    uncompressed_suffix,
     unreadable,
 )
 from stillvec.files.digests import digest, file_digest
@@ -29,12 +29,12 @@ __all__ = [
     "detect_encoding",
     "digest",
     "file_digest",
+    "inner_name",
+    "inner_suffix",
     "is_compressed",
     "open_bytes",
     "open_local",
     "read_head",
     "read_lines",
-    "uncompressed_name",
-    "uncompressed_suffix",
     "unreadable",
 ]

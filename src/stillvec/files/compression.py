@@ -55,12 +55,12 @@ def open_bytes(path: Path, error: type[InputError], *, name: str | None = None) 
             yield stream
     except OSError as problem:
         if problem.errno is None and compression:  # bz2 and gzip raise OSError for damaged data
-            raise _damaged_archive(compression, stream, problem, name, error) from None
+            raise _archive_error(compression, stream, problem, name, error) from None
         raise unreadable(problem, name, error) from None
     except (EOFError, zlib.error, lzma.LZMAError) as problem:
         if compression is None:
             raise
-        raise _damaged_archive(compression, stream, problem, name, error) from None
+        raise _archive_error(compression, stream, problem, name, error) from None
 
 
 def is_compressed(path: Path, error: type[InputError], *, name: str | None = None) -> bool:
@@ -87,7 +87,7 @@ def open_local(path: Path, error: type[InputError]) -> Iterator[Path]:
         yield path
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        copy = Path(folder) / uncompressed_name(path)
+        copy = Path(folder) / inner_name(path)
         with open_bytes(path, error) as stream, open(copy, "wb") as target:
             shutil.copyfileobj(stream, target, HEAD_BYTES)
         yield copy
@@ -109,20 +109,20 @@ def create_local(path: Path) -> Iterator[Path]:
             yield part
         return
     with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / uncompressed_name(path)
+        plain = Path(folder) / inner_name(path)
         yield plain
         with create_bytes(path) as stream, open(plain, "rb") as written:
             shutil.copyfileobj(written, stream, HEAD_BYTES)
 
 
-def uncompressed_name(path: Path) -> str:
+def inner_name(path: Path) -> str:
     """The file name without the suffix of a compression: `a.vec` for `a.vec.gz`."""
     return path.stem if path.suffix.lower() in _BY_SUFFIX else path.name
 
 
-def uncompressed_suffix(path: Path) -> str:
+def inner_suffix(path: Path) -> str:
     """The suffix below that of a compression, in lower case: `.jsonl` for `a.jsonl.gz`, `.txt` for `a.txt`."""
-    return Path(uncompressed_name(path)).suffix.lower()
+    return Path(inner_name(path)).suffix.lower()
 
 
 def unreadable(problem: OSError, name: str, error: type[InputError]) -> InputError:
@@ -148,7 +148,7 @@ def _find_compression(path: Path, head: bytes, name: str, error: type[InputError
     return None
 
 
-def _damaged_archive(
+def _archive_error(
     compression: Compression, stream: Any, problem: Exception, name: str, error: type[InputError]
 ) -> InputError:
     reason = str(problem).strip().rstrip(".") or type(problem).__name__

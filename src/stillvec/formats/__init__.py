@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from stillvec.errors import FormatError, UsageError
-from stillvec.files import read_head, uncompressed_name
+from stillvec.files import inner_name, read_head
 from stillvec.formats.format import Format
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.registry import Registry
@@ -79,7 +79,7 @@ def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | No
 
 def format_by_ending(path: Path) -> str:
     """The format that the ending of a file name means."""
-    ending = Path(uncompressed_name(path)).suffix.lower()
+    ending = Path(inner_name(path)).suffix.lower()
     for name in FORMATS:
         if ending in FORMATS[name].endings:
             return name

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 from stillvec.formats import word2vec
 from stillvec.formats.format import Format
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    return uncompressed_suffix(path) == ".vec" and word2vec.recognize(path, head)
+    return inner_suffix(path) == ".vec" and word2vec.recognize(path, head)
 
 
 FORMAT = Format(recognize, word2vec.read, word2vec.write, (".vec",))

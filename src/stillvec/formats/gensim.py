@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from stillvec.errors import FormatError
-from stillvec.files import create_bytes, uncompressed_name
+from stillvec.files import create_bytes, inner_name
 from stillvec.formats.format import Format
 from stillvec.formats.vector_table import check_numbers, encode_words
 from stillvec.registry import require
@@ -20,7 +20,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> NoReturn:
-    name = uncompressed_name(path)
+    name = inner_name(path)
     raise FormatError(
         f"{path} is a pickle, as gensim saves its objects, and reading one may run any program, so it is not read; if "
         f"you trust it, let gensim say KeyedVectors.load({name!r}).save_word2vec_format('vectors.bin', binary=True), "

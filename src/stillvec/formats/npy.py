@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
-from stillvec.files import atomic_file, create_local, open_local, uncompressed_name
+from stillvec.files import atomic_file, create_local, inner_name, open_local
 from stillvec.formats.format import Format
 from stillvec.formats.vector_table import assemble, check_numbers, encode_words
 from stillvec.vectors import WordVectors
@@ -56,7 +56,7 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def words_file(path: Path) -> Path:
     """Where the words of a table are."""
-    return path.with_name(f"{uncompressed_name(path).removesuffix('.npy')}.words.txt")
+    return path.with_name(f"{inner_name(path).removesuffix('.npy')}.words.txt")
 
 
 def map_table(file: Path, called: Path) -> NDArray[Any]:

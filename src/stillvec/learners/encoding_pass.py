@@ -370,6 +370,6 @@ def _keep_words(chunks: Iterable[TextChunk], chosen: NDArray[np.bool_]) -> Itera
             yield chunk
             continue
         rows = np.flatnonzero(chosen[spans.ids])
-        texts = [chunk.texts[number] for number in spans.text[rows]]
+        texts = [chunk.texts[number] for number in spans.text_index[rows]]
         numbers = np.arange(len(rows), dtype=np.int32)
         yield TextChunk(texts, WordSpans(spans.ids[rows], spans.starts[rows], spans.ends[rows], numbers))

@@ -15,7 +15,7 @@ from stillvec.files import file_digest
 from stillvec.lexicons.definitions import read_dictionary, read_words
 from stillvec.lexicons.edge import Edge
 from stillvec.lexicons.entry_lines import read_entries
-from stillvec.lexicons.rated_pairs import as_pair, pairs_held, read_evaluated, read_judged
+from stillvec.lexicons.rated_pairs import as_pair, find_pairs, read_evaluation_pairs, read_rated_pairs
 from stillvec.lexicons.wordnet import DATA_FILES, INSTALL_HINT, wordnet_folder
 from stillvec.registry import Registry
 
@@ -23,12 +23,12 @@ __all__ = [
     "LEXICONS",
     "Edge",
     "as_pair",
+    "find_pairs",
     "lexicon_digest",
-    "pairs_held",
     "read_dictionary",
-    "read_evaluated",
-    "read_judged",
+    "read_evaluation_pairs",
     "read_lexicon",
+    "read_rated_pairs",
     "read_words",
 ]
 

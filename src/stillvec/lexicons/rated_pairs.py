@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stillvec.errors import LexiconError
-from stillvec.files import uncompressed_suffix
+from stillvec.files import inner_suffix
 from stillvec.lexicons.edge import Edge
 from stillvec.lexicons.entry_lines import read_entries
 from stillvec.vocabulary.folding import fold
@@ -24,13 +24,13 @@ def as_pair(left: str, right: str) -> Pair:
     return (first, second) if first <= second else (second, first)
 
 
-def pairs_held(edges: Iterable[Edge], pairs: Iterable[Pair]) -> set[Pair]:
+def find_pairs(edges: Iterable[Edge], pairs: Iterable[Pair]) -> set[Pair]:
     """Which of some pairs (of `as_pair`) the edges of lexicons tell anything about, be it that they are opposites."""
     wanted = {*pairs}
     return wanted.intersection(as_pair(edge.left, edge.right) for edge in edges)
 
 
-def read_evaluated(source: str | os.PathLike[str]) -> Iterator[Pair]:
+def read_evaluation_pairs(source: str | os.PathLike[str]) -> Iterator[Pair]:
     """The first two words of every line of a file, or of all files of a folder (of its `similarity/`, if it has one).
 
     Lines are parted by tabs, else in a .csv by commas, else by spaces; headers name words that no lexicon joins.
@@ -40,7 +40,7 @@ def read_evaluated(source: str | os.PathLike[str]) -> Iterator[Pair]:
             yield fields[0], fields[1]
 
 
-def read_judged(source: str | os.PathLike[str]) -> dict[str, list[tuple[str, str, float]]]:
+def read_rated_pairs(source: str | os.PathLike[str]) -> dict[str, list[tuple[str, str, float]]]:
     """The same with what people said, by file: word, word and a number; a first line without a number is a header."""
     found: dict[str, list[tuple[str, str, float]]] = {}
     for path in _files(Path(source).expanduser()):
@@ -59,7 +59,7 @@ def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
     folder = place / "similarity" if (place / "similarity").is_dir() else place
-    inside = sorted(path for path in folder.iterdir() if uncompressed_suffix(path) in _ENDINGS and path.is_file())
+    inside = sorted(path for path in folder.iterdir() if inner_suffix(path) in _ENDINGS and path.is_file())
     files = [path for path in inside if not path.name.lower().startswith(_NOT_DATA)]
     if not files:
         raise LexiconError(
@@ -74,7 +74,7 @@ def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     for number, line in read_entries(path):
         if "\t" in line:
             fields = line.split("\t")
-        elif "," in line and uncompressed_suffix(path) == ".csv":
+        elif "," in line and inner_suffix(path) == ".csv":
             fields = _fields(line, f"{path}:{number}")
             indexed = not fields[0] if indexed is None else indexed  # pandas writes numbers, and no name over them
             fields = fields[1:] if indexed else fields

@@ -46,7 +46,7 @@ class CorpusCounter:
         """Yields the number of words so far."""
         index, count = self.partition.index, self.partition.count
         by_file = count > 1 and len(self.corpus.sources) >= _MIN_FILES * count
-        numbered = self.corpus.numbered((lambda file: file % count == index) if by_file else None)
+        numbered = self.corpus.paragraphs_by_file((lambda file: file % count == index) if by_file else None)
         pending: list[str] = []
         for file, group in groupby(numbered, itemgetter(0)):
             state = hashlib.blake2b(digest_size=16)
@@ -90,7 +90,7 @@ class SentenceStream:
 
     def slices(self) -> list[SentenceStream]:
         """Streams that can be read apart and have the chunks of the whole; selection needs one stream."""
-        return [self] if self.contexts is not None else [replace(self, corpus=part) for part in self.corpus.shares()]
+        return [self] if self.contexts is not None else [replace(self, corpus=part) for part in self.corpus.split()]
 
     def chunks(self) -> Iterator[TextChunk]:
         return self._read_all() if self.contexts is None else self._select(self.contexts)

@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from stillvec.errors import StillvecWarning
-from stillvec.lexicons import Edge, as_pair, read_evaluated, read_lexicon
+from stillvec.lexicons import Edge, as_pair, read_evaluation_pairs, read_lexicon
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -46,7 +46,7 @@ class LexiconGraph:
 
     def _edges(self) -> Iterator[Edge]:
         relations, parts = {"", *self.relations}, {"", *self.parts}
-        hidden = {as_pair(*pair) for place in self.without for pair in read_evaluated(place)}
+        hidden = {as_pair(*pair) for place in self.without for pair in read_evaluation_pairs(place)}
         for source in self.sources:
             for edge in read_lexicon(source):
                 wanted = edge.relation in relations and (not self.parts or edge.part in parts)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.lexicons import read_judged
+from stillvec.lexicons import read_rated_pairs
 from stillvec.vocabulary import Vocabulary
 
 Array = NDArray[Any]
@@ -26,7 +26,7 @@ class RatedPairs(NamedTuple):
 def known_pairs(vocabulary: Vocabulary, places: Sequence[str], least: int) -> list[RatedPairs]:
     """The files, or files of folders, that have at least so many pairs of known words."""
     found, row = [], vocabulary.row
-    for file in [file for place in places for file in read_judged(place).values()]:
+    for file in [file for place in places for file in read_rated_pairs(place).values()]:
         known = [(a, b, s) for x, y, s in file if (a := row(x)) is not None and (b := row(y)) is not None]
         if len(known) >= least:
             found.append(RatedPairs(*(np.array(column) for column in zip(*known, strict=True))))

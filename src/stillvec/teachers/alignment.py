@@ -18,8 +18,8 @@ def align(tokens: SubwordTokens, words: WordSpans) -> tuple[NDArray[np.int64], N
     """
     text = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths) * _STRIDE
     token_start, token_end = text + tokens.starts, text + tokens.ends
-    word_start = words.text.astype(np.int64) * _STRIDE + words.starts
-    word_end = words.text.astype(np.int64) * _STRIDE + words.ends
+    word_start = words.text_index.astype(np.int64) * _STRIDE + words.starts
+    word_end = words.text_index.astype(np.int64) * _STRIDE + words.ends
     first = np.searchsorted(word_end, token_start, side="right")  # first word that ends after the token begins
     last = np.searchsorted(word_start, token_end, side="left")  # one past the last that begins before it ends
     n_words = np.where(token_end > token_start, np.maximum(last - first, 0), 0)  # words that each token covers

@@ -40,7 +40,7 @@ class CharacterTokenizer(SubwordTokenizer):
         points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         first = np.cumsum(lengths) - lengths  # (N,) start of each text
         words = self._matcher.match(texts)
-        begin, end = first[words.text] + words.starts, first[words.text] + words.ends
+        begin, end = first[words.text_index] + words.starts, first[words.text_index] + words.ends
         inside = np.zeros(len(points) + 1, np.int32)  # 1 from a word's second character to its last
         inside[begin + 1] += 1
         inside[end] -= 1

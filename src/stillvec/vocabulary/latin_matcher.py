@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import normalizer
-from stillvec.vocabulary.token_cache import TokenCache, sums
+from stillvec.vocabulary.token_cache import TokenCache, sum_segments
 
 _MIN_CACHED = 16  # texts; for fewer the cache does not pay
 _LATIN = "".join(map(chr, range(0x180)))
@@ -90,7 +90,7 @@ class LatinWordMatcher:
             tokens, n_tokens, slow = self._cache.look_up(texts, self._add_tokens)
             (words,) = self._cache.tables
             rows, lengths = words.take(tokens[~np.repeat(slow, n_tokens)])
-        return rows, sums(lengths, np.where(slow, 0, n_tokens)), np.flatnonzero(slow).tolist()
+        return rows, sum_segments(lengths, np.where(slow, 0, n_tokens)), np.flatnonzero(slow).tolist()
 
     def _match_uncached(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         rows, lengths, slow = array("i"), array("q"), []

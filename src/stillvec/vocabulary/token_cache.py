@@ -119,7 +119,7 @@ class RaggedRows:
         """These rows, concatenated, and their lengths."""
         ends = self._ends[rows]
         lengths = ends - np.where(rows > 0, self._ends[rows - 1], 0)
-        return self._flat[ranges(ends - lengths, lengths)], lengths
+        return self._flat[concatenate_ranges(ends - lengths, lengths)], lengths
 
 
 def _reserve(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -128,14 +128,14 @@ def _reserve(array: NDArray[Any], size: int) -> NDArray[Any]:
     return np.concatenate([array, np.zeros(max(size, 2 * len(array)) - len(array), array.dtype)])
 
 
-def sums(values: NDArray[Any], lengths: Ints) -> Ints:
+def sum_segments(values: NDArray[Any], lengths: Ints) -> Ints:
     """The sum of each segment of `values`; segments have these lengths and follow one another."""
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
     ends = np.cumsum(lengths)
     return np.asarray(total[ends] - total[ends - lengths])
 
 
-def ranges(starts: Ints, lengths: Ints) -> Ints:
+def concatenate_ranges(starts: Ints, lengths: Ints) -> Ints:
     """`start, start + 1, ..., start + length - 1` for each pair, concatenated."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0

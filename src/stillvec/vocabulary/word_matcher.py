@@ -43,7 +43,7 @@ class WordSpans:
     ids: NDArray[np.int32]  # (W,) row in the vocabulary, -1 if out of vocabulary
     starts: NDArray[np.int32]  # (W,) first character
     ends: NDArray[np.int32]  # (W,) one past the last
-    text: NDArray[np.int32]  # (W,) which of the texts
+    text_index: NDArray[np.int32]  # (W,) which of the texts
 
 
 class WordMatcher:

@@ -38,12 +38,12 @@ def test_a_file_that_is_cut_gives_the_paragraphs_of_the_whole(
     for mode in ("auto", "lines", "blocks"):
         corpus = Corpus(tmp_path / "text.txt", paragraphs=mode)
         whole = [*corpus.paragraphs()]
-        for share in (500, 20_000):
-            monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", share)
-            shares = corpus.shares()
-            assert [paragraph for each in shares for paragraph in each.paragraphs()] == whole
-            assert len(shares) > 1
-            assert [share for each in shares for share in each.shares()] == shares  # which are cut no further
+        for size in (500, 20_000):
+            monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", size)
+            slices = corpus.split()
+            assert [paragraph for each in slices for paragraph in each.paragraphs()] == whole
+            assert len(slices) > 1
+            assert [part for each in slices for part in each.split()] == slices  # which are cut no further
 
 
 def test_wrapped_lines_are_told_by_how_the_file_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,17 +53,17 @@ def test_wrapped_lines_are_told_by_how_the_file_begins(tmp_path: Path, monkeypat
     (tmp_path / "text.txt").write_text(wrapped + "\n\n" + "A line.\nAnother line.\n" * 9000, "utf-8")
     corpus = Corpus(tmp_path / "text.txt")
     whole = [*corpus.paragraphs()]
-    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 20_000)
-    assert [paragraph for each in corpus.shares() for paragraph in each.paragraphs()] == whole
+    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 20_000)
+    assert [paragraph for each in corpus.split() for paragraph in each.paragraphs()] == whole
 
 
 def test_files_are_shared_until_they_are_large_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is not plain text stays whole, and so do texts in memory."""
     for number, size in enumerate((5, 5, 20, 1, 1)):
         (tmp_path / f"{number}.txt").write_text("a" * size, "utf-8")
-    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 10)
-    shares = Corpus(tmp_path).shares()
-    assert [[Path(name).stem for name in share.sources] for share in shares] == [["0", "1"], ["2"], ["3", "4"]]
+    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 10)
+    slices = Corpus(tmp_path).split()
+    assert [[Path(name).stem for name in part.sources] for part in slices] == [["0", "1"], ["2"], ["3", "4"]]
     text = "A line of text.\n" * 50
     whole = {
         "packed.txt.gz": gzip.compress(random.Random(0).randbytes(100).hex().encode()),
@@ -72,25 +72,25 @@ def test_files_are_shared_until_they_are_large_enough(tmp_path: Path, monkeypatc
     }
     for name, data in whole.items():
         (tmp_path / name).write_bytes(data)
-        assert len(Corpus(tmp_path / name).shares()) == 1, name
+        assert len(Corpus(tmp_path / name).split()) == 1, name
     texts = Corpus.from_texts([text])
-    assert texts.shares() == [texts]
+    assert texts.split() == [texts]
     corpus = Corpus(tmp_path / "0.txt", tmp_path / "1.txt")
     (tmp_path / "0.txt").unlink()
     with pytest.raises(CorpusError, match=r"0\.txt"):
-        corpus.shares()
+        corpus.split()
 
 
 def test_chunks_end_with_the_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So whoever reads the shares apart has the chunks, and the batches, of one reader."""
     (tmp_path / "text.txt").write_text("A line of text in a file.\n" * 1000, "utf-8")
-    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 5000)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 5000)
     reading = SentenceStream(Corpus(tmp_path / "text.txt"), Vocabulary(["text"]), None, 16)
     parts = reading.slices()
     assert len(parts) == 6
     monkeypatch.undo()
     apart = [chunk for part in parts for chunk in part.chunks()]
-    monkeypatch.setattr("stillvec.corpus.file_slices.SHARE", 5000)
+    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 5000)
     assert [*reading.chunks()] == apart
     assert [*reading.paragraphs()] == [chunk for part in parts for chunk in part.paragraphs()]
     assert (

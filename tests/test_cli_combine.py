@@ -98,7 +98,7 @@ def test_one_set_alone_and_a_set_twice_are_refused(
 ) -> None:
     assert main(["combine", inputs[0], "--method", "concat", "--out", str(tmp_path / "out")]) == 2
     assert "1 came" in capsys.readouterr().err
-    assert main(["combine", inputs[0], inputs[0], "--method", "concat", "--out", str(tmp_path / "out")]) == 1
+    assert main(["combine", inputs[0], inputs[0], "--method", "concat", "--out", str(tmp_path / "out")]) == 2
     assert "given twice" in capsys.readouterr().err
 
 

@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said_before_vectors_are_read(tmp_path: Path, capsys: p
         assert sentence in capsys.readouterr().err
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
-    assert main(["refine", str(tmp_path / "plain"), "--step", "normalize", "--out", str(tmp_path / "full")]) == 1
+    assert main(["refine", str(tmp_path / "plain"), "--step", "normalize", "--out", str(tmp_path / "full")]) == 2
     assert "manifest.json" in capsys.readouterr().err
     assert not Path(out).exists()
 

@@ -20,7 +20,7 @@ from stillvec.cli import main
 from stillvec.combination import COMBINERS
 from stillvec.formats import load, read_manifest, save, write_folder
 from stillvec.formats.model_card import card
-from stillvec.formats.papers import ABOUT, PAPERS
+from stillvec.formats.papers import METHODS, PAPERS
 from stillvec.learners import LEARNERS
 from stillvec.refinement import STEPS
 from stillvec.vectors import WordVectors
@@ -132,7 +132,7 @@ def test_a_card_tells_corpora_steps_and_what_a_lexicon_means(room: Path) -> None
     assert "| text | a.txt, " in text
     assert "--add-to one" in text
     text = (room / "refined" / "README.md").read_text("utf-8")
-    assert "1. Refined by `center`: mean taken out." in text
+    assert "1. Refined by `center`: the mean vector subtracted." in text
     assert "lexicon: its pairs are no fair test" in text
     assert "Faruqui, Dodge" in text
     assert "Bommasani" in text
@@ -204,13 +204,15 @@ def test_scores_of_others_are_refused(
     assert said.out == ""
 
 
-def test_what_comes_from_a_paper_cites_it_and_nothing_stale_is_there() -> None:
-    names = {name for registry in (LEARNERS, BASELINES, STEPS, COMBINERS) for name in registry}
-    assert {*ABOUT} <= names
-    assert {key for _, papers in ABOUT.values() for key in papers} == {*PAPERS}
-    for registry in (LEARNERS, BASELINES, STEPS, COMBINERS):
-        for name in registry:
-            said = (importlib.import_module(registry[name].__module__).__doc__ or "").splitlines()[0]
-            if re.search(r"\b(19|20)\d\d\b", said):
-                assert name in ABOUT, f"{name} is from a paper, and formats/papers.py has no row for it"
-                assert ABOUT[name][1], name
+def test_parts_from_a_paper_cite_it_and_every_citation_is_used() -> None:
+    registries = (LEARNERS, BASELINES, STEPS, COMBINERS)
+    parts = {(registry, name): registry[name] for registry in registries for name in registry}
+    assert {key for part in parts.values() for key in getattr(part, "PAPERS", ())} == {*PAPERS}
+    for (registry, name), part in parts.items():
+        facts = (part.SUMMARY, getattr(part, "PAPERS", ()))
+        if registry in (LEARNERS, BASELINES):
+            assert METHODS[name] == facts
+        first_line = (importlib.import_module(part.__module__).__doc__ or "").splitlines()[0]
+        if re.search(r"\b(19|20)\d\d\b", first_line):
+            assert facts[1], name
+    assert {*METHODS} == {*LEARNERS, *BASELINES}

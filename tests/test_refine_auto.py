@@ -110,7 +110,7 @@ def test_the_verb_tells_every_gain_and_keeps_the_chosen_chain(
     assert main([*call, str(tmp_path / "r")]) == 0
     out = capsys.readouterr().out
     assert "all_but_the_top: 200 words x 10, gain 0." in out
-    assert "similarity_order left out, gain" in out
+    assert "similarity_order: left out, gain" in out
     chain = read_manifest(tmp_path / "r")["refined"]
     assert [each["step"] for each in chain] == ["all_but_the_top", "normalize"]
     assert chain[0]["chosen_by"] == "auto"

@@ -278,7 +278,7 @@ def test_other_policies_do_not_look_at_n_grams(known: WordVectors, pairs: Path, 
 
 
 def test_a_set_without_n_grams_is_named(vectors: WordVectors, pairs: Path) -> None:
-    with pytest.raises(UsageError, match="have no n-grams"):
+    with pytest.raises(UsageError, match="--oov subword"):
         evaluate(vectors, pairs, oov="subword")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,9 @@ class Align:
     A word that several spaces have is the mean of what they say, and one that a space lacks the mean of the others;
     with `tags` each word is written with its space's tag (`en:gift`, `de:gift`), and no two fall together.
     """
+
+    SUMMARY: ClassVar[str] = "its own vector, rotated onto the first space"
+    PAPERS: ClassVar[tuple[str, ...]] = ("artetxe-2018-align", "vulic-2020")
 
     dictionary: Path | None = None  # a word of the first and a word of the second a line; none: words written alike
     alphas: tuple[float, ...] = ()  # α of each space, of order 2α + 1; the paper's are -0.25,0.15; none: 0

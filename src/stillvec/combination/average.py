@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,9 @@ class Average:
     It works because vectors of different spaces are nearly orthogonal. A word that a space lacks is the mean of what
     the others say.
     """
+
+    SUMMARY: ClassVar[str] = "the mean of its vectors in all spaces"
+    PAPERS: ClassVar[tuple[str, ...]] = ("coates-2018",)
 
     weights: tuple[float, ...] = ()  # one a space; none: all alike
     unit: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ class Concat:
 
     A word that a space lacks has zeros there: its cosines come from the spaces that have it, and are smaller.
     """
+
+    SUMMARY: ClassVar[str] = "the concatenation of its vectors in all spaces"
+    PAPERS: ClassVar[tuple[str, ...]] = ("yin-2016",)
 
     weights: tuple[float, ...] = ()  # one a space; none: all alike
     unit: bool = True  # false: lengths as they come, and a space of long vectors outweighs the others

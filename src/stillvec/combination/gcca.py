@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ class Gcca:
     and `k` the number of spaces that have a word, `k^-½ A = U S Vᵀ` and `G = k^-½ U`; that is, the mean over the spaces
     that have a word of their whitened vectors, turned. A word that a space lacks is the mean of what the others say.
     """
+
+    SUMMARY: ClassVar[str] = "what linear maps of all spaces agree on"
+    PAPERS: ClassVar[tuple[str, ...]] = ("rastogi-2015",)
 
     dim: int | None = None  # none: as many as the widest space has
     ridge: float = 1e-4  # r, as a share of the mean variance: directions of less variance do not count in full

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ class Geometric:
     is as wide as the narrowest, or with rotations only as the widest. A word that a space lacks is, averaged,
     the mean of what the others say; laid end to end, it has that mean in the empty place.
     """
+
+    SUMMARY: ClassVar[str] = "its vectors in all spaces, rotated onto one another and scaled by a metric"
+    PAPERS: ClassVar[tuple[str, ...]] = ("jawanpuria-2020",)
 
     output: Literal["average", "concat"] = "average"
     metric: bool = True  # false: rotations only, B = I

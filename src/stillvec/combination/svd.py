@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ class Svd:
     At power 1 this is the concatenation in fewer dimensions at the least squared loss; the paper takes `U`, power 0. A
     word that a space lacks has zeros in that part of `C`, as in `concat`.
     """
+
+    SUMMARY: ClassVar[str] = "the first singular directions of its vectors in all spaces"
+    PAPERS: ClassVar[tuple[str, ...]] = ("yin-2016",)
 
     dim: int | None = None  # none: as many as the widest space has
     power: float = 1.0

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from stillvec.combination import COMBINERS
 from stillvec.errors import FormatError
 from stillvec.formats.manifest_view import (
     HUB,
@@ -28,7 +30,9 @@ from stillvec.formats.manifest_view import (
     with_sources,
     without_places,
 )
-from stillvec.formats.papers import ABOUT, PAPERS
+from stillvec.formats.papers import METHODS, PAPERS
+from stillvec.refinement.steps import STEPS
+from stillvec.registry import Registry
 
 CARD = "README.md"
 _FLAGS = {  # settings of a run, in the order they are shown in a command
@@ -111,7 +115,21 @@ def _row(what: str, told: str) -> str:
 def _about(method: str | None) -> str:
     if method is None:
         return "How they were made is not recorded."
-    return f"A word's vector is {ABOUT[method][0]}." if method in ABOUT else f"They were made by the method `{method}`."
+    summary, _ = _method_facts(method)
+    return f"A word's vector is {summary}." if summary else f"They were made by the method `{method}`."
+
+
+def _method_facts(name: str) -> tuple[str, tuple[str, ...]]:
+    return METHODS.get(name) or _part_facts(COMBINERS, name)
+
+
+def _part_facts(registry: Registry[Any], name: str) -> tuple[str, tuple[str, ...]]:
+    """Summary and papers of a step or combiner, also by its old name; empty for one that is not registered."""
+    name = registry.renamed.get(name, name)
+    if name not in registry:
+        return "", ()
+    part = registry[name]
+    return getattr(part, "SUMMARY", ""), getattr(part, "PAPERS", ())
 
 
 def _making(manifest: Facts) -> Iterator[str]:
@@ -126,7 +144,7 @@ def _making(manifest: Facts) -> Iterator[str]:
         yield f"Settings: {', '.join(f'`{key}={spelt(value)}`' for key, value in settings.items())}.\n"
     for number, step in enumerate(steps_of(manifest), 1):
         loss = "".join(f", {name} {value:.4g}" for name, value in mapping(step, "loss").items())
-        about = ABOUT.get(step["step"], ("a step of its own",))[0]
+        about = _part_facts(STEPS, step["step"])[0] or "a custom step"
         yield f"{number}. Refined by `{part(step['step'], step)}`: {about}{loss}."
     if "source" in manifest:
         yield f"\nThey came from the file `{last_name(manifest['source'])}`."
@@ -223,8 +241,9 @@ def _run(manifest: Facts, given: Facts) -> Iterator[str]:
 
 def _papers(manifest: Facts) -> Iterator[str]:
     sources = [*with_sources(manifest)]
-    names = [name for each in sources for name in (*named(each, "method"), *(step["step"] for step in steps_of(each)))]
-    for key in dict.fromkeys(key for name in names if name in ABOUT for key in ABOUT[name][1]):
+    facts = [_method_facts(name) for each in sources for name in named(each, "method")]
+    facts += [_part_facts(STEPS, step["step"]) for each in sources for step in steps_of(each)]
+    for key in dict.fromkeys(key for _, papers in facts for key in papers if key in PAPERS):
         yield f"- {PAPERS[key]}"
     if any(mapping(each, "teacher") for each in sources):
         yield "- and the teacher, as its own card asks."

@@ -1,6 +1,6 @@
-"""What each method, step and way to combine does to a word, and whose idea it was: the card of vectors says it.
+"""The bibliography, and summaries of the methods that cannot be imported without torch.
 
-A row a name of the registries above, which this room cannot ask; a test holds them together.
+Refinement steps and combiners have `SUMMARY` and `PAPERS` on their classes; a test compares `METHODS` with the classes.
 """
 
 from __future__ import annotations
@@ -56,49 +56,25 @@ PAPERS = {
     "Retrofitting to Improve Word Embeddings. ACL.",
 }
 
-ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {  # name: what it does, as the end of a sentence, and its papers
-    # learners: "A word's vector is ..."
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {  # "A word's vector is ...", and the papers
     "auto": ("made of its states in its contexts, in templates and as part of sentences", ("bommasani-2020",)),
     "aggregate": ("the pool of the teacher's states of it over its contexts", ("bommasani-2020",)),
     "first_component": ("the first principal component of its states in some contexts", ("ethayarajh-2019",)),
     "decontextualized": ("the teacher's output for it alone, bare or in templates", ("zheng-2022",)),
-    "token_table": ("the mean of the teacher's input embeddings of its pieces", ("zheng-2022",)),
-    "whitened_context": ("the mean of the sentences it stands in, whitened", ("gupta-jaggi-2021",)),
-    "x2static": ("trained to tell the contexts it stands in from others", ("gupta-jaggi-2021",)),
-    "attentive_skipgram": ("trained by skip-gram with the teacher's states in the centre", ("wang-2020",)),
+    "token_table": ("the mean of the teacher's input embeddings of its subword tokens", ("zheng-2022",)),
+    "whitened_context": ("the mean of the sentences it occurs in, whitened", ("gupta-jaggi-2021",)),
+    "x2static": ("trained to predict the contexts it occurs in", ("gupta-jaggi-2021",)),
+    "attentive_skipgram": ("trained by skip-gram with the teacher's states as centres", ("wang-2020",)),
     "context_to_vec": ("trained by skip-gram with the teacher's states in and around the centre", ("zheng-2022",)),
     "additive": ("what a sentence's vector is a weighted sum of", ()),
     "dictionary": ("the mean of the teacher's output over its dictionary glosses", ()),
     # baselines
-    "skipgram": ("trained to tell the words around it (no teacher)", ("mikolov-2013",)),
-    "cbow": ("trained, as part of a window, to tell its middle word (no teacher)", ("mikolov-2013",)),
+    "skipgram": ("trained to predict the words around it (no teacher)", ("mikolov-2013",)),
+    "cbow": ("trained to predict a word from those around it (no teacher)", ("mikolov-2013",)),
     "fasttext": ("trained as skip-gram, with its character n-grams (no teacher)", ("bojanowski-2017",)),
-    "glove": ("trained on how often words stand together (no teacher)", ("pennington-2014",)),
-    "sent2vec": ("trained to tell the other words of its sentence (no teacher)", ("pagliardini-2018",)),
+    "glove": ("trained on co-occurrence counts (no teacher)", ("pennington-2014",)),
+    "sent2vec": ("trained to predict the other words of its sentence (no teacher)", ("pagliardini-2018",)),
     "context_lstm": ("trained with two LSTMs that read left and right of it (no teacher)", ("melamud-2016",)),
-    "deps": ("trained on what it depends on and what depends on it (no teacher)", ("levy-2014",)),
+    "deps": ("trained on its heads and modifiers in parses (no teacher)", ("levy-2014",)),
     "syngcn": ("trained by a graph convolution over parses (no teacher)", ("vashishth-2019",)),
-    # ways to combine
-    "concat": ("its vectors in all spaces, end to end", ("yin-2016",)),
-    "average": ("the mean of its vectors in all spaces", ("coates-2018",)),
-    "svd": ("the first singular directions of its vectors in all spaces", ("yin-2016",)),
-    "gcca": ("what linear maps of all spaces agree on", ("rastogi-2015",)),
-    "geometric": ("from all spaces, turned to one another and seen through a metric", ("jawanpuria-2020",)),
-    "align": ("its own, turned onto the first space", ("artetxe-2018-align", "vulic-2020")),
-    # steps
-    "center": ("mean taken out", ()),
-    "normalize": ("length one", ()),
-    "pca": ("fewer dimensions, by principal components", ()),
-    "all_but_the_top": ("the first principal directions taken out", ("mu-2018",)),
-    "retrofit": ("words moved to their neighbours in a lexicon", ("faruqui-2015",)),
-    "graph_retrofit": ("words moved to their neighbours in a lexicon, near ones more", ("zheng-2022",)),
-    "similarity_order": ("similarity of another order", ("artetxe-2018", "vulic-2020")),
-    "whiten": ("whitened by the frequencies of words", ("yokoi-2024",)),
-    "sif": ("rows weighted by the rarity of words", ("arora-2017",)),
-    "natural_alpha": ("natural alpha embeddings", ("volpi-2020",)),
-    "feature_tuples": ("dimensions as fuzzy features", ("bhat-2020",)),
-    "select_dims": ("some of the dimensions", ()),
-    "subword": ("n-grams fitted, so that words never seen have a vector", ("zhao-2018",)),
-    "quantize": ("numbers rounded to few bits", ("jegou-2011",)),
-    "prune": ("small numbers set to zero", ("gordon-2020",)),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stillvec.errors import UsageError
 from stillvec.refinement.center import Center
@@ -12,6 +13,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class AllButTheTop:
+    SUMMARY: ClassVar[str] = "the first principal directions removed"
+    PAPERS: ClassVar[tuple[str, ...]] = ("mu-2018",)
+
     directions: int = 1
 
     def __call__(self, vectors: WordVectors) -> WordVectors:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class JudgedSets(NamedTuple):
 
 @dataclass(frozen=True)
 class AutoSteps:
+    SUMMARY: ClassVar[str] = "steps chosen on development pairs"
+
     pairs: tuple[str, ...]  # files, or folders of them: word, word, number
     lexicon: tuple[str, ...] = ()
     antonyms: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Center:
+    SUMMARY: ClassVar[str] = "the mean vector subtracted"
+
     def __call__(self, vectors: WordVectors) -> WordVectors:
         mean = vectors.matrix.mean(0, dtype=np.float64).astype(np.float32)
         return vectors.with_matrix(vectors.matrix - mean)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ _LEAST, _MOST = float(np.finfo(np.float32).tiny), float(1 - np.finfo(np.float32)
 
 @dataclass(frozen=True)
 class FeatureTuples:
+    SUMMARY: ClassVar[str] = "dimensions as probabilities of fuzzy features"
+    PAPERS: ClassVar[tuple[str, ...]] = ("bhat-2020",)
+
     over: Literal["column", "row"] = "column"
     base: float = math.e
 

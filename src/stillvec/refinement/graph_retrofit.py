@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sparse
@@ -31,6 +31,9 @@ _BLOCK = 1 << 14  # edges measured at once
 
 @dataclass(frozen=True)
 class GraphRetrofit:
+    SUMMARY: ClassVar[str] = "words moved towards their neighbours in a lexicon, weighted by distance"
+    PAPERS: ClassVar[tuple[str, ...]] = ("zheng-2022",)
+
     lexicon: tuple[str, ...]  # files, folders of WordNet, "wordnet"
     antonyms: tuple[str, ...] = ()  # the same; of those that name relations, what they call antonym
     sweeps: int = 20

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from tokenize import TokenError
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ _BROKEN = (OSError, ValueError, TypeError, SyntaxError, EOFError, MemoryError, O
 
 @dataclass(frozen=True)
 class NaturalAlpha:
+    SUMMARY: ClassVar[str] = "natural alpha embeddings"
+    PAPERS: ClassVar[tuple[str, ...]] = ("volpi-2020",)
+
     alpha: Literal["limit"] | float = -1.0
     reference: Literal["uniform", "unigram", "counts"] = "uniform"  # the paper's 0, u, ud
     metric: Literal["identity", "fisher"] = "identity"  # cosines of the result are taken with this metric

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
@@ -10,5 +11,7 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Normalize:
+    SUMMARY: ClassVar[str] = "rows scaled to unit length"
+
     def __call__(self, vectors: WordVectors) -> WordVectors:
         return vectors.with_matrix(unit_rows(vectors.matrix))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Pca:
+    SUMMARY: ClassVar[str] = "fewer dimensions, by principal components"
+
     dim: int = 300
 
     def __call__(self, vectors: WordVectors) -> WordVectors:

@@ -8,7 +8,7 @@ gone, the verb stores only what is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Prune:
+    SUMMARY: ClassVar[str] = "small values set to zero"
+    PAPERS: ClassVar[tuple[str, ...]] = ("gordon-2020",)
+
     sparsity: float = 0.3
     scope: Literal["matrix", "row", "column"] = "matrix"
     by: Literal["magnitude", "chance"] = "magnitude"

@@ -13,7 +13,7 @@ this is the last step, the verb stores the codes (`stored`), and the folder is a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +28,9 @@ _STEPS = 1 << 17  # 17 bits of a scale and 7 of a step are the 24 of single prec
 
 @dataclass(frozen=True)
 class Quantize:
+    SUMMARY: ClassVar[str] = "values rounded to a few bits"
+    PAPERS: ClassVar[tuple[str, ...]] = ("jegou-2011",)
+
     to: Literal["fp16", "int8", "pq"] = "int8"
     parts: int | None = None  # of a row, for pq; None: one for every four dimensions
     codes: int = 256  # centres of a part, for pq

@@ -8,6 +8,7 @@ in one direction only (`directed=true`) and moves the words one after another, w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Retrofit:
+    SUMMARY: ClassVar[str] = "words moved towards their neighbours in a lexicon"
+    PAPERS: ClassVar[tuple[str, ...]] = ("faruqui-2015",)
+
     lexicon: tuple[str, ...]  # files, folders of WordNet, "wordnet"
     sweeps: int = 10
     alpha: float = 1.0

@@ -8,7 +8,7 @@ files). What is chosen so is judged on other pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class SelectDims:
+    SUMMARY: ClassVar[str] = "a selection of the dimensions"
+
     dim: int
     pairs: tuple[str, ...] = ()  # files, or folders of them: word, word, number
 

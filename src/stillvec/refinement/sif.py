@@ -6,6 +6,7 @@ Cosines of words stay; the mean of the rows of a text becomes the weighted mean 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stillvec.errors import UsageError
 from stillvec.refinement.frequencies import Frequencies, frequencies
@@ -14,6 +15,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Sif:
+    SUMMARY: ClassVar[str] = "rows weighted by inverse word frequency"
+    PAPERS: ClassVar[tuple[str, ...]] = ("arora-2017",)
+
     a: float = 1e-3
     frequencies: Frequencies = "counts"
 

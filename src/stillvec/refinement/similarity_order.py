@@ -7,6 +7,7 @@ centring. For the space that is turned into another, Vulić et al. found -0.25, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments
 from stillvec.vectors import WordVectors
@@ -14,6 +15,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class SimilarityOrder:
+    SUMMARY: ClassVar[str] = "similarity of another order"
+    PAPERS: ClassVar[tuple[str, ...]] = ("artetxe-2018", "vulic-2020")
+
     alpha: float = -0.25
 
     def __call__(self, vectors: WordVectors) -> WordVectors:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Subword:
+    SUMMARY: ClassVar[str] = "a table of character n-grams fitted, for out-of-vocabulary words"
+    PAPERS: ClassVar[tuple[str, ...]] = ("zhao-2018",)
+
     buckets: int | None = None  # rows of the table; two a word and at most 200,000, if none are given
     minn: int = 2
     maxn: int = 5

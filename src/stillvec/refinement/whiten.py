@@ -7,6 +7,7 @@ the corpus's real frequencies. With uniform frequencies it is the usual whitenin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Whiten:
+    SUMMARY: ClassVar[str] = "whitened, weighted by word frequency"
+    PAPERS: ClassVar[tuple[str, ...]] = ("yokoi-2024",)
+
     frequencies: Frequencies = "counts"
     ridge: float = 0.0  # a share of the mean variance, added to all: directions of little variance grow less
 

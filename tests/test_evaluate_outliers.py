@@ -124,23 +124,24 @@ def test_choices_are_parted_by_bars_tabs_spaces_or_commas(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "content", "told"),
+    ("kind", "name", "content", "line", "message"),
     [
-        (Synonyms, "a.txt", "a | b\n", ":1: a word, its synonym and a wrong choice are wanted, and 2 fields came"),
-        (Synonyms, "a.txt", "", ":1: a word, its synonym and wrong choices a line are wanted"),
-        (Outliers, "a.txt", "a\nb\n\nc\n\nd\n", ":6: after these words an empty line and their outliers are wanted"),
-        (Outliers, "a.txt", "a\n\nb\n", ":1: two words or more and an outlier are wanted, and 1 and 1 came"),
-        (Outliers, "a.txt", "\n", ":1: a group of words and its outliers are wanted"),
-        (Outliers, "a.csv", "category,words\n", ":1: a header with category, words, outliers is wanted"),
-        (Outliers, "a.csv", "category,words,outliers\nx,a b,['c']\n", ":2: a list of words in brackets is wanted"),
+        (Synonyms, "a.txt", "a | b\n", 1, "2 fields"),
+        (Synonyms, "a.txt", "", 1, "empty"),
+        (Outliers, "a.txt", "a\nb\n\nc\n\nd\n", 6, "outliers"),
+        (Outliers, "a.txt", "a\n\nb\n", 1, "1 and 1"),
+        (Outliers, "a.txt", "\n", 1, "empty"),
+        (Outliers, "a.csv", "category,words\n", 1, "category, words, outliers"),
+        (Outliers, "a.csv", "category,words,outliers\nx,a b,['c']\n", 2, "'a b'"),
     ],
 )
 def test_a_file_that_is_none_is_named(
-    tmp_path: Path, kind: type[Synonyms] | type[Outliers], name: str, content: str, told: str
+    tmp_path: Path, kind: type[Synonyms] | type[Outliers], name: str, content: str, line: int, message: str
 ) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(DatasetError, match=told):
+    with pytest.raises(DatasetError, match=message) as caught:
         kind().read(tmp_path / name)
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / name), line)
 
 
 def tables() -> tuple[WordVectors, WordVectors]:

@@ -112,8 +112,9 @@ def test_a_table_of_relations_is_one_task_and_a_table_of_analogies_another(tmp_p
 def test_a_rating_that_is_none_is_named(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("type,word1,word2,word3,target,score\n1a,a,b,c,d,much\n")
-    with pytest.raises(DatasetError, match=r"r\.csv:2: a rating is wanted .* 'much' is no number"):
+    with pytest.raises(DatasetError, match="'much'") as caught:
         Relation().read(path)
+    assert (caught.value.path, caught.value.line) == (str(path), 2)
 
 
 def test_the_order_of_the_real_table_means_something(data_folder: Path, word_pieces: WordVectors) -> None:

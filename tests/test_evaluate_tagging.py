@@ -20,7 +20,7 @@ from stillvec.evaluation.spans import are_spans, counts, spans
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
-from stillvec.evaluation.treebank import conllu, tagged
+from stillvec.evaluation.treebank import conllu, read_tagged
 from stillvec.vectors import WordVectors
 
 LENGTHS, TAGS = (4, 1, 3), 3
@@ -175,24 +175,27 @@ def test_conllu_gives_words_and_not_ranges_or_empty_nodes(tmp_path: Path) -> Non
     assert [token.form for token in sentence] == ["He", "'ll", "go", "."]
     assert sentence[1].relation == "aux"
     assert sentence[0].features == {"Person": "3"}
-    assert tagged(path) == [(("He", "'ll", "go", "."), ("PRON", "AUX", "VERB", "PUNCT"))]
+    assert read_tagged(path) == [(("He", "'ll", "go", "."), ("PRON", "AUX", "VERB", "PUNCT"))]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "line", "message"),
     [
-        ("x.txt", "dog NN\ncat\n", "x.txt:2: a word and its tag are wanted, and one field came"),
-        ("x.txt", "\n", "there is none in the file"),
-        ("x.conllu", "1\tdog\n", "x.conllu:1: CoNLL-U has 10 columns parted by tabs, and 2 came"),
-        ("x.conllu", CONLLU.replace("\t3\tnsubj", "\tx\tnsubj"), "the number of the head, and 'x' came"),
-        ("x.conllu", CONLLU.replace("\t3\tnsubj", "\t9\tnsubj"), "a head is a word of its sentence, and 'He' has 9"),
-        ("x.conllu", "# nothing\n", "there is none in the file"),
+        ("x.txt", "dog NN\ncat\n", 2, "one field"),
+        ("x.txt", "\n", 1, "empty"),
+        ("x.conllu", "1\tdog\n", 1, "10 columns.*got 2"),
+        ("x.conllu", CONLLU.replace("\t3\tnsubj", "\tx\tnsubj"), 3, "'x'"),
+        ("x.conllu", CONLLU.replace("\t3\tnsubj", "\t9\tnsubj"), 3, "'He'.*got 9"),
+        ("x.conllu", "# nothing\n", 1, "empty"),
     ],
 )
-def test_a_file_that_is_none_is_refused_in_a_sentence(name: str, content: str, sentence: str, tmp_path: Path) -> None:
+def test_a_malformed_file_is_named_with_its_line(
+    name: str, content: str, line: int, message: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_text(content, "utf-8")
-    with pytest.raises(DatasetError, match=sentence):
+    with pytest.raises(DatasetError, match=message) as caught:
         Tagging().read(tmp_path / name)
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / name), line)
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

@@ -113,15 +113,16 @@ def test_aligned_languages_translate_from_the_command_line(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "line", "message"),
     [
-        ("words.tsv", "a\tb\n", "the name should tell the languages"),
-        ("en-de.tsv", "a\tb\tc\n", ":1: a word and its translation are wanted, and 3 fields came"),
-        ("en-de.tsv", "a b\nc\n", ":2: a word and its translation are wanted, and 1 fields came"),
-        ("en-de.tsv", "\n", ":1: a word and its translation a line are wanted"),
+        ("words.tsv", "a\tb\n", None, "two languages"),
+        ("en-de.tsv", "a\tb\tc\n", 1, "3 fields"),
+        ("en-de.tsv", "a b\nc\n", 2, "1 field"),
+        ("en-de.tsv", "\n", 1, "empty"),
     ],
 )
-def test_a_file_that_is_none_is_named(name: str, content: str, told: str, tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_named(name: str, content: str, line: int | None, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(DatasetError, match=told):
+    with pytest.raises(DatasetError, match=message) as caught:
         Translation().read(tmp_path / name)
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / name), line)

@@ -89,19 +89,21 @@ def _google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield section, tuple(words)
 
 
-def table(path: Path) -> Iterator[tuple[str, str, tuple[str, ...], str | None]]:
-    """(file:line, type, four words, score or None) of each row of a table with a header."""
+def table(path: Path) -> Iterator[tuple[int, str, tuple[str, ...], str | None]]:
+    """(line number, type, four words, score or None) of each row of a table with a header."""
     rows = records(path)
-    where, header = next(rows, (f"{path}:1", []))
+    line, header = next(rows, (1, []))
     if not set(_COLUMNS) <= set(header):
-        raise DatasetError(f"{where}: a header with {', '.join(_COLUMNS)} is wanted, and {','.join(header)!r} came.")
+        raise DatasetError.expected(
+            f"a header with {', '.join(_COLUMNS)}", repr(",".join(header)), path=path, line=line
+        )
     at = [header.index(name) for name in _COLUMNS]
-    for where, fields in rows:
+    for line, fields in rows:
         if len(fields) != len(header) or not all(fields[i] for i in at):
             filled = len([*filter(None, fields)])
-            raise DatasetError(f"{where}: a type and four words are wanted, and {filled} fields came.")
+            raise DatasetError.expected("a type and four words", f"{filled} fields", path=path, line=line)
         section, *words = (fields[i] for i in at)
-        yield where, section, tuple(words), fields[header.index("score")] if "score" in header else None
+        yield line, section, tuple(words), fields[header.index("score")] if "score" in header else None
 
 
 def is_relation_table(path: Path) -> bool:

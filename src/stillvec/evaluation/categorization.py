@@ -145,7 +145,7 @@ def _sorted_words(path: Path) -> Iterator[tuple[str, str]]:
     """(category, word) of each row."""
     columns: tuple[int, int] | None = None
     width = 2
-    for where, fields in records(path):
+    for line, fields in records(path):
         if columns is None:
             header = {"category", "word"} <= set(fields)
             columns = (fields.index("category"), fields.index("word")) if header else (0, 1)
@@ -153,9 +153,9 @@ def _sorted_words(path: Path) -> Iterator[tuple[str, str]]:
             if header:
                 continue
         if len(fields) != width:
-            raise DatasetError(f"{where}: a category and a word are wanted, and {len(fields)} fields came.")
+            raise DatasetError.expected("a category and a word", f"{len(fields)} fields", path=path, line=line)
         category, word = (fields[column] for column in columns)
         if word and not category:
-            raise DatasetError(f"{where}: a category and a word are wanted, and {word!r} has no category.")
+            raise DatasetError.expected("a category and a word", f"only the word {word!r}", path=path, line=line)
         if word:
             yield category, word

@@ -1,4 +1,4 @@
-"""Reading files of items: every complaint is one sentence that names the file and the line."""
+"""Readers of dataset files; every DatasetError has the path and the line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
-from stillvec.files import inner_suffix, read_lines
+from stillvec.files import read_lines, inner_suffix
 
 _NOT_DATA = ("readme", "license", "licence")
 
@@ -29,8 +29,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     return read_lines(path, DatasetError)
 
 
-def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """(file:line, fields) of each line: parted by tabs, else in a .csv by commas, else by spaces."""
+def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(line number, fields) of each line: separated by tabs, else in a .csv by commas, else by spaces."""
     indexed = False
     first = True
     for number, line in lines(path):
@@ -40,56 +40,62 @@ def columns(path: Path) -> Iterator[tuple[str, list[str]]]:
         if "\t" in text:
             fields = text.split("\t")
         elif "," in text and inner_suffix(path) == ".csv":
-            fields = _fields(text, f"{path}:{number}")
+            fields = _fields(text, path, number)
             # pandas writes a column of numbers, and no name over it
             indexed = indexed or (first and not fields[0])
             fields = fields[1:] if indexed else fields
         else:
             fields = text.split()
         first = False
-        yield f"{path}:{number}", [field.strip() for field in fields]
+        yield number, [field.strip() for field in fields]
 
 
-def _fields(text: str, where: str) -> list[str]:
+def _fields(text: str, path: Path, line: int) -> list[str]:
     try:
         return next(csv.reader([text]))
     except csv.Error as error:
-        raise DatasetError(f"{where}: fields parted by commas are wanted, and there are none: {error}.") from None
+        raise DatasetError.expected("fields separated by commas", error, path=path, line=line) from None
 
 
-def records(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """(file:line, fields) of each record of a CSV file; a quoted field may run over several lines."""
+def records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(line number, fields) of each record of a CSV file; a quoted field may span lines."""
     reader = csv.reader(line + "\n" for _, line in lines(path))
     start = 1
     while True:
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            raise DatasetError(f"{path}:{start}: a CSV record is wanted, and this is none: {error}.") from None
+            raise DatasetError.expected("a CSV record", error, path=path, line=start) from None
         if fields is None:
             return
         if any(field.strip() for field in fields):
-            yield f"{path}:{start}", [field.strip() for field in fields]
+            yield start, [field.strip() for field in fields]
         start = reader.line_num + 1
 
 
-def scored_pairs(rows: Iterator[tuple[str, list[str]]], path: Path, what: str) -> Items:
-    """Items of two texts and a number a row; a first row without a number is a header."""
+def parse_scored_pairs(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> Items:
+    """Items of two texts and a number per row; a first row without a number is a header."""
     texts: list[tuple[str, ...]] = []
     gold: list[float] = []
-    for place, (where, fields) in enumerate(rows):
+    for place, (line, fields) in enumerate(rows):
         if len(fields) != 3 or not all(fields):
-            raise DatasetError(f"{where}: {what} is wanted, and {len([*filter(None, fields)])} fields came.")
+            raise DatasetError.expected(what, count_fields(fields), path=path, line=line)
         try:
             value = float(fields[2])
         except ValueError:
             if place == 0:
                 continue
-            raise DatasetError(f"{where}: {what} is wanted, and {fields[2]!r} is no number.") from None
+            raise DatasetError.expected(what, repr(fields[2]), path=path, line=line) from None
         if not math.isfinite(value):
-            raise DatasetError(f"{where}: {what} is wanted, and {fields[2]!r} is not a finite number.")
+            raise DatasetError.expected("a finite number", repr(fields[2]), path=path, line=line)
         texts.append((fields[0], fields[1]))
         gold.append(value)
     if not texts:
-        raise DatasetError(f"{path}:1: {what} a line is wanted, and there is none in the file.")
+        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
     return Items(tuple(texts), np.array(gold))
+
+
+def count_fields(fields: Sequence[str]) -> str:
+    """`1 field`, `3 fields`: those that are not empty."""
+    n_filled = len([*filter(None, fields)])
+    return f"{n_filled} field{'' if n_filled == 1 else 's'}"

@@ -1,15 +1,14 @@
 """Outlier detection: which word does not belong with the others? (Camacho-Collados & Navigli 2016.)
 
-Of a group and one outlier, each word has the mean of its cosines with all others; leaving out the word that has the
-least makes the rest the most compact. With OP the number of words of the group that have more than the outlier:
-`accuracy` is the share of outliers with OP = size of the group, `opp` the mean of OP / size of the group. Equal means
-count against the outlier. Interval: Wilson's for accuracy, percentile bootstrap over the outliers for OPP; those of
-one group share it, so the truth is wider.
+The compactness of a word is the mean of its cosines with the other words of the group and one outlier. OP is the
+number of group words that are more compact than the outlier; ties count against the outlier. `accuracy` is the share of
+outliers with OP = group size, `opp` the mean of OP / group size. Interval: Wilson for accuracy, percentile bootstrap
+over outliers for OPP; outliers of one group are not independent, so these intervals are too narrow.
 
-Every `outliers/*.txt`: the words of a group one a line, an empty line, its outliers one a line; then perhaps an empty
-line and the next group. Every folder `outliers/NAME/` is one dataset, a group a file, as 8-8-8 comes. Every
-`outliers/*.csv` with the columns category, words, outliers, the last two lists in brackets, as word-benchmarks has
-them. An item is a group with one of its outliers, and is known if all these words are.
+Files: `outliers/*.txt` with the words of a group, an empty line, its outliers, one word per line, and an empty line
+before the next group; folders `outliers/NAME/` with one group per file, as 8-8-8 is distributed; `outliers/*.csv` with
+the columns category, words, outliers, the last two lists in brackets, as in word-benchmarks. An item is a group with
+one of its outliers, and is covered if all its words are.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ class Outliers(Task):
         read = _table if inner_suffix(path) == ".csv" and not path.is_dir() else _blocks
         groups = [group for file in files for group in read(file)]
         if not groups:
-            raise DatasetError(f"{path}:1: a group of words and its outliers are wanted, and there are none.")
+            raise DatasetError.expected("groups of words and their outliers", "an empty file", path=path, line=1)
         items = [(name, (*words, outlier)) for name, words, outliers in groups for outlier in outliers]
         return Items(tuple(texts for _, texts in items), np.ones(len(items)), tuple(name for name, _ in items))
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = [lookup.rows(words) for words in items.texts]
-        covered = np.array([bool((each >= 0).all()) for each in rows])
+        covered = np.array([bool((words >= 0).all()) for words in rows])
         share = np.zeros(len(items))
         for at in np.flatnonzero(covered if lookup.oov == "skip" else covered | True):
             points = unit(lookup.take(rows[at])).astype(np.float64)
@@ -69,7 +68,7 @@ class Outliers(Task):
 
 
 def _blocks(path: Path) -> Iterator[Group]:
-    """Groups of a file in which empty lines part words from outliers."""
+    """Groups of a file in which empty lines separate words from outliers."""
     blocks: list[tuple[int, list[str]]] = []
     before = ""
     for number, line in lines(path):
@@ -80,39 +79,43 @@ def _blocks(path: Path) -> Iterator[Group]:
             blocks[-1][1].append(word)
         before = word
     if len(blocks) % 2:
-        number = blocks[-1][0]
-        raise DatasetError(f"{path}:{number}: after these words an empty line and their outliers are wanted.")
+        raise DatasetError.expected(
+            "an empty line and outliers after these words", "the end", path=path, line=blocks[-1][0]
+        )
     pairs = [*zip(blocks[::2], blocks[1::2], strict=True)]
     for place, ((number, words), (_, outliers)) in enumerate(pairs, 1):
         name = path.stem if len(pairs) == 1 else f"{path.stem} {place}"
-        yield _group(f"{path}:{number}", name, words, outliers)
+        yield _group((path, number), name, words, outliers)
 
 
 def _table(path: Path) -> Iterator[Group]:
-    """Groups of a table with lists in two of its columns."""
+    """Groups of a table with lists in two of the columns."""
     rows = records(path)
-    where, header = next(rows, (f"{path}:1", []))
+    line, header = next(rows, (1, []))
     if not set(_COLUMNS) <= set(header):
-        raise DatasetError(f"{where}: a header with {', '.join(_COLUMNS)} is wanted, and {','.join(header)!r} came.")
-    for where, fields in rows:
+        raise DatasetError.expected(
+            f"a header with {', '.join(_COLUMNS)}", repr(",".join(header)), path=path, line=line
+        )
+    for line, fields in rows:
         if len(fields) != len(header):
-            raise DatasetError(f"{where}: {len(header)} fields are wanted, and {len(fields)} came.")
+            raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
         name, words, outliers = (fields[header.index(column)] for column in _COLUMNS)
-        yield _group(where, name, _listed(where, words), _listed(where, outliers))
+        where = (path, line)
+        yield _group(where, name, _parse_list(where, words), _parse_list(where, outliers))
 
 
-def _listed(where: str, text: str) -> list[str]:
+def _parse_list(where: tuple[Path, int], text: str) -> list[str]:
     try:
-        found = ast.literal_eval(text)
+        words = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        found = None
-    if not isinstance(found, list | tuple):
-        raise DatasetError(f"{where}: a list of words in brackets is wanted, and {text[:40]!r} came.")
-    return [str(word).strip() for word in found if str(word).strip()]
+        words = None
+    if not isinstance(words, list | tuple):
+        raise DatasetError.expected("a list of words in brackets", repr(text[:40]), path=where[0], line=where[1])
+    return [str(word).strip() for word in words if str(word).strip()]
 
 
-def _group(where: str, name: str, words: list[str], outliers: list[str]) -> Group:
+def _group(where: tuple[Path, int], name: str, words: list[str], outliers: list[str]) -> Group:
     if len(words) < 2 or not outliers:
-        came = f"{len(words)} and {len(outliers)}"
-        raise DatasetError(f"{where}: two words or more and an outlier are wanted, and {came} came.")
+        got = f"{len(words)} and {len(outliers)}"
+        raise DatasetError.expected("at least two words and one outlier", got, path=where[0], line=where[1])
     return name, words, outliers

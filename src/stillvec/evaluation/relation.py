@@ -1,23 +1,24 @@
 """Relation similarity: how well a pair of words illustrates a relation (SemEval-2012 task 2, Jurgens et al. 2012).
 
-    value of a pair (x, y) = mean over the relation's prototypes (x*, y*) of cos(y - x, y* - x*), all at length one
+    value of a pair (x, y) = mean over the relation's prototypes (x*, y*) of cos(y - x, y* - x*), all vectors normalized
 
-Every `analogy/*.csv` with the columns type, word1, word2, word3, target whose types are all SemEval-2012's (`1a` to
-`10j`): word1 and word2 are a prototype, word3 and target the pair. The metric is the mean over relations of
-Spearman's ρ of these values with people's ratings: `spearman`, where the file has a column `score`. The table of
-word-benchmarks has no ratings, but lists the pairs of a relation from the best to the worst; then the order stands
-for them, pairs rated equal are told apart by nothing but it, and the metric is called `spearman-order`. MaxDiff needs
-the questions put to people, which no such table has. Relations in which fewer than two pairs are scored, or nothing
-varies, are left out of the mean. Interval: percentile bootstrap over the pairs of each relation.
+Files: `analogy/*.csv` with the columns type, word1, word2, word3, target if all types are those of SemEval-2012 (`1a`
+to `10j`): word1 and word2 are a prototype, word3 and target the pair. The metric is the mean over relations of
+Spearman's ρ between these values and human ratings: `spearman` if the file has a column `score`. The table of
+word-benchmarks has no ratings but lists the pairs of a relation from best to worst; then their order replaces the
+ratings, without ties, and the metric is `spearman-order`. MaxDiff is not computed: it needs the original questions.
+Relations with fewer than two scored pairs, or without variance, are left out of the mean. Interval: percentile
+bootstrap over the pairs of each relation.
 
-A pair is known if both its words are and a prototype is; unknown prototypes are left out, unless the policy fills
-them.
+A pair is covered if both its words and at least one prototype are; OOV prototypes are left out unless the policy gives
+them a vector.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +32,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percenti
 from stillvec.evaluation.lookup import Lookup, cosines, unit
 from stillvec.evaluation.tasks import Answers, Items, Task
 
-_ORDER = "order"  # the last text of an item whose gold is only a place
+_ORDER = "order"  # the last text of an item whose gold value is only a rank
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,16 @@ class Relation(Task):
         return [path for path in files_in(folder / "analogy", (".csv",)) if is_relation_table(path)]
 
     def read(self, path: Path) -> Items:
-        """An item a pair: its words, then the prototypes' words; gold is the rating, else the place from behind."""
+        """One item per pair: its words, then those of the prototypes; gold is the rating, else minus the rank."""
         prototypes: dict[str, dict[tuple[str, str], None]] = {}
         pairs: dict[tuple[str, str, str], float | None] = {}
-        for where, section, (a, b, c, d), score in table(path):
+        for line, section, (a, b, c, d), score in table(path):
             prototypes.setdefault(section, {})[a, b] = None
-            pairs[section, c, d] = _rating(where, score)
+            pairs[section, c, d] = _parse_rating(path, line, score)
         if not pairs:
-            raise DatasetError(f"{path}:1: a type and four words a line are wanted, and there are none in the file.")
+            raise DatasetError.expected("a type and four words per line", "an empty file", path=path, line=1)
         rated = all(score is not None for score in pairs.values())
-        words = {section: tuple(word for pair in each for word in pair) for section, each in prototypes.items()}
+        words = {section: tuple(chain.from_iterable(pairs_of)) for section, pairs_of in prototypes.items()}
         texts = tuple((c, d, *words[section], "score" if rated else _ORDER) for section, c, d in pairs)
         gold = [score if rated and score is not None else -place for place, score in enumerate(pairs.values())]
         return Items(texts, np.array(gold, np.float64), tuple(section for section, _, _ in pairs))
@@ -75,46 +76,46 @@ class Relation(Task):
     ) -> dict[str, Estimate]:
         metric = _metric(items)
         values: list[Floats] = []
-        drawn: list[Floats] = []
+        resampled: list[Floats] = []
         for stream, members in enumerate(_sections(items, chosen)):
             gold, predicted = items.gold[members], answers.values[metric][members]
             value = spearman(np.ones((1, len(members))), gold, predicted)
             if len(members) > 1 and np.isfinite(value[0]):
                 blocks = [spearman(weights, gold, predicted) for weights in resampling.weights(len(members), stream)]
                 values.append(value)
-                drawn.append(np.concatenate([np.zeros(0), *blocks]))
+                resampled.append(np.concatenate([np.zeros(0), *blocks]))
         if not values:
             return {metric: Estimate(np.nan, np.nan, np.nan)}
-        # a resample in which a relation does not vary says nothing of it: the mean is over the others
-        known = np.isfinite(np.array(drawn))
-        means = np.where(known, drawn, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        # relations without variance in a resample are left out of its mean
+        known = np.isfinite(np.array(resampled))
+        means = np.where(known, resampled, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         return {metric: Estimate(float(np.mean(values)), *percentiles([means]))}
 
 
 def _offsets(lookup: Lookup, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The way from the first word of each pair to the second (n, dim)."""
+    """The second word of each pair minus the first (n, dim)."""
     return unit(lookup.take(pairs[:, 1])) - unit(lookup.take(pairs[:, 0]))
 
 
 def _sections(items: Items, chosen: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The chosen items of each relation, in the order of the file."""
-    found: dict[str, list[int]] = {}
+    sections: dict[str, list[int]] = {}
     for at in chosen.tolist():
-        found.setdefault(items.sections[at], []).append(at)
-    return [np.array(members, np.int64) for members in found.values()]
+        sections.setdefault(items.sections[at], []).append(at)
+    return [np.array(members, np.int64) for members in sections.values()]
 
 
 def _metric(items: Items) -> str:
     return "spearman-order" if items.texts[0][-1] == _ORDER else "spearman"
 
 
-def _rating(where: str, text: str | None) -> float | None:
+def _parse_rating(path: Path, line: int, text: str | None) -> float | None:
     if text is None:
         return None
     try:
         value = float(text)
     except ValueError:
-        raise DatasetError(f"{where}: a rating is wanted in the column score, and {text!r} is no number.") from None
+        value = math.nan
     if not math.isfinite(value):
-        raise DatasetError(f"{where}: a rating is wanted in the column score, and {text!r} is not a finite number.")
+        raise DatasetError.expected("a finite number", repr(text), where="score", path=path, line=line)
     return value

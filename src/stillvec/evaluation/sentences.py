@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.dataset_files import files_in, records, scored_pairs
+from stillvec.evaluation.dataset_files import files_in, parse_scored_pairs, records
 from stillvec.evaluation.intervals import Estimate, Resampling, pearson, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.splits import part_of
@@ -43,7 +43,7 @@ class Sentences(Task):
         return [path for path in found if part_of(path)[1] in ("", "test") or part_of(path)[0] not in tested]
 
     def read(self, path: Path) -> Items:
-        return scored_pairs(records(path), path, "a sentence, a sentence and a number")
+        return parse_scored_pairs(records(path), path, "a sentence, a sentence and a number")
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         texts = self.texts(items)

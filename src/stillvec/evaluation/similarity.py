@@ -1,7 +1,6 @@
-"""Word similarity: Spearman's ρ of the cosine of two words with what people said (Finkelstein et al. 2002).
+"""Word similarity: Spearman's ρ between cosines and human ratings of word pairs (Finkelstein et al. 2002).
 
-Every `similarity/*.tsv`, `*.csv` or `*.txt`: word, word, number. Interval: percentile bootstrap over the
-pairs.
+Files: `similarity/*.tsv`, `*.csv`, `*.txt` with word, word, rating. Interval: percentile bootstrap over the pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.dataset_files import columns, files_in, scored_pairs
+from stillvec.evaluation.dataset_files import columns, files_in, parse_scored_pairs
 from stillvec.evaluation.intervals import Estimate, Resampling, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.tasks import Answers, Items, Task
@@ -28,7 +27,7 @@ class Similarity(Task):
         return files_in(folder / "similarity", (".tsv", ".csv", ".txt"))
 
     def read(self, path: Path) -> Items:
-        return scored_pairs(columns(path), path, "a word, a word and a number")
+        return parse_scored_pairs(columns(path), path, "a word, a word and a number")
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         left, right = (lookup.rows([pair[side] for pair in items.texts]) for side in (0, 1))

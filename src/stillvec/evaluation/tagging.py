@@ -28,7 +28,7 @@ from stillvec.evaluation.spans import are_spans, counts
 from stillvec.evaluation.splits import Rows, pooled, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
-from stillvec.evaluation.treebank import tagged
+from stillvec.evaluation.treebank import read_tagged
 
 _QUICK = 2000  # training sentences
 _QUICK_EPOCHS = 3
@@ -50,7 +50,7 @@ class Tagging(CostlyTask):
         return whole_datasets(folder / "tagging", (".conllu", ".conll", ".txt", ".tsv"))
 
     def read(self, path: Path) -> LearntItems:
-        pool, tested, divided = pooled(path, tagged, lambda _: "", _QUICK if self.quick else None)
+        pool, tested, divided = pooled(path, read_tagged, lambda _: "", _QUICK if self.quick else None)
         words, tags = (tuple(each[side] for each in pool) for side in (0, 1))
         lengths = np.array([len(sentence) for sentence in words[:tested]], np.float64)
         return LearntItems(words[:tested], lengths, (), words[tested:], tags, divided)

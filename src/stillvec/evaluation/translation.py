@@ -1,10 +1,10 @@
-"""Translation: where a word's translation stands among the words of the other language (bilingual lexicon induction).
+"""Translation: the rank of a word's translation among the words of the other language (bilingual lexicon induction).
 
-Every `translation/XX-YY*.tsv` or `.txt`: a word of XX and a word of YY a line; the name tells the languages. The
-vectors hold both, each word behind its language's tag (`en:dog`, `de:hund`), as `stillvec combine --method
-align:tags=en,de` makes them. A word with several translations is one item, and the best placed of them counts.
-Candidates are the `restrict` most frequent words of the other language, ranked by CSLS (Conneau et al. 2018) or by
-cosine. MRR with a bootstrap interval, P@1 with Wilson's.
+Files: `translation/XX-YY*.tsv` or `.txt` with a word of XX and a word of YY per line; the name gives the languages.
+The vectors contain both, each word prefixed with its language (`en:dog`, `de:hund`), as written by `stillvec combine
+--method align:tags=en,de`. A word with several translations is one item, and the best rank counts. Candidates are the
+`restrict` most frequent words of the other language, ranked by CSLS (Conneau et al. 2018) or cosine. Interval:
+percentile bootstrap for MRR, Wilson for P@1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from stillvec.combination.rotation import cosine_blocks, neighbourhood
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import columns, files_in
+from stillvec.evaluation.dataset_files import columns, count_fields, files_in
 from stillvec.evaluation.intervals import Estimate, Resampling, percentiles, wilson
 from stillvec.evaluation.lookup import Lookup, unit
 from stillvec.evaluation.tasks import Answers, Items, Task
@@ -31,7 +31,7 @@ _LANGUAGES = re.compile(r"([^\W_]+)[-_]([^\W_]+)")
 class Translation(Task):
     retrieval: Literal["csls", "cosine"] = "csls"
     restrict: int | None = 200_000  # candidates, as in the papers
-    sources: int = 10_000  # most frequent words of the first language that tell who is a hub in the second
+    sources: int = 10_000  # most frequent words of the first language, by which hubs of the second are measured
     neighbours: int = 10
 
     def find(self, folder: Path) -> list[Path]:
@@ -40,19 +40,16 @@ class Translation(Task):
     def read(self, path: Path) -> Items:
         languages = _LANGUAGES.match(path.name)
         if languages is None:
-            raise DatasetError(f"{path}: the name should tell the languages, as in en-de.tsv, and does not.")
+            raise DatasetError.expected("a file name with two languages, such as en-de.tsv", repr(path.name), path=path)
         first, second = languages.groups()
-        found: dict[str, dict[str, None]] = {}
-        for where, fields in columns(path):
+        translations: dict[str, dict[str, None]] = {}
+        for line, fields in columns(path):
             if len(fields) != 2 or not all(fields):
-                came = len([*filter(None, fields)])
-                raise DatasetError(f"{where}: a word and its translation are wanted, and {came} fields came.")
-            found.setdefault(f"{first}:{fields[0]}", {})[f"{second}:{fields[1]}"] = None
-        if not found:
-            raise DatasetError(
-                f"{path}:1: a word and its translation a line are wanted, and there is none in the file."
-            )
-        return Items(tuple((word, *others) for word, others in found.items()), np.ones(len(found)))
+                raise DatasetError.expected("a word and its translation", count_fields(fields), path=path, line=line)
+            translations.setdefault(f"{first}:{fields[0]}", {})[f"{second}:{fields[1]}"] = None
+        if not translations:
+            raise DatasetError.expected("a word and its translation per line", "an empty file", path=path, line=1)
+        return Items(tuple((word, *others) for word, others in translations.items()), np.ones(len(translations)))
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         asked = lookup.rows([words[0] for words in items.texts])
@@ -61,15 +58,15 @@ class Translation(Task):
         known = [[place[row] for row in lookup.rows(words[1:]).tolist() if row in place] for words in items.texts]
         covered = (asked >= 0) & np.array([*map(bool, known)])
         reciprocal = np.zeros(len(items))
-        # an item whose answers are unknown cannot be answered, whatever stands in for its word
+        # without a known translation no policy for OOV words can answer an item
         chosen = np.flatnonzero(covered if lookup.oov == "skip" else [*map(bool, known)])
         if len(chosen):
             queries = unit(lookup.take(asked[chosen]))
             candidates = unit(lookup.take(targets))
             hubs = self._hubs(lookup, items.texts[0][0], candidates)
-            for some, cosines in cosine_blocks(queries, candidates):
-                scores = cosines - hubs  # half of CSLS; how dense it is around the query changes no rank
-                for number, row in zip(chosen[some], scores, strict=True):
+            for rows, cosines in cosine_blocks(queries, candidates):
+                scores = cosines - hubs  # CSLS / 2 without the term of the query, which changes no rank
+                for number, row in zip(chosen[rows], scores, strict=True):
                     best = row[known[number]].max()
                     reciprocal[number] = 1 / (1 + int((row > best).sum()))
         return Answers(covered, {"mrr": reciprocal, "p@1": reciprocal == 1})
@@ -85,15 +82,15 @@ class Translation(Task):
         return {"mrr": mean, "p@1": wilson(int(answers.values["p@1"][chosen].sum()), len(chosen))}
 
     def _hubs(self, lookup: Lookup, asked: str, candidates: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How near each candidate is to the words of the first language at all, halved; 0 for plain cosines."""
+        """Half the mean cosine of each candidate with its nearest words of the first language; 0 for plain cosine."""
         if self.retrieval == "cosine":
             return np.zeros(len(candidates), np.float32)
         frequent = _rows_tagged(lookup, asked, self.sources)
         return np.asarray(neighbourhood(candidates, unit(lookup.take(frequent)), self.neighbours) / 2, np.float32)
 
 
-def _rows_tagged(lookup: Lookup, like: str, most: int | None) -> NDArray[np.int64]:
-    """The rows of words with the tag that `like` has, the most frequent first."""
+def _rows_tagged(lookup: Lookup, like: str, n_max: int | None) -> NDArray[np.int64]:
+    """The rows of words with the same tag as `like`, the most frequent first."""
     tag = like.partition(":")[0] + ":"
     rows = (row for row, word in enumerate(lookup.vectors.words) if word.startswith(tag))
-    return np.fromiter(rows, np.int64)[:most]
+    return np.fromiter(rows, np.int64)[:n_max]

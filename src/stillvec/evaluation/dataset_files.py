@@ -11,7 +11,7 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
-from stillvec.files import read_lines, inner_suffix
+from stillvec.files import inner_suffix, read_lines
 
 _NOT_DATA = ("readme", "license", "licence")
 

@@ -204,7 +204,7 @@ def test_a_probe_never_sees_the_numbers_of_the_test() -> None:
 
 def test_settings_that_make_no_sense_are_refused() -> None:
     for make, sentence in (
-        (lambda: Probing(pooling="mean+median"), "and 'median' came"),
+        (lambda: Probing(pooling="mean+median"), "'median'"),
         (lambda: Labels(hidden=0), "one unit"),
         (lambda: MutualInformation(k=1), "two clusters"),
     ):

@@ -49,11 +49,11 @@ def test_the_cnn_chooses_rate_and_epochs_on_development_items_and_learns_again_f
 ) -> None:
     calls: list[tuple[list[int], float, int]] = []
 
-    def trained(self: Convolution, rows: Any, rate: float, epochs: int, seed: int) -> Iterator[Any]:
+    def train(self: Convolution, rows: Any, rate: float, epochs: int, seed: int) -> Iterator[Any]:
         calls.append((rows.tolist(), rate, epochs))
         yield from (Scripted(rate, epoch) for epoch in range(1, epochs + 1))
 
-    monkeypatch.setattr(Convolution, "trained", trained)
+    monkeypatch.setattr(Convolution, "train", train)
     schedule = CnnSchedule((1e-4, 3e-4, 1e-3), (2, 4))
     model = Convolution(sequences(), np.ones(8, np.int64), sequences().table, schedule)
     drain(model.run(SPLIT, 2))
@@ -75,7 +75,7 @@ def test_the_cnn_drops_half_of_its_features_while_it_learns(monkeypatch: pytest.
     monkeypatch.setattr(
         CnnNetwork, "scores", lambda self, ids, *, training=False: (flags.append(training), scores(self, ids))[1]
     )
-    next(Convolution(sequences(), np.arange(8) % 2, sequences().table).trained(SPLIT.train, 1e-3, 1, 0))
+    next(Convolution(sequences(), np.arange(8) % 2, sequences().table).train(SPLIT.train, 1e-3, 1, 0))
     assert flags
     assert all(flags)
 
@@ -92,7 +92,7 @@ def test_the_tagger_keeps_the_epoch_that_is_best_on_development_sentences(monkey
         best = 2 if np.array_equal(chosen, SPLIT.dev) else 4
         return float(said[0][0] == best)
 
-    monkeypatch.setattr(Recurrence, "_trained", lambda self, rows, seed: (Tagger(epoch) for epoch in range(1, 6)))
+    monkeypatch.setattr(Recurrence, "_train", lambda self, rows, seed: (Tagger(epoch) for epoch in range(1, 6)))
     tagger = Recurrence(sequences(), np.zeros(32, np.int64), sequences().table, quality, epochs=5)
     assert [said.tolist() for said in drain(tagger.run(SPLIT, 0))] == [[2] * 4] * 2
 
@@ -101,7 +101,7 @@ def test_the_tagger_keeps_the_epoch_that_is_best_on_development_sentences(monkey
 def test_the_tagger_changes_the_vectors_only_where_it_may(tuned: bool) -> None:
     tags = np.tile([0, 1, 0, 1], 8)
     tagger = Recurrence(sequences(), tags, sequences().table, lambda rows, said: 0.0, 1, tuned)
-    network = next(tagger._trained(SPLIT.train, 0))
+    network = next(tagger._train(SPLIT.train, 0))
     assert bool((network.table.detach().numpy() != sequences().table).any()) == tuned
 
 

@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 from stillvec.analysis.principal_space import Floats, PrincipalSpace
 from stillvec.errors import DatasetError
-from stillvec.evaluation.linear_probe import Scaling, logistic, one_hot, predicted
+from stillvec.evaluation.linear_probe import Scaling, logistic, one_hot, predict
 from stillvec.vectors import WordVectors
 
 _PENALTY = 1.0
@@ -93,4 +93,4 @@ def _held_out(gold: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _accuracy(rows: Floats, gold: NDArray[np.int64], held: NDArray[np.bool_]) -> float:
     scaling = Scaling.of(rows[~held])
     weights = logistic(scaling(rows[~held]), one_hot(gold[~held], int(gold.max()) + 1), _PENALTY)
-    return float((predicted(scaling(rows[held]), weights) == gold[held]).mean())
+    return float((predict(scaling(rows[held]), weights) == gold[held]).mean())

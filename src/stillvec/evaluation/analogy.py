@@ -1,16 +1,14 @@
-"""Analogies: the share of questions answered, by 3CosAdd, 3CosMul and pair direction (`solving` has the formulas).
+"""Analogies: the accuracy of 3CosAdd, 3CosMul and pair direction (formulas in `analogy_solver.py`).
 
-`accuracy` is 3CosAdd's (Mikolov et al. 2013), `accuracy-3cosmul` that of Levy & Goldberg's product (2014),
-`accuracy-direction` that of the direction from c alone; `forms` chooses. Each also by section of the file.
+The metrics are `accuracy` (3CosAdd, Mikolov et al. 2013), `accuracy-3cosmul` (Levy & Goldberg 2014) and
+`accuracy-direction`; `forms` selects them. Each is also reported per section of the file.
 
-Every `analogy/*.txt` in Google's form (`: section`, then four words a line) and every `analogy/*.csv` with
-the columns type, word1, word2, word3, target. The rules are gensim's: only the `restrict` most frequent
-words are asked about and are candidates. Interval: Wilson's; questions made of the same pairs are not
-independent, so the truth is wider.
+Files: `analogy/*.txt` in Google's format (`: section`, then four words per line), and `analogy/*.csv` with the columns
+type, word1, word2, word3, target. As in gensim, only the `restrict` most frequent words are asked about and are
+candidates. Interval: Wilson's; it is too narrow, as questions that share pairs are not independent.
 
-A table of SemEval-2012 relations (types `1a` to `10j`) has these columns too, but pairs an example of a
-relation with others that illustrate it more or less well: one question has many right answers, and it is
-read by the task `relation`.
+A table of SemEval-2012 relations (types `1a` to `10j`) has the same columns, but its questions have many correct
+answers; the task `relation` reads it.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,27 +32,23 @@ from stillvec.files import inner_suffix
 
 _COLUMNS = ("type", "word1", "word2", "word3", "target")
 _RELATION = re.compile(r"([1-9]|10)[a-j]")
-_METRICS: dict[Form, str] = {
-    "3cosadd": "accuracy",
-    "3cosmul": "accuracy-3cosmul",
-    "direction": "accuracy-direction",
-}
+_METRICS: dict[Form, str] = {form: "accuracy" if form == "3cosadd" else f"accuracy-{form}" for form in get_args(Form)}
 
 
 @dataclass(frozen=True)
 class Analogy(Task):
     restrict: int | None = 300_000  # gensim's
-    forms: tuple[Form, ...] = ("3cosadd", "3cosmul", "direction")
+    forms: tuple[Form, ...] = get_args(Form)
 
     def find(self, folder: Path) -> list[Path]:
-        found = files_in(folder / "analogy", (".txt", ".csv"))
-        return [path for path in found if not (inner_suffix(path) == ".csv" and is_relation_table(path))]
+        files = files_in(folder / "analogy", (".txt", ".csv"))
+        return [path for path in files if not (inner_suffix(path) == ".csv" and is_relation_table(path))]
 
     def read(self, path: Path) -> Items:
-        tabular = inner_suffix(path) == ".csv"
-        rows = [(section, words) for _, section, words, _ in table(path)] if tabular else [*_google(path)]
+        is_table = inner_suffix(path) == ".csv"
+        rows = [(section, words) for _, section, words, _ in table(path)] if is_table else [*_read_google(path)]
         if not rows:
-            raise DatasetError(f"{path}:1: four words a line are wanted, and there are none in the file.")
+            raise DatasetError.expected("four words per line", "an empty file", path=path, line=1)
         return Items(tuple(words for _, words in rows), np.ones(len(rows)), tuple(section for section, _ in rows))
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
@@ -61,7 +56,7 @@ class Analogy(Task):
         limit = min(len(lookup.vectors), self.restrict or len(lookup.vectors))
         rows = np.where(rows < limit, rows, -1)
         covered = np.asarray((rows >= 0).all(axis=1))
-        # a question whose answer is unknown cannot be answered, whatever stands in for its other words
+        # no policy for OOV words can answer a question whose answer is OOV
         asked = np.flatnonzero(covered if lookup.oov == "skip" else rows[:, 3] >= 0)
         questions, place = np.unique(rows[asked, :3], axis=0, return_inverse=True)
         right = {_METRICS[form]: np.zeros(len(rows), bool) for form in self.forms}
@@ -76,8 +71,8 @@ class Analogy(Task):
         return {metric: wilson(int(right[chosen].sum()), len(chosen)) for metric, right in answers.values.items()}
 
 
-def _google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(section, four words) of each line in Google's form."""
+def _read_google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(section, four words) of each line in Google's format."""
     section = "all"
     for number, line in lines(path):
         words = line.split()
@@ -85,7 +80,7 @@ def _google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
             section = line[1:].strip()
         elif words and not line.startswith("#"):
             if len(words) != 4:
-                raise DatasetError(f"{path}:{number}: four words are wanted, and {len(words)} came.")
+                raise DatasetError.expected("four words", len(words), path=path, line=number)
             yield section, tuple(words)
 
 
@@ -107,9 +102,9 @@ def table(path: Path) -> Iterator[tuple[int, str, tuple[str, ...], str | None]]:
 
 
 def is_relation_table(path: Path) -> bool:
-    """Whether all types are SemEval-2012's; an unreadable file is not, and reading it says why."""
+    """Whether all types are SemEval-2012's; False for a file that cannot be read, so that `read` raises the error."""
     try:
         types = {section for _, section, _, _ in table(path)}
     except DatasetError:
         return False
-    return bool(types) and all(_RELATION.fullmatch(each) for each in types)
+    return bool(types) and all(map(_RELATION.fullmatch, types))

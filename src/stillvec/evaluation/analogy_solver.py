@@ -1,14 +1,13 @@
-"""The word that answers an analogy, in three forms, among all words and in bounded memory.
+"""Solve analogies by three formulas, with all words as candidates and in bounded memory.
 
-a is to b as c is to the word d, not one of them, for which is highest
+The answer to "a is to b as c is to ?" is the word d other than a, b and c with the highest score:
 
     3cosadd     cos(d, b) - cos(d, a) + cos(d, c)                          (Mikolov et al. 2013)
     3cosmul     p(d, b) p(d, c) / (p(d, a) + 1e-6),  p = (1 + cos) / 2     (Levy & Goldberg 2014)
     direction   cos(d - c, b - a), all at length one                       (Mikolov et al. 2013, "pair direction")
 
-Each of them needs of a candidate only its cosines with a, b and c. Questions share words, so the cosines of each word
-are computed once, a block of candidates at a time, and a question costs two or three passes over the block, whatever
-the dimension.
+All three need only the cosines of d with a, b and c. Questions share words, so the cosines of each word are computed
+once per block of candidates, and the cost of a question does not depend on the dimension.
 """
 
 from __future__ import annotations
@@ -22,36 +21,37 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.lookup import Lookup, unit
+from stillvec.evaluation.lookup import Lookup
+from stillvec.numerics import unit_rows
 
 Form = Literal["3cosadd", "3cosmul", "direction"]
 Floats = NDArray[np.float32]
-Scorer = Callable[[NDArray[np.int64]], Floats]  # numbers of questions (n,) → scores of the candidates (n, width)
-_TABLE = 1 << 23  # cosines held at once: 32 MB
-_BATCH = 32  # questions scored at once: with 8,192 candidates 1 MB, what a core's cache holds
+Scorer = Callable[[NDArray[np.int64]], Floats]  # questions (n,) → scores of the candidates (n, width)
+_TABLE = 1 << 23  # cosines in memory at once: 32 MB
+_BATCH = 32  # questions scored at once: 1 MB with 8,192 candidates, which fits the cache of a core
 _EPSILON = np.float32(1e-6)  # gensim's
 
 
 def solve(
     lookup: Lookup, questions: NDArray[np.int64], limit: int, forms: Sequence[Form]
 ) -> dict[Form, NDArray[np.int64]]:
-    """For each form the row below `limit` that answers each question (q, 3), the first where several are equal."""
+    """Form → the row below `limit` with the highest score for each question (q, 3); the first of equal rows."""
     words, place = np.unique(questions, return_inverse=True)
     place = place.reshape(-1, 3)
-    units = unit(lookup.take(words))  # (w, dim)
+    units = unit_rows(lookup.take(words))  # (w, dim)
     best = {form: _Best(questions) for form in forms}
     width = int(np.clip(_TABLE // max(1, len(words)), 256, 8192))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     spans = [span for span in np.array_split(np.arange(len(questions)), workers) if len(span)]
-    with ThreadPoolExecutor(workers) as pool:  # numpy's passes leave the interpreter free
+    with ThreadPoolExecutor(workers) as pool:  # NumPy releases the GIL
         for start in range(0, limit, width):
-            block = unit(np.asarray(lookup.vectors.matrix[start : min(start + width, limit)], np.float32))
+            block = unit_rows(np.asarray(lookup.vectors.matrix[start : min(start + width, limit)], np.float32))
             table = units @ block.T  # (w, width)
-            dead = np.flatnonzero(~block.any(axis=1))
+            zero = np.flatnonzero(~block.any(axis=1))
             for form in forms:
-                look = partial(best[form].look, _SCORERS[form](table, place, units), start, dead)
-                [*pool.map(look, spans)]
-    return {form: each.rows for form, each in best.items()}
+                update = partial(best[form].update, _SCORERS[form](table, place, units), start, zero)
+                [*pool.map(update, spans)]
+    return {form: result.rows for form, result in best.items()}
 
 
 class _Best:
@@ -62,15 +62,15 @@ class _Best:
         self.rows = np.zeros(len(questions), np.int64)
         self.values = np.full(len(questions), -np.inf, np.float32)
 
-    def look(self, scorer: Scorer, start: int, dead: NDArray[np.int64], span: NDArray[np.int64]) -> None:
-        """Let a span of the questions look at the block of candidates that begins at row `start`."""
+    def update(self, scorer: Scorer, start: int, zero: NDArray[np.int64], span: NDArray[np.int64]) -> None:
+        """Compare a span of questions with the block of candidates from row `start`, where `zero` have no direction."""
         for first in range(0, len(span), _BATCH):
             batch = span[first : first + _BATCH]
             scores = scorer(batch)  # (n, width)
             asked = self.questions[batch] - start
             question, word = np.nonzero((asked >= 0) & (asked < scores.shape[1]))
             scores[question, asked[question, word]] = -np.inf
-            scores[:, dead] = -np.inf
+            scores[:, zero] = -np.inf
             top = scores.argmax(axis=1)
             value = scores[np.arange(len(top)), top]
             better = np.flatnonzero(value > self.values[batch])
@@ -81,13 +81,13 @@ class _Best:
 def _add(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
     a, b, c = place.T
 
-    def scores(batch: NDArray[np.int64]) -> Floats:
-        found: Floats = table[b[batch]]
-        found -= table[a[batch]]
-        found += table[c[batch]]
-        return found
+    def score(batch: NDArray[np.int64]) -> Floats:
+        scores: Floats = table[b[batch]]
+        scores -= table[a[batch]]
+        scores += table[c[batch]]
+        return scores
 
-    return scores
+    return score
 
 
 def _multiply(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
@@ -97,34 +97,31 @@ def _multiply(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
     far = near + _EPSILON
     np.reciprocal(far, out=far)
 
-    def scores(batch: NDArray[np.int64]) -> Floats:
-        found: Floats = near[b[batch]]
-        found *= near[c[batch]]
-        found *= far[a[batch]]
-        return found
+    def score(batch: NDArray[np.int64]) -> Floats:
+        scores: Floats = near[b[batch]]
+        scores *= near[c[batch]]
+        scores *= far[a[batch]]
+        return scores
 
-    return scores
+    return score
 
 
 def _direct(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
     a, b, c = place.T
     from_c = np.einsum("qd,qd->q", units[b] - units[a], units[c])[:, None]  # (q, 1)
     squares = 1 + np.einsum("wd,wd->w", units, units)[:, None] - 2 * table  # |d - c|²
-    apart = squares > 1e-6  # what is as good as c has no direction from it
+    apart = squares > 1e-6  # a candidate equal to c has no direction from it
     nearness = np.divide(1, np.sqrt(squares, where=apart, out=squares), where=apart, out=np.zeros_like(table))
 
-    def scores(batch: NDArray[np.int64]) -> Floats:
-        found: Floats = table[b[batch]]
-        found -= table[a[batch]]
-        found -= from_c[batch]
-        found *= nearness[c[batch]]
-        return found
+    def score(batch: NDArray[np.int64]) -> Floats:
+        scores: Floats = table[b[batch]]
+        scores -= table[a[batch]]
+        scores -= from_c[batch]
+        scores *= nearness[c[batch]]
+        return scores
 
-    return scores
+    return score
 
 
-_SCORERS: dict[Form, Callable[[Floats, NDArray[np.int64], Floats], Scorer]] = {
-    "3cosadd": _add,
-    "3cosmul": _multiply,
-    "direction": _direct,
-}
+_Factory = Callable[[Floats, NDArray[np.int64], Floats], Scorer]
+_SCORERS: dict[Form, _Factory] = {"3cosadd": _add, "3cosmul": _multiply, "direction": _direct}

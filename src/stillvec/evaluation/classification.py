@@ -1,14 +1,14 @@
-"""Sentence classification: X2Static's network, and beside it a linear probe of the mean vector, in seconds.
+"""Sentence classification by a convolutional network and by a linear probe of the mean vector.
 
-Every `classification/*.txt` or `*.tsv`: a label, a blank, a text (MR, CR, SUBJ, MPQA, TREC, SST-5); lines that are not
-UTF-8 are read as Latin-1. `name.test.txt` has its `name.train.txt` and perhaps `name.dev.txt` beside it; a file alone
-is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021): `convolution.py`; `linear` is logistic regression on
-the mean of the known words, its penalty chosen on development items. Vectors stay as they are unless `tuned` (only
-`cnn`), but the network reads the whole table times one number, so that its rate suits long and short vectors alike.
+Files: `classification/*.txt` or `*.tsv` with a label, a space and a text per line (MR, CR, SUBJ, MPQA, TREC, SST-5);
+lines that are not UTF-8 are read as Latin-1. `name.test.txt` needs `name.train.txt` and may have `name.dev.txt`; a
+single file is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021), see `cnn.py`; `linear` is logistic
+regression on the mean of the known words, its penalty selected on development items. Vectors are not trained unless
+`tuned` (only `cnn`); the network reads all of them times one factor, so that one learning rate suits all sets.
 
-An item is covered if one of its words is known; `known-words` is the share of all words that are. Inside a text an
-unknown word has the policy's vector in the network and is passed over in the mean. Values are means over seeds; `-sd`
-is the standard deviation over seeds. Interval: percentile bootstrap over items.
+An item is covered if one of its words is known; `known-words` is the share of known words. OOV words in a text have the
+vector of the policy in the network and are left out of the mean. Values are means over seeds; `-sd` is the standard
+deviation over seeds. Interval: percentile bootstrap over items.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling
-from stillvec.evaluation.linear_probe import chosen_logistic, predicted
+from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
 from stillvec.evaluation.splits import Rows, pooled, whole_datasets
@@ -46,18 +46,18 @@ class Classification(CostlyTask):
 
     def __post_init__(self) -> None:
         if self.model not in ("both", "cnn", "linear"):
-            raise UsageError(f"The model of classification is both, cnn or linear, and {self.model!r} came.")
+            raise UsageError.unknown("model", self.model, ("both", "cnn", "linear"), where="classification")
         if self.seeds < 1:
-            raise UsageError(f"At least one seed is wanted, and {self.seeds} came.")
+            raise UsageError.expected("one seed or more", self.seeds, where="classification")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "classification", (".txt", ".tsv"))
 
     def read(self, path: Path) -> LearntItems:
-        pool, tested, divided = pooled(path, _labelled, itemgetter(0), _QUICK if self.quick else None)
+        pool, tested, divided = pooled(path, _read_labelled, itemgetter(0), _QUICK if self.quick else None)
         names = sorted({label for label, _ in pool})
         if len(names) < 2:
-            raise DatasetError(f"{path}: at least two labels are wanted, and {len(names)} came.")
+            raise DatasetError.expected("two labels or more", len(names), path=path)
         texts = tuple((text,) for _, text in pool)
         gold = [names.index(label) for label, _ in pool]
         return LearntItems(
@@ -75,9 +75,9 @@ class Classification(CostlyTask):
         for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
             work = self._linear(sequences, labels, items) if model == "linear" else self._cnn(sequences, labels, items)
             with single_thread():
-                found = yield from share(number, len(models), work)  # (n, seeds)
-            values[f"accuracy-{model}"] = (found == labels[:n, None]).mean(axis=1)
-            values[f"macro-f1-{model}"] = found.astype(np.float64)
+                predicted = yield from share(number, len(models), work)  # (n, seeds)
+            values[f"accuracy-{model}"] = (predicted == labels[:n, None]).mean(axis=1)
+            values[f"macro-f1-{model}"] = predicted.astype(np.float64)
         return Answers(sequences.known[:n] > 0, values)
 
     def score(
@@ -99,42 +99,40 @@ class Classification(CostlyTask):
 
     def _linear(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
         means = sequences.means()
-        found = np.zeros((len(items), 1), np.int64)
+        predicted = np.zeros((len(items), 1), np.int64)
         for number, split in enumerate(items.rounds, 1):
-            scaling, weights = chosen_logistic(means, labels, split.train, split.dev)
-            found[split.test, 0] = predicted(scaling(means[split.test]), weights)
+            scaling, weights = select_logistic(means, labels, split.train, split.dev)
+            predicted[split.test, 0] = predict(scaling(means[split.test]), weights)
             yield number / len(items.rounds)
-        return found
+        return predicted
 
     def _cnn(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
         from stillvec.evaluation.cnn import QUICK, CnnSchedule, Convolution  # torch takes seconds
 
-        seeds = 1 if self.quick else self.seeds
-        convolution = Convolution(
-            sequences, labels, sequences.scaled(), QUICK if self.quick else CnnSchedule(), self.tuned
-        )
-        found = np.zeros((len(items), seeds), np.int64)
-        rounds = yield from beside([convolution.run(split, seeds) for split in items.rounds])
-        for split, labels_found in zip(items.rounds, rounds, strict=True):
-            found[split.test] = labels_found
-        return found
+        n_seeds, schedule = (1, QUICK) if self.quick else (self.seeds, CnnSchedule())
+        convolution = Convolution(sequences, labels, sequences.scaled(), schedule, self.tuned)
+        predicted = np.zeros((len(items), n_seeds), np.int64)
+        rounds = yield from beside([convolution.run(split, n_seeds) for split in items.rounds])
+        for split, of_round in zip(items.rounds, rounds, strict=True):
+            predicted[split.test] = of_round
+        return predicted
 
 
 def macro_f1(weights: Floats, gold: NDArray[np.float64], labels: NDArray[np.float64]) -> Floats:
-    """The mean over labels of F1 in each resample (R,), and over seeds; a label that nobody names is left out."""
+    """F1 in each resample (R,), the mean over labels and seeds, without labels that do not occur."""
     total = np.zeros(len(weights))
     for column in labels.T:
         f1 = []
         for label in np.union1d(gold, column):
-            said, true = column == label, gold == label
-            both = weights @ (said & true)
-            named = weights @ said + weights @ true
-            f1.append(np.divide(2 * both, named, out=np.full(len(weights), np.nan), where=named > 0))
+            predicted, true = column == label, gold == label
+            both = weights @ (predicted & true)
+            total_named = weights @ predicted + weights @ true
+            f1.append(np.divide(2 * both, total_named, out=np.full(len(weights), np.nan), where=total_named > 0))
         total += np.nanmean(f1, axis=0)
     return np.asarray(total / labels.shape[1])
 
 
-def _labelled(path: Path) -> Iterator[tuple[str, str]]:
+def _read_labelled(path: Path) -> Iterator[tuple[str, str]]:
     """(label, text) of each line."""
     with open_bytes(path, DatasetError) as stream:
         content: bytes = stream.read().removeprefix(b"\xef\xbb\xbf")
@@ -147,11 +145,9 @@ def _labelled(path: Path) -> Iterator[tuple[str, str]]:
         fields = line.split(None, 1)
         if not fields:
             continue
-        if (
-            len(fields) < 2 and line.rstrip("\r") == fields[0]
-        ):  # with a blank behind its label a text is empty: MPQA has one
-            raise DatasetError(f"{path}:{number}: a label, a blank and a text are wanted, and only {fields[0]!r} came.")
+        if line.rstrip("\r") == fields[0]:  # a label and a space are an empty text, as in MPQA
+            raise DatasetError.expected("a label, a space and a text", repr(fields[0]), path=path, line=number)
         empty = False
         yield fields[0], " ".join(fields[1:]).strip()
     if empty:
-        raise DatasetError(f"{path}:1: a label, a blank and a text a line are wanted, and there is none in the file.")
+        raise DatasetError.expected("a label, a space and a text per line", "an empty file", path=path, line=1)

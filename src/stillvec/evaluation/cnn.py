@@ -1,9 +1,9 @@
-"""The sentence classifier of X2Static's evaluation (Gupta & Jaggi 2021; after Kim 2014).
+"""Convolutional sentence classifier of X2Static's evaluation (Gupta & Jaggi 2021; after Kim 2014).
 
     h_t = ReLU(W_0 x_{t-1} + W_1 x_t + W_2 x_{t+1} + b), 100 filters;   scores = A dropout_{0.5}(max over t of h_t) + c
 
-Adam; the rate of 1e-4, 3e-4 or 1e-3 and 8 to 16 epochs are those that do best on development items, and with them it
-learns again, from training and development items.
+Adam; the learning rate (1e-4, 3e-4 or 1e-3) and the number of epochs (8 to 16) are selected on development items, then
+the network is trained again on training and development items.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.nn import functional
 from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.splits import Round, Rows
 
-_FILTERS, _WIDTH, _DROPPED = 100, 3, 0.5
+_FILTERS, _WIDTH, _DROPOUT = 100, 3, 0.5
 _BATCH = 50  # Kim's
 
 
@@ -33,36 +33,36 @@ QUICK = CnnSchedule((1e-3,), (3, 6))
 
 
 class CnnNetwork:
-    """Its tensors, drawn from a seed; `tuned` adds the table of vectors to what is learnt."""
+    """The parameters, initialized from a seed; `tuned` also trains the table of vectors."""
 
-    def __init__(self, table: NDArray[np.float32], classes: int, seed: int, *, tuned: bool) -> None:
+    def __init__(self, table: NDArray[np.float32], n_classes: int, seed: int, *, tuned: bool) -> None:
         self.random = torch.Generator().manual_seed(seed)
         dim = table.shape[1]
         self.table = torch.from_numpy(table.copy())
-        self.filters = self._drawn(dim, _WIDTH * _FILTERS, bound=(_WIDTH * dim) ** -0.5)
-        self.bias = self._drawn(_FILTERS, bound=(_WIDTH * dim) ** -0.5)
-        self.out = self._drawn(_FILTERS, classes, bound=_FILTERS**-0.5)
-        self.out_bias = self._drawn(classes, bound=_FILTERS**-0.5)
-        self.learnt = [self.filters, self.bias, self.out, self.out_bias]
+        self.filters = self._draw(dim, _WIDTH * _FILTERS, bound=(_WIDTH * dim) ** -0.5)
+        self.bias = self._draw(_FILTERS, bound=(_WIDTH * dim) ** -0.5)
+        self.out = self._draw(_FILTERS, n_classes, bound=_FILTERS**-0.5)
+        self.out_bias = self._draw(n_classes, bound=_FILTERS**-0.5)
+        self.parameters = [self.filters, self.bias, self.out, self.out_bias]
         if tuned:
-            self.learnt.append(self.table)
-        for tensor in self.learnt:
+            self.parameters.append(self.table)
+        for tensor in self.parameters:
             tensor.requires_grad_()
 
-    def _drawn(self, *shape: int, bound: float) -> torch.Tensor:
+    def _draw(self, *shape: int, bound: float) -> torch.Tensor:
         return (2 * torch.rand(*shape, generator=self.random) - 1) * bound
 
     def scores(self, ids: torch.Tensor, *, training: bool = False) -> torch.Tensor:
-        """(B, classes) of rows of the table (B, 1 + L + 1)."""
-        words, place = torch.unique(ids, return_inverse=True)  # a word that stands there ten times is filtered once
-        heard_words = functional.embedding(words, self.table, padding_idx=0) @ self.filters  # (w, 3 F)
-        parts = functional.embedding(place, heard_words).view(*ids.shape, _WIDTH, _FILTERS)
-        heard = parts[:, :-2, 0] + parts[:, 1:-1, 1] + parts[:, 2:, 2] + self.bias  # (B, L, F)
+        """(B, n_classes) for rows of the table (B, 1 + L + 1)."""
+        words, place = torch.unique(ids, return_inverse=True)  # filter a repeated word once
+        filtered = functional.embedding(words, self.table, padding_idx=0) @ self.filters  # (w, 3 F)
+        parts = functional.embedding(place, filtered).view(*ids.shape, _WIDTH, _FILTERS)
+        hidden = parts[:, :-2, 0] + parts[:, 1:-1, 1] + parts[:, 2:, 2] + self.bias  # (B, L, F)
         inside = (ids[:, 1:-1] != 0).unsqueeze(2)
-        pooled = (torch.relu(heard) * inside).amax(dim=1)  # (B, F)
+        pooled = (torch.relu(hidden) * inside).amax(dim=1)  # (B, F)
         if training:
-            kept = torch.rand(pooled.shape, generator=self.random) >= _DROPPED
-            pooled = pooled * kept / (1 - _DROPPED)
+            mask = torch.rand(pooled.shape, generator=self.random) >= _DROPOUT
+            pooled = pooled * mask / (1 - _DROPOUT)
         return pooled @ self.out + self.out_bias
 
     def predict(self, sequences: Sequences, chosen: Rows) -> Rows:
@@ -77,7 +77,7 @@ class CnnNetwork:
 
 @dataclass(frozen=True)
 class Convolution:
-    """Trains networks on the texts of a dataset."""
+    """Train networks on the texts of a dataset."""
 
     sequences: Sequences
     labels: Rows  # (n,)
@@ -85,12 +85,12 @@ class Convolution:
     schedule: CnnSchedule = CnnSchedule()
     tuned: bool = False
 
-    def trained(self, rows: Rows, rate: float, epochs: int, seed: int) -> Iterator[CnnNetwork]:
+    def train(self, rows: Rows, rate: float, n_epochs: int, seed: int) -> Iterator[CnnNetwork]:
         """The network after each epoch."""
         network = CnnNetwork(self.table, int(self.labels.max()) + 1, seed, tuned=self.tuned)
-        optimizer = torch.optim.Adam(network.learnt, lr=rate)
+        optimizer = torch.optim.Adam(network.parameters, lr=rate)
         order = np.random.default_rng(seed)
-        for _ in range(epochs):
+        for _ in range(n_epochs):
             for batch in self.sequences.batches(rows, _BATCH, order):
                 ids = torch.from_numpy(self.sequences.padded(batch, border=1))
                 scores = network.scores(ids, training=True)
@@ -100,26 +100,26 @@ class Convolution:
                 optimizer.step()
             yield network
 
-    def run(self, split: Round, seeds: int) -> Generator[float, None, Rows]:
-        """Labels of the test items (n, seeds); yields how much of the work is done."""
+    def run(self, split: Round, n_seeds: int) -> Generator[float, None, Rows]:
+        """Labels of the test items (n, seeds); yields the fraction done."""
         first, last = self.schedule.epochs
-        steps = last * (len(self.schedule.rates) + seeds)
+        steps = last * (len(self.schedule.rates) + n_seeds)
         done, best = 0, (-1.0, 0.0, 0)
         for rate in self.schedule.rates:
-            for epoch, network in enumerate(self.trained(split.train, rate, last, 0), 1):
+            for epoch, network in enumerate(self.train(split.train, rate, last, 0), 1):
                 if epoch >= first:
                     right = float((network.predict(self.sequences, split.dev) == self.labels[split.dev]).mean())
                     best = max(best, (right, rate, -epoch))
                 done += 1
                 yield done / steps
         _, rate, epochs = best
-        found = []
-        for seed in range(seeds):
-            networks = self.trained(split.both, rate, -epochs, seed)
+        labels = []
+        for seed in range(n_seeds):
+            networks = self.train(split.both, rate, -epochs, seed)
             network = next(networks)
-            for network in networks:  # noqa: B007 - the last one counts
+            for network in networks:  # noqa: B007 - the last one predicts
                 done += 1
                 yield done / steps
-            found.append(network.predict(self.sequences, split.test))
+            labels.append(network.predict(self.sequences, split.test))
         yield 1.0
-        return np.stack(found, axis=1)
+        return np.stack(labels, axis=1)

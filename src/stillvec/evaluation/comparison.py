@@ -1,13 +1,13 @@
-"""Is one set of vectors better than another? The paired bootstrap, on the items that both cover.
+"""Compare sets of vectors by the paired bootstrap, on the items that both cover.
 
-Each resample draws the same items for all sets, so that what is hard for all cancels. With d the difference of two
-values and s the standard deviation of the resampled differences (times sqrt(n / (n - 1)), which the bootstrap lacks),
-d / s is looked up in Student's t with n - 1 degrees of freedom: for a metric that is a mean of items this is the paired
-t-test, and the method also applies to correlations and F1 (Efron & Tibshirani 1993). No p is smaller than the 2^(1 - k)
-of a sign test, k the items on which the two differ. Many comparisons are corrected by Holm's method (1979).
+Each resample draws the same items for all sets, so that the difficulty of items cancels. With d the difference of two
+values and s the standard deviation of the resampled differences (times sqrt(n / (n - 1)) to remove its bias), d / s is
+tested by Student's t with n - 1 degrees of freedom: for a mean over items this is the paired t-test, which also applies
+to correlations and F1 (Efron & Tibshirani 1993). No p is smaller than 2^(1 - k), that of a sign test, where k is the
+number of items on which the two differ. Multiple comparisons are corrected by Holm's method (1979).
 
 Items are assumed to be independent. Analogies made of the same words are not, so their true intervals are wider.
-Datasets that share word pairs are resampled together where their mean is compared (`means.py`).
+Datasets that share word pairs are resampled together to compare their mean (`means.py`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from stillvec.evaluation.evaluation_report import Comparison, Words
 from stillvec.evaluation.intervals import Floats, Resampling, resample_metric
 from stillvec.evaluation.tasks import Answers, Items, Task
 
-_MAX_SCORED = 200  # resamples where the task itself has to score each of them
+_MAX_SCORED = 200  # resamples if the task has to score each of them
 
 
 @dataclass(frozen=True)
 class BootstrapSample:
-    """The value of one set of vectors on some items, and on each resample of them."""
+    """The value of one set of vectors on the chosen items, and on each resample of them."""
 
     value: float
     resampled: Floats  # (R,)
@@ -42,8 +42,8 @@ def bootstrap(
 ) -> dict[str, BootstrapSample]:
     """Each metric by which sets are ranked, on the chosen items and on resamples of them, the same for every set.
 
-    Means of answers and correlations are recognised by their value and computed from weights, a thousand resamples at
-    once; for any other metric the task scores a few hundred resamples one by one.
+    Means of answers and correlations are recognized by their value and computed from weights; for any other metric the
+    task scores at most 200 resamples one by one.
     """
     once = Resampling(0, resampling.seed)
     scores = task.score(items, answers, chosen, once)
@@ -54,7 +54,7 @@ def bootstrap(
             values = values[chosen] if values.shape == (len(items),) else values[:0]
             fast = resample_metric(estimate.value, items.gold[chosen], values, resampling, stream)
             samples[metric] = BootstrapSample(estimate.value, fast if fast is not None else np.zeros(0), values)
-    slow = [metric for metric, each in samples.items() if not len(each.resampled) and np.isfinite(each.value)]
+    slow = [metric for metric, sample in samples.items() if not len(sample.resampled) and np.isfinite(sample.value)]
     if slow and resampling.resamples:
         few = Resampling(min(_MAX_SCORED, resampling.resamples), resampling.seed)
         rows = [np.repeat(chosen, row.astype(int)) for block in few.weights(len(chosen), stream) for row in block]
@@ -75,7 +75,7 @@ def compare(
     metric: str,
     words: Words = "common",
 ) -> list[Comparison]:
-    """Each two of several sets on the same items, not yet corrected; no bound of a difference is beyond `limit`."""
+    """Compare each two sets on the same items, uncorrected; bounds of differences are clipped to `limit`."""
     comparisons = []
     for (a, first), (b, second) in combinations(samples.items(), 2):
         difference = first.value - second.value
@@ -89,10 +89,10 @@ def compare(
 
 
 def correct_holm(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
-    """The same with `p_corrected`, over all comparisons on the same words."""
+    """Set `p_corrected`, over all comparisons on the same words."""
     corrected = [*comparisons]
     for words in dict.fromkeys(comparison.words for comparison in corrected):
-        family = [at for at, each in enumerate(corrected) if each.words == words and not np.isnan(each.p)]
+        family = [at for at, pair in enumerate(corrected) if pair.words == words and not np.isnan(pair.p)]
         family.sort(key=lambda at: corrected[at].p)
         least = 0.0
         for rank, at in enumerate(family):
@@ -102,7 +102,7 @@ def correct_holm(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
 
 
 def _test_difference(difference: float, a: Floats, b: Floats, n_items: int) -> tuple[float, float, float]:
-    """The bounds of a difference and its p; NaN where there is nothing to test."""
+    """The bounds of a difference and its p; NaN if they are not defined."""
     n_resamples = min(len(a), len(b))  # the shorter is a prefix of the same draws
     differences = a[:n_resamples] - b[:n_resamples]
     differences = differences[np.isfinite(differences)]

@@ -1,7 +1,7 @@
 """Correlations and their 95% intervals.
 
-A resample is a row of weights: how often each item was drawn. Ranks, and so Spearman's ρ, of a thousand
-resamples then come from cumulative sums, without sorting any of them; a row of ones is the sample itself.
+A resample is a row of weights: how often each item was drawn; a row of ones is the sample itself. The ranks in all
+resamples are computed by cumulative sums, without sorting each of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Correlation = Callable[[Floats, Floats, Floats], Floats]
-_CELLS = 1 << 18  # numbers of one block of resamples: what a core's cache holds
+_CELLS = 1 << 18  # weights per block of resamples, which fit the cache of a core
 
 
 class Estimate(NamedTuple):
@@ -26,26 +26,27 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Resampling:
-    """The bootstrap: how many resamples, and the seed that makes them the same ones every time."""
+    """The bootstrap: the number of resamples and the random seed."""
 
     resamples: int = 1000
     seed: int = 0
 
     def weights(self, n: int, stream: int = 0) -> Iterator[Floats]:
-        """Blocks (R, n) of how often each of `n` items was drawn; another `stream`, other draws."""
+        """Blocks (R, n) of how often each of `n` items was drawn; each `stream` has other draws."""
         generator = np.random.default_rng([self.seed, stream])
-        step = max(1, _CELLS // n)
-        for start in range(0, self.resamples, step):
-            rows = min(step, self.resamples - start)
-            drawn = generator.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
-            yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        for n_rows in self._block_sizes(n):
+            cells = generator.integers(0, n, (n_rows, n)) + n * np.arange(n_rows)[:, None]
+            yield np.bincount(cells.ravel(), minlength=n_rows * n).reshape(n_rows, n).astype(np.float64)
 
     def poisson(self, n: int) -> Iterator[Floats]:
-        """Blocks (R, n) of weights that are drawn each by itself, from Poisson's distribution with mean 1."""
-        generator = np.random.default_rng([self.seed, 0, 1])  # a third number: none of the streams of `weights`
+        """Blocks (R, n) of independent weights from the Poisson distribution with mean 1."""
+        generator = np.random.default_rng([self.seed, 0, 1])  # the third number separates it from all `weights`
+        for n_rows in self._block_sizes(n):
+            yield generator.poisson(1.0, (n_rows, n)).astype(np.float64)
+
+    def _block_sizes(self, n: int) -> Iterator[int]:
         step = max(1, _CELLS // n)
-        for start in range(0, self.resamples, step):
-            yield generator.poisson(1.0, (min(step, self.resamples - start), n)).astype(np.float64)
+        return (min(step, self.resamples - start) for start in range(0, self.resamples, step))
 
     def correlation(self, measure: Correlation, x: Floats, y: Floats) -> Estimate:
         """A correlation with the percentile interval of its resamples."""
@@ -58,7 +59,7 @@ class Resampling:
 def resample_metric(
     value: float, gold: Floats, answers: NDArray[Any], resampling: Resampling, stream: int
 ) -> Floats | None:
-    """A metric in each resample (R,), if its value is the mean of the answers or a correlation with the right ones."""
+    """A metric in each resample (R,), if its value is the mean of the answers or a correlation with gold; else None."""
     if len(answers) < 2 or answers.dtype.kind not in "bif" or len(gold) != len(answers):
         return None
     y = answers.astype(np.float64)
@@ -73,7 +74,7 @@ def _mean(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def percentiles(blocks: list[Floats]) -> tuple[float, float]:
-    """The bounds of the middle 95%; resamples in which nothing varies are left out."""
+    """The bounds of the middle 95%, without resamples that are NaN."""
     values = np.concatenate([np.zeros(0), *blocks])
     values = values[np.isfinite(values)]
     if not len(values):
@@ -83,7 +84,7 @@ def percentiles(blocks: list[Floats]) -> tuple[float, float]:
 
 
 def mean_estimate(values: NDArray[Any], resampling: Resampling) -> Estimate:
-    """The mean of the items' values with the percentile interval of its resamples."""
+    """The mean over items with the percentile interval of its resamples."""
     if not len(values):
         return Estimate(np.nan, np.nan, np.nan)
     blocks = [_mean(weights, values, values) for weights in resampling.weights(len(values))]
@@ -91,7 +92,7 @@ def mean_estimate(values: NDArray[Any], resampling: Resampling) -> Estimate:
 
 
 def wilson(right: int, n: int) -> Estimate:
-    """A share and its interval (Wilson 1927), which stays inside [0, 1] where the usual one does not."""
+    """A proportion with its score interval (Wilson 1927), which stays inside [0, 1]."""
     if not n:
         return Estimate(np.nan, np.nan, np.nan)
     z2 = 1.959963984540054**2
@@ -102,27 +103,27 @@ def wilson(right: int, n: int) -> Estimate:
 
 
 def spearman(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Spearman's ρ in each resample (R,): Pearson's r of the ranks, equal values sharing their mean rank."""
+    """Spearman's ρ in each resample (R,): Pearson's r of the ranks; ties share their mean rank."""
     return pearson(weights, ranks(weights, x), ranks(weights, y))
 
 
 def pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Pearson's r in each resample (R,); NaN where one side does not vary. `x` and `y` are (n,) or (R, n)."""
+    """Pearson's r in each resample (R,); NaN where `x` or `y` is constant. `x` and `y` are (n,) or (R, n)."""
     x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)
-    n = np.maximum(weights.sum(axis=1), 1)  # a resample may be empty: nothing varies there
-    from_mean = [each - (np.einsum("rn,rn->r", weights, each) / n)[:, None] for each in (x, y)]
-    squares = [np.einsum("rn,rn,rn->r", weights, each, each) for each in from_mean]
-    products = np.einsum("rn,rn,rn->r", weights, *from_mean)
-    # what is left of a constant after rounding is no variance
+    n = np.maximum(weights.sum(axis=1), 1)  # a Poisson resample may be empty
+    centred = [values - (np.einsum("rn,rn->r", weights, values) / n)[:, None] for values in (x, y)]
+    squares = [np.einsum("rn,rn,rn->r", weights, values, values) for values in centred]
+    products = np.einsum("rn,rn,rn->r", weights, *centred)
+    # the rounding error of a constant is not variance
     varies = [s > 1e-24 * n * np.max(e * e, axis=1) for s, e in zip(squares, (x, y), strict=True)]
     lengths = np.sqrt(squares[0] * squares[1])
     return np.asarray(np.divide(products, lengths, out=np.full(len(n), np.nan), where=varies[0] & varies[1]))
 
 
 def ranks(weights: Floats, x: Floats) -> Floats:
-    """The mean rank of each item among those drawn (R, n)."""
-    _, code, held = np.unique(x, return_inverse=True, return_counts=True)  # (n,), (k,)
+    """The mean rank of each item in each resample (R, n)."""
+    _, code, n_equal = np.unique(x, return_inverse=True, return_counts=True)  # (n,), (k,)
     order = np.argsort(code, kind="stable")
-    up_to = np.cumsum(weights[:, order], axis=1)[:, np.cumsum(held) - 1]  # (R, k) drawn up to this value
+    up_to = np.cumsum(weights[:, order], axis=1)[:, np.cumsum(n_equal) - 1]  # (R, k) drawn up to this value
     below = np.concatenate([np.zeros((len(weights), 1)), up_to[:, :-1]], axis=1)
     return np.asarray(((below + up_to + 1) / 2)[:, code])

@@ -1,15 +1,15 @@
-"""The label probe: what a word's vector alone tells of part of speech and place in the tree (Chang & Rafferty 2020).
+"""Label probe: predict the part of speech and the relations of a word from its vector (Chang & Rafferty 2020).
 
-Every `tagging/*.conllu`: `upos`, the word's part of speech; `relation`, what binds it to its head; `parent` and
-`grandparent`, what binds its head and the head of that. A perceptron of 500 hidden units learns each from the vector of
-the word; `-probe` is its accuracy over words. Beside it stand
+Files: `tagging/*.conllu`. The labels are `upos`, the part of speech; `relation`, that of the word to its head; `parent`
+and `grandparent`, those of its head and of the head of its head. `-probe` is the accuracy over words of a perceptron
+with 500 hidden units, to be compared with
 
-    -majority    the label that the word had most often in training, the global one for a word not met there: the
-                 ceiling of whatever sees nothing but the word, but for words that only vectors relate to others
-    -random      the same probe over a random vector a word of the same dimension
+    -majority    the most frequent label of the word in training, or of all words for a word not seen there: the upper
+                 bound for a model that sees only the word, except that vectors generalize to unseen words
+    -random      the same probe with a random vector per word, of the same dimension
 
-An item is a sentence, covered if one of its words is known. With "skip" unknown words are not counted, in any of the
-figures; else they have the policy's vector. Interval: percentile bootstrap over sentences.
+An item is a sentence, covered if one of its words is known. With the policy "skip" OOV words are not counted; else they
+have the vector of the policy. Interval: percentile bootstrap over sentences.
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ class Labels(CostlyTask):
 
     def __post_init__(self) -> None:
         if min(self.hidden, self.seeds) < 1:
-            raise UsageError(f"At least one unit and one seed are wanted, and {self.hidden} and {self.seeds} came.")
+            raise UsageError.expected(
+                "one unit and one seed or more", f"{self.hidden} and {self.seeds}", where="labels"
+            )
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu",))
 
     def read(self, path: Path) -> LearntItems:
-        return labelled_words(path, _QUICK if self.quick else None)
+        return read_labels(path, _QUICK if self.quick else None)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
@@ -69,34 +71,35 @@ class Labels(CostlyTask):
             labels = kind_labels(items, at)
             right = {name: np.zeros(n) for name in (*tables, "majority")}
             for split in items.rounds:
-                seen, judged, both = (_counts(sequences, labels, rows) for rows in (split.train, split.dev, split.both))
-                said = {"majority": np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())[:, None]}
+                train, dev, both = (_counts(sequences, labels, rows) for rows in (split.train, split.dev, split.both))
+                majority = np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())
+                predicted = {"majority": majority[:, None]}
                 for number, (name, table) in enumerate(tables.items()):
-                    said[name] = self._probe(table, seen, judged)
+                    predicted[name] = self._probe(table, train, dev)
                     yield (at + (number + 1) / len(tables)) / len(KINDS)
-                for name, each in said.items():
-                    right[name] += _right(sequences, labels, counted, split, each)[:n]
-            values |= {f"{kind}-{name}": each for name, each in right.items()}
+                for name, of_words in predicted.items():
+                    right[name] += _count_right(sequences, labels, counted, split, of_words)[:n]
+            values |= {f"{kind}-{name}": n_right for name, n_right in right.items()}
         return Answers(sequences.known[:n] > 0, values)
 
     def score(
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
     ) -> dict[str, Estimate]:
         words = answers.values["words"][chosen]
-        right = {name: values[chosen] for name, values in answers.values.items() if name != "words"}
-        return estimates({name: ratio(each, words) for name, each in right.items()}, len(chosen), resampling)
+        measures = {name: ratio(right[chosen], words) for name, right in answers.values.items() if name != "words"}
+        return estimates(measures, len(chosen), resampling)
 
-    def _probe(self, table: NDArray[np.float32], seen: Floats, judged: Floats) -> Rows:
+    def _probe(self, table: NDArray[np.float32], train: Floats, dev: Floats) -> Rows:
         """The label of each row of the table (w, seeds)."""
         from stillvec.evaluation.perceptron import perceptron  # torch takes seconds
 
-        seeds, hidden = (1, -(-self.hidden // 10)) if self.quick else (self.seeds, self.hidden)
-        return np.stack([perceptron(table, seen, judged, hidden, seed) for seed in range(seeds)], axis=1)
+        n_seeds, n_hidden = (1, -(-self.hidden // 10)) if self.quick else (self.seeds, self.hidden)
+        return np.stack([perceptron(table, train, dev, n_hidden, seed) for seed in range(n_seeds)], axis=1)
 
 
-def labelled_words(path: Path, most: int | None) -> LearntItems:
-    """Sentences whose `labels` are those of their words, one tuple a kind."""
-    pool, tested, divided = pooled(path, conllu, lambda _: "", most)
+def read_labels(path: Path, n_max: int | None) -> LearntItems:
+    """Sentences with the labels of their words, a tuple per word."""
+    pool, tested, divided = pooled(path, conllu, lambda _: "", n_max)
     words = tuple(tuple(token.form for token in sentence) for sentence in pool)
     labels = tuple(tuple(_labels(sentence)) for sentence in pool)
     lengths = np.array([*map(len, words[:tested])], np.float64)
@@ -104,7 +107,7 @@ def labelled_words(path: Path, most: int | None) -> LearntItems:
 
 
 def kind_labels(items: LearntItems, kind: int) -> Rows:
-    """Numbers of the labels of all words (N,)."""
+    """The number of the label of each word (N,)."""
     names = [labels[kind] for labels in chain.from_iterable(items.labels)]
     place = {name: number for number, name in enumerate(sorted(set(names)))}
     return np.array([place[name] for name in names], np.int64)
@@ -119,15 +122,17 @@ def _labels(sentence: Sentence) -> Iterator[tuple[str, ...]]:
 
 
 def _counts(sequences: Sequences, labels: Rows, chosen: Rows) -> Floats:
-    """How often each row of the table had each label in the chosen sentences (w, k)."""
+    """How often each row of the table has each label in the chosen sentences (w, k)."""
     inside = np.isin(sequences.text, chosen)
     counts = np.zeros((len(sequences.table), int(labels.max()) + 1))
     np.add.at(counts, (sequences.ids[inside], labels[inside]), 1)
     return counts
 
 
-def _right(sequences: Sequences, labels: Rows, counted: NDArray[np.bool_], split: Round, said: Rows) -> Floats:
-    """How many words of each sentence get their label, the mean over seeds (n,); 0 outside the test."""
-    right = (said[sequences.ids] == labels[:, None]).mean(axis=1)
+def _count_right(
+    sequences: Sequences, labels: Rows, counted: NDArray[np.bool_], split: Round, predicted: Rows
+) -> Floats:
+    """The number of correct words in each sentence, the mean over seeds (n,); 0 outside the test items."""
+    right = (predicted[sequences.ids] == labels[:, None]).mean(axis=1)
     right *= counted & np.isin(sequences.text, split.test)
     return np.asarray(np.bincount(sequences.text, right, minlength=len(sequences)))

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Resampling, mean_estimate
-from stillvec.evaluation.lookup import Lookup, unit
-from stillvec.numerics import top_k
+from stillvec.evaluation.lookup import Lookup
+from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
 
 _CELLS = 1 << 23  # cosines held at once: 32 MB
@@ -55,7 +55,7 @@ def neighbour_overlap(
     n = rows.shape[1]
     if n <= k:
         raise UsageError.expected(f"more than {k} common words to compare {k} neighbours", n)
-    tables = [unit(Lookup(vectors).take(common)) for vectors, common in zip((a, b), rows, strict=True)]
+    tables = [unit_rows(Lookup(vectors).take(common)) for vectors, common in zip((a, b), rows, strict=True)]
     shares = np.zeros(n)
     step = max(1, _CELLS // n)
     for start in range(0, n, step):

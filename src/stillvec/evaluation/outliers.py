@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import files_in, lines, records
 from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate, wilson
-from stillvec.evaluation.lookup import Lookup, unit
+from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
+from stillvec.numerics import unit_rows
 
 _COLUMNS = ("category", "words", "outliers")
 Group = tuple[str, list[str], list[str]]  # name, words, outliers
@@ -53,7 +54,7 @@ class Outliers(Task):
         covered = np.array([bool((words >= 0).all()) for words in rows])
         share = np.zeros(len(items))
         for at in np.flatnonzero(covered if lookup.oov == "skip" else covered | True):
-            points = unit(lookup.take(rows[at])).astype(np.float64)
+            points = unit_rows(lookup.take(rows[at])).astype(np.float64)
             cosines = (points @ points.T).round(12)
             np.fill_diagonal(cosines, 0)
             sums = cosines.sum(axis=1)

@@ -29,8 +29,9 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.analogy import is_relation_table, table
 from stillvec.evaluation.dataset_files import files_in
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, spearman
-from stillvec.evaluation.lookup import Lookup, cosines, unit
+from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.numerics import unit_rows
 
 _ORDER = "order"  # the last text of an item whose gold value is only a rank
 
@@ -94,7 +95,7 @@ class Relation(Task):
 
 def _offsets(lookup: Lookup, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
     """The second word of each pair minus the first (n, dim)."""
-    return unit(lookup.take(pairs[:, 1])) - unit(lookup.take(pairs[:, 0]))
+    return np.asarray(unit_rows(lookup.take(pairs[:, 1])) - unit_rows(lookup.take(pairs[:, 0])), np.float32)
 
 
 def _sections(items: Items, chosen: NDArray[np.int64]) -> list[NDArray[np.int64]]:

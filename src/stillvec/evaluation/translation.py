@@ -21,8 +21,9 @@ from stillvec.combination.rotation import cosine_blocks, neighbourhood
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import columns, count_fields, files_in
 from stillvec.evaluation.intervals import Estimate, Resampling, percentiles, wilson
-from stillvec.evaluation.lookup import Lookup, unit
+from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.numerics import unit_rows
 
 _LANGUAGES = re.compile(r"([^\W_]+)[-_]([^\W_]+)")
 
@@ -61,8 +62,8 @@ class Translation(Task):
         # without a known translation no policy for OOV words can answer an item
         chosen = np.flatnonzero(covered if lookup.oov == "skip" else [*map(bool, known)])
         if len(chosen):
-            queries = unit(lookup.take(asked[chosen]))
-            candidates = unit(lookup.take(targets))
+            queries = unit_rows(lookup.take(asked[chosen]))
+            candidates = unit_rows(lookup.take(targets))
             hubs = self._hubs(lookup, items.texts[0][0], candidates)
             for rows, cosines in cosine_blocks(queries, candidates):
                 scores = cosines - hubs  # CSLS / 2 without the term of the query, which changes no rank
@@ -86,7 +87,7 @@ class Translation(Task):
         if self.retrieval == "cosine":
             return np.zeros(len(candidates), np.float32)
         frequent = _rows_tagged(lookup, asked, self.sources)
-        return np.asarray(neighbourhood(candidates, unit(lookup.take(frequent)), self.neighbours) / 2, np.float32)
+        return np.asarray(neighbourhood(candidates, unit_rows(lookup.take(frequent)), self.neighbours) / 2, np.float32)
 
 
 def _rows_tagged(lookup: Lookup, like: str, n_max: int | None) -> NDArray[np.int64]:

@@ -12,10 +12,14 @@ BLOCK_ROWS = 1 << 14  # rows converted at once
 
 
 def unit_rows(rows: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Rows scaled to length one along the last axis; a zero row stays zero. `dtype` converts before scaling."""
+    """Rows scaled to length one along the last axis; zero where a row has no direction, as it is zero or not finite.
+
+    `dtype` converts before scaling.
+    """
     wide = np.asarray(rows, dtype)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1))
+    directed = (lengths > 0) & (lengths < np.inf)
+    return np.asarray(np.where(directed, wide, 0) / np.where(directed, lengths, 1))
 
 
 def iterate_blocks(

@@ -100,14 +100,14 @@ def test_a_first_bad_byte_far_into_the_file_is_placed(tmp_path: Path) -> None:
 
 
 def test_strict_refuses_what_is_not_utf8_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"a\.txt has something else at byte 6 \(line 2\)"):
+    with raises(CorpusError, code="encoding", path=tmp_path / "a.txt", line=2, match="byte 6"):
         _read(tmp_path, b"fine\nx\xe9\n", strict=True)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_half_a_pair_of_a_marked_encoding_is_placed(encoding: str, tmp_path: Path) -> None:
     content = "ab\n\ud800c".encode(encoding, "surrogatepass")
-    with pytest.raises(CorpusError, match=rf"byte {len('xab_'.encode(encoding + '-le'))} \(line 2\)"):
+    with raises(CorpusError, code="encoding", line=2, match=f"byte {len('xab_'.encode(encoding + '-le'))}"):
         _read(tmp_path, content, strict=True)
 
 

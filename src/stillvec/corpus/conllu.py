@@ -1,22 +1,23 @@
-"""CoNLL-U: sentences as `# text` has them, or as their forms joined; `# newpar` parts paragraphs."""
+"""CoNLL-U: sentences from `# text`, or their forms joined; `# newpar` and `# newdoc` begin paragraphs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, read_records
 from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.errors import CorpusError
 
-_COLUMNS = 10
+_N_COLUMNS = 10
 
 
 def read_conllu(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """Paragraphs; in a file that marks none, every sentence is one."""
+    """Yield paragraphs; in a file that marks none, every sentence is one."""
     paragraph: list[str] = []
     marked = False
-    for sentence, opens in _sentences(opened, stats):
+    for sentence, opens in _read_sentences(opened, stats):
         if paragraph and (opens or not marked or sum(map(len, paragraph)) > MAX_PARAGRAPH):
             yield " ".join(paragraph)
             paragraph = []
@@ -26,11 +27,11 @@ def read_conllu(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) 
         yield " ".join(paragraph)
 
 
-def _sentences(opened: OpenedFile, stats: ReadStats) -> Iterator[tuple[str, bool]]:
-    """(sentence, whether it opens a paragraph)."""
+def _read_sentences(opened: OpenedFile, stats: ReadStats) -> Iterator[tuple[str, bool]]:
+    """Yield (sentence, whether it begins a paragraph)."""
     text, opens = "", False
     rows: list[list[str]] = []
-    for number, line in enumerate(_with_end(read_records(opened, stats)), 1):
+    for number, line in enumerate(chain(read_records(opened, stats), [""]), 1):
         if not line.strip():
             if text or rows:
                 yield text or _join_forms(rows), opens
@@ -40,31 +41,29 @@ def _sentences(opened: OpenedFile, stats: ReadStats) -> Iterator[tuple[str, bool
             text = value.strip() if key.strip() == "text" else text
             opens = opens or key.split()[:1] in (["newpar"], ["newdoc"])
         else:
-            rows.append(split_columns(line, f"{opened.name}:{number}"))
+            rows.append(split_columns(line, opened.name, number))
 
 
-def _with_end(all_lines: Iterator[str]) -> Iterator[str]:
-    yield from all_lines
-    yield ""
-
-
-def split_columns(line: str, where: str) -> list[str]:
+def split_columns(line: str, name: str, number: int) -> list[str]:
     row = line.split("\t")
-    if len(row) != _COLUMNS:
-        raise CorpusError(
-            f"CoNLL-U has {_COLUMNS} columns parted by tabs, and {where} has {len(row)}; correct the line, "
-            "or name the file .txt if it is another form."
+    if len(row) != _N_COLUMNS:
+        raise CorpusError.expected(
+            f"{_N_COLUMNS} columns separated by tabs (CoNLL-U)",
+            f"{len(row)}",
+            path=name,
+            line=number,
+            cure="correct the line, or name the file .txt if it has another format",
         )
     return row
 
 
 def is_number(text: str) -> bool:
-    """Whether it can be the place of a word: Python reads no number of thousands of digits."""
+    """Whether a text can be a token number; `int` refuses thousands of digits."""
     return text.isdecimal() and len(text) < 10
 
 
 def _join_forms(rows: list[list[str]]) -> str:
-    """Forms with spaces between, but for SpaceAfter=No; parts of a multi-word token (3-4) are passed over."""
+    """Join forms with spaces, except after SpaceAfter=No; skip the parts of a multi-word token (3-4)."""
     pieces: list[str] = []
     inside = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""Bytes to text to lines, in bounded memory: UTF-8, or UTF-16 and UTF-32 with their mark."""
+"""Bytes to text to lines, in bounded memory: UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from stillvec.corpus.read_settings import ReadStats
 from stillvec.errors import CorpusError
 from stillvec.files import detect_encoding
 
-MAX_PARAGRAPH = 100_000  # characters in a paragraph; what is longer is cut
-_ENDLESS = 1 << 26  # characters of a line that must stay whole; more would fill the memory
+MAX_PARAGRAPH = 100_000  # characters; longer paragraphs are cut
+_MAX_RECORD = 1 << 26  # characters of a line that cannot be cut; more would fill the memory
 
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s|[。！？।॥۔؟።։]")
 
 
 def decode(opened: OpenedFile, stats: ReadStats) -> Iterator[str]:
-    """The text in pieces, with \\n as the only line break, no byte order marks, and spaces for NULs."""
+    """Yield the text in pieces, normalized by `normalize`."""
     encoding = detect_encoding(opened.head)
     pieces = _decode_marked(opened, encoding, stats) if encoding else _decode_utf8(opened, stats)
-    held = ""
+    pending = ""
     for piece in pieces:
-        text = held + piece
-        held = "\r" if text.endswith("\r") else ""  # its \n may come with the next piece
-        yield normalize(text[:-1] if held else text)
-    if held:
+        text = pending + piece
+        pending = "\r" if text.endswith("\r") else ""  # the next piece may begin with its \n
+        yield normalize(text[:-1] if pending else text)
+    if pending:
         yield "\n"
 
 
 def normalize(text: str) -> str:
-    """The same text with \\n as the only line break, no byte order marks, and spaces for NULs."""
+    """Use \\n as the only line break, drop byte order marks, and replace NULs with spaces."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\x00" in text:
@@ -52,7 +52,7 @@ def _decode_utf8(opened: OpenedFile, stats: ReadStats) -> Iterator[str]:
 
 
 def _repair(data: bytes, final: bool, place: tuple[str, int, int], stats: ReadStats) -> tuple[str, int]:
-    """The text and how many bytes it took; bytes that are not UTF-8 become U+FFFD, one each."""
+    """The decoded text and the number of bytes used; each byte that is not UTF-8 becomes one U+FFFD."""
     try:
         return codecs.utf_8_decode(data, "strict", final)
     except UnicodeDecodeError as error:
@@ -69,7 +69,7 @@ def _decode_marked(opened: OpenedFile, encoding: str, stats: ReadStats) -> Itera
     unit = len("a".encode(f"{encoding}-le"))
     line, fed = 1, 0
     for chunk in opened.chunks:
-        offset = max(unit, fed - len(decoder.getstate()[0]))  # of this text's first byte; the mark has one unit
+        offset = max(unit, fed - len(decoder.getstate()[0]))  # of the first byte of this text; the mark is one unit
         text = decoder.decode(chunk)
         if wrong := text.count("\ufffd"):
             before = text[: text.index("\ufffd")]
@@ -81,7 +81,7 @@ def _decode_marked(opened: OpenedFile, encoding: str, stats: ReadStats) -> Itera
 
 
 def read_records(opened: OpenedFile, stats: ReadStats) -> Iterator[str]:
-    """The lines of a file whose lines are records; one without an end is refused."""
+    """Yield the lines of a file whose lines are records and cannot be cut."""
     return split_lines(_check_line_length(decode(opened, stats), opened.name))
 
 
@@ -90,23 +90,24 @@ def _check_line_length(texts: Iterable[str], name: str) -> Iterator[str]:
     for text in texts:
         end = text.rfind("\n")
         length = length + len(text) if end < 0 else len(text) - end - 1
-        if length > _ENDLESS:
-            raise CorpusError(f"{name} has a line of more than {_ENDLESS:,} characters; one record a line is wanted.")
+        if length > _MAX_RECORD:
+            got = f"a line of more than {_MAX_RECORD:,} characters"
+            raise CorpusError.expected("one record per line", got, path=name, code="long-line")
         yield text
 
 
 def split_lines(texts: Iterable[str], longest: int | None = None) -> Iterator[str]:
-    """Lines without their breaks; with `longest`, what is longer comes in several."""
+    """Yield lines without their breaks; lines longer than `longest` are cut."""
     pending: list[str] = []
     length = 0
     for text in texts:
-        first, found, rest = text.partition("\n")
+        first, line_break, rest = text.partition("\n")
         pending.append(first)
         length += len(first)
-        if not found and (longest is None or length <= longest):
+        if not line_break and (longest is None or length <= longest):
             continue
         pieces = cut("".join(pending), longest)
-        if found:
+        if line_break:
             more = rest.split("\n")
             if longest is not None and max(map(len, more)) > longest:
                 more = [piece for line in more for piece in cut(line, longest)]
@@ -118,18 +119,18 @@ def split_lines(texts: Iterable[str], longest: int | None = None) -> Iterator[st
 
 
 def cut(text: str, longest: int | None = MAX_PARAGRAPH) -> list[str]:
-    """Pieces of at most `longest` characters, cut behind a sentence, else at a space, else anywhere."""
+    """Split into pieces of at most `longest` characters, after a sentence if possible, else at a space."""
     pieces: list[str] = []
     start = 0
     while longest is not None and len(text) - start > longest:
         window = text[start : start + longest]
-        pieces.append(window[: _best_cut(window)])
+        pieces.append(window[: _find_cut(window)])
         start += len(pieces[-1])
     pieces.append(text[start:])
     return pieces
 
 
-def _best_cut(window: str) -> int:
+def _find_cut(window: str) -> int:
     half = len(window) // 2
     ends = [match.end() for match in _SENTENCE_END.finditer(window, len(window) - len(window) // 10)]
     if ends:

@@ -1,6 +1,6 @@
-"""Shares of a corpus that are read apart: one after the other, they give the paragraphs that the whole gives.
+"""Splits a corpus into parts that can be read in parallel; together they give the paragraphs of the whole, in order.
 
-Neighbouring files are a share until they are large enough; a large plain text is cut, between paragraphs, into several.
+Small neighbouring files are grouped; a large plain text file is cut between paragraphs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from stillvec.corpus.sources import Source
 from stillvec.errors import CorpusError
 from stillvec.files import detect_encoding, is_compressed
 
-SLICE_BYTES = 64 << 20  # bytes
-_BETWEEN = {False: re.compile(rb"\n"), True: re.compile(rb"\n[ \t\r]*\n")}  # paragraphs; True: of wrapped lines
+SLICE_BYTES = 64 << 20
+_BREAKS = {
+    False: re.compile(rb"\n"),
+    True: re.compile(rb"\n[ \t\r]*\n"),
+}  # between paragraphs; True: of hard-wrapped lines
 
 
 class FileSlice(Source):
-    """Some bytes of a plain text: whole paragraphs."""
+    """A byte range of a plain text file that contains whole paragraphs."""
 
     def __init__(self, path: Path, first: int, end: int, *, wrapped: bool) -> None:
         super().__init__(path)
@@ -41,18 +44,18 @@ class FileSlice(Source):
 
 
 def split_sources(sources: Sequence[Source], settings: CorpusSettings) -> list[list[Source]]:
-    """The files, or stretches of them, that are read together; they depend on nothing but the files."""
+    """Groups of files or file slices that are read together; they depend only on the files."""
     pieces = [piece for source in sources for piece in _slice_file(source, settings)]
-    found: list[list[Source]] = [[]]
-    held = 0
+    groups: list[list[Source]] = [[]]
+    n_bytes = 0
     for piece in pieces:
         alone = isinstance(piece, FileSlice)
-        if held >= SLICE_BYTES or (alone and held):
-            found.append([])
-            held = 0
-        found[-1].append(piece)
-        held += SLICE_BYTES if alone else piece.size
-    return found
+        if n_bytes >= SLICE_BYTES or (alone and n_bytes):
+            groups.append([])
+            n_bytes = 0
+        groups[-1].append(piece)
+        n_bytes += SLICE_BYTES if alone else piece.size
+    return groups
 
 
 def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
@@ -63,6 +66,6 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        cuts = [_BETWEEN[wrapped].search(text, place) for place in range(SLICE_BYTES, len(text), SLICE_BYTES)]
-        places = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
-    return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(places)]
+        cuts = [_BREAKS[wrapped].search(text, start) for start in range(SLICE_BYTES, len(text), SLICE_BYTES)]
+        bounds = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
+    return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""The table of what a corpus can be made of: one line a form, by the file's name, else by its first bytes."""
+"""The file types of a corpus, recognized by suffix, else by the first bytes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Reader = Callable[[OpenedFile, CorpusSettings, ReadStats], Iterator[str]]
 
 @dataclass(frozen=True)
 class FileType:
-    """One form of text: how its files are called, how they begin, who reads them."""
+    """The suffixes of a file type, the test of its first bytes, and its reader."""
 
     suffixes: tuple[str, ...]
-    begins: Callable[[bytes], bool]
+    matches_head: Callable[[bytes], bool]
     read: Reader
 
 
@@ -39,25 +39,25 @@ FILE_TYPES = (
     FileType((".conllu",), _never, read_conllu),
     FileType((".txt", ".text", ".md", ".rst", ".raw", ".tokens"), _never, read_plain),
 )
-_BY_SUFFIX = {suffix: form for form in FILE_TYPES for suffix in form.suffixes}
+_BY_SUFFIX = {suffix: file_type for file_type in FILE_TYPES for suffix in file_type.suffixes}
 
 
 def is_known(path: Path) -> bool:
-    """Whether a file found in a folder is one to read."""
+    """Whether a file in a folder should be read."""
     suffix = text_suffix(path)
     return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
 
 
 def read(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """The paragraphs of a file of any form."""
+    """Yield the paragraphs of a file of any type."""
     return find_reader(opened)(opened, settings, stats)
 
 
 def find_reader(opened: OpenedFile) -> Reader:
-    """Who reads it; what is no text is refused."""
-    form = _BY_SUFFIX.get(text_suffix(opened.path))
-    form = form or next((form for form in FILE_TYPES if form.begins(opened.head)), None)
-    reader = read_plain if form is None else form.read
+    """The reader of a file; a file that is not text raises an error."""
+    by_head = (file_type for file_type in FILE_TYPES if file_type.matches_head(opened.head))
+    file_type = _BY_SUFFIX.get(text_suffix(opened.path)) or next(by_head, None)
+    reader = file_type.read if file_type else read_plain
     if reader is not read_parquet:
         check_is_text(opened.head, opened.name, CorpusError)
     return reader

@@ -1,24 +1,25 @@
-"""JSON lines: one record a line, its text in a field (`text`, or a dotted path such as `article.body`)."""
+"""JSON lines: one record per line, with its text in a field (`text`, or a dotted path such as `article.body`)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stillvec.corpus.decoding import read_records
 from stillvec.corpus.opened_file import OpenedFile
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.read_settings import CorpusSettings, ReadStats
-from stillvec.errors import CorpusError, suggest
+from stillvec.errors import CorpusError
 
 DEFAULT_FIELD = "text"
 
-_PATIENCE = 100  # records without the field, before it is called unknown
+_MAX_WITHOUT_FIELD = 100  # records, after which the field is reported as unknown
 _MISSING = object()
+_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
 
 
 def is_json_lines(head: bytes) -> bool:
-    """Whether a file begins with a whole record on its first line."""
+    """Whether the first line of a file is a complete record."""
     line = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0]
     if not line.startswith(b'{"'):
         return False
@@ -29,45 +30,43 @@ def is_json_lines(head: bytes) -> bool:
 
 
 def read_json_lines(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """The paragraphs of one field of every record; records that lack it or have null are passed over."""
-    field, mode = settings.field or DEFAULT_FIELD, settings.paragraphs
-    found, lacking = False, 0
+    """Yield the paragraphs of one field of every record; records without it, or with null, are skipped."""
+    field, name = settings.field or DEFAULT_FIELD, opened.name
+    known, n_without = False, 0
     record: object = None
     for number, line in enumerate(read_records(opened, stats), 1):
         if not line or line.isspace():
             continue
-        where = f"{opened.name}:{number}"
-        record = _parse(line, where)
-        value = record if isinstance(record, str) else _look_up(record, field, where)
-        found, lacking = found or value is not _MISSING, lacking + (value is _MISSING)
-        if not found and lacking >= _PATIENCE:
-            break
+        record = _parse(line, name, number)
+        value = record if isinstance(record, str) else _look_up(record, field, name, number)
         if value is not _MISSING:
-            for text in to_texts(value, field, where):
-                yield from split_paragraphs(text, mode)
-    if lacking and not found:
-        raise unknown_field(field, record if isinstance(record, dict) else {}, opened.name)
+            known = True
+            for text in to_texts(value, field, name, number):
+                yield from split_paragraphs(text, settings.paragraphs)
+            continue
+        n_without += 1
+        if not known and n_without >= _MAX_WITHOUT_FIELD:
+            break
+    if n_without and not known:
+        raise unknown_field(field, record if isinstance(record, dict) else {}, name)
 
 
-def to_texts(value: object, field: str, where: str) -> list[str]:
-    """A field's value as texts: a string, a list of strings, or nothing."""
+def to_texts(value: object, field: str, name: str, line: int | None = None) -> list[str]:
+    """The value of a field as texts: a string, a list of strings, or null."""
     values = value if isinstance(value, list) else [value]
     for text in values:
         if text is not None and not isinstance(text, str):
-            raise CorpusError(
-                f"The field {field!r} should hold text, and in {where} it holds {_kind(text)}; give another --field."
+            raise CorpusError.expected(
+                "text", _kind(text), where=f"field {field!r}", path=name, line=line, cure="give another --field"
             )
     return [text for text in values if isinstance(text, str) and text]
 
 
-def unknown_field(field: str, known: dict[str, object] | list[str], name: str) -> CorpusError:
-    """No such field: the nearest that there is, or all of them."""
-    names = [str(key) for key in known]
-    cure = f"{suggest(field, names)} (--field NAME)" if names else "the records have no fields at all."
-    return CorpusError(f"The field {field!r} is nowhere in {name}; {cure}")
+def unknown_field(field: str, known: Iterable[object], name: str) -> CorpusError:
+    return CorpusError.unknown("field", field, map(str, known), where="the records (--field NAME)", path=name)
 
 
-def _parse(line: str, where: str) -> object:
+def _parse(line: str, name: str, number: int) -> object:
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
@@ -76,21 +75,17 @@ def _parse(line: str, where: str) -> object:
         problem = "nested too deeply"
     except ValueError:
         problem = "a number with thousands of digits"
-    array = line.lstrip().startswith("[") or line.strip() == "{"
-    cure = (
-        "one record a line is wanted (jq -c '.[]' or jq -c . makes it so)"
-        if array
-        else "correct the line or leave it out"
+    spread = line.lstrip().startswith("[") or line.strip() == "{"
+    cure = "convert it with jq -c '.[]' or jq -c ." if spread else "correct or delete the line"
+    raise CorpusError.expected(
+        "one JSON record per line", f"invalid JSON ({problem})", path=name, line=number, cure=cure, code="not-json"
     )
-    raise CorpusError(f"The line {where} is not JSON ({problem}); {cure}.")
 
 
-def _look_up(record: object, field: str, where: str) -> object:
+def _look_up(record: object, field: str, name: str, number: int) -> object:
     if not isinstance(record, dict):
-        raise CorpusError(
-            f"A JSON object was wanted in {where}, and {_kind(record)} came; one record a line is wanted "
-            "(jq -c '.[]' makes it so)."
-        )
+        cure = "convert it with jq -c '.[]'"
+        raise CorpusError.expected("one JSON object per line", _kind(record), path=name, line=number, cure=cure)
     if field in record:
         return record[field]
     value: object = record
@@ -102,5 +97,4 @@ def _look_up(record: object, field: str, where: str) -> object:
 
 
 def _kind(value: object) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return kinds.get(type(value), "a number")
+    return _KINDS.get(type(value), "a number")

@@ -1,4 +1,4 @@
-"""A file of a corpus as its readers get it: the uncompressed bytes in chunks, and the first of them to look at."""
+"""A file as readers receive it: the uncompressed bytes in chunks, and the first of them to recognize its type."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from stillvec.corpus.conllu import is_number, split_columns
 from stillvec.corpus.decoding import read_records
@@ -14,39 +15,39 @@ from stillvec.errors import CorpusError
 
 @dataclass(frozen=True)
 class Parse:
-    """A sentence and its tree."""
+    """A sentence and its dependency tree."""
 
     forms: tuple[str, ...]  # (N,)
-    heads: tuple[int, ...]  # (N,) place of each head, -1 for the root
+    heads: tuple[int, ...]  # (N,) index of each head, -1 for the root
     relations: tuple[str, ...]  # (N,) to the head
 
 
 def read_parses(opened: OpenedFile, stats: ReadStats) -> Iterator[Parse]:
-    """Tokens of several words (3-4) and empty nodes (5.1) are passed over: only words have heads."""
+    """Yield the parse of each sentence; multi-word tokens (3-4) and empty nodes (5.1) have no heads and are skipped."""
     rows: list[tuple[str, str, str, str]] = []  # number, form, head, relation
-    begun = 0
-    number = 0
-    for number, line in enumerate(read_records(opened, stats), 1):
+    first_line = 0
+    for line_number, line in enumerate(chain(read_records(opened, stats), [""]), 1):
         if not line.strip():
             if rows:
-                yield _parse(rows, f"{opened.name}:{begun}")
+                yield _parse(rows, opened.name, first_line)
             rows = []
         elif not line.startswith("#"):
-            row = split_columns(line, f"{opened.name}:{number}")
+            row = split_columns(line, opened.name, line_number)
             if row[0].isdecimal():
-                begun = begun if rows else number
+                first_line = first_line if rows else line_number
                 rows.append((row[0], row[1], row[6], row[7]))
-    if rows:
-        yield _parse(rows, f"{opened.name}:{begun}")
 
 
-def _parse(rows: list[tuple[str, str, str, str]], where: str) -> Parse:
-    for place, (number, _, head, _) in enumerate(rows, 1):
-        if number != str(place) or not is_number(head) or not 0 <= int(head) <= len(rows) or head == number:
-            raise CorpusError(
-                "A dependency parse was wanted, words numbered from 1 and each with the number of its head (0: root); "
-                f"in the sentence that begins at {where} word {place} has the number {number!r} and the head {head!r}: "
-                "correct it, or parse the text anew."
+def _parse(rows: list[tuple[str, str, str, str]], name: str, first_line: int) -> Parse:
+    for index, (number, _, head, _) in enumerate(rows, 1):
+        if number != str(index) or not is_number(head) or not 0 <= int(head) <= len(rows) or head == number:
+            raise CorpusError.expected(
+                "a dependency parse (words numbered from 1, each with the number of its head, 0 for the root)",
+                f"number {number[:20]!r} and head {head[:20]!r} for word {index} of the sentence",
+                path=name,
+                line=first_line,
+                cure="correct it, or parse the text again",
+                code="bad-parse",
             )
     return Parse(
         tuple(form for _, form, _, _ in rows),

@@ -1,4 +1,4 @@
-"""Plain text: a paragraph is a line, or a block of hard-wrapped lines between blank ones."""
+"""Plain text: a paragraph is a line, or a block of hard-wrapped lines between blank lines."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, decode, normalize, spli
 from stillvec.corpus.opened_file import HEAD_BYTES, OpenedFile
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
 
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
-_WIDEST = 100  # characters a hard-wrapped line may have
-_NARROWEST = 30  # shorter ones are lists and verses rather than wrapped prose
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_WIDTH = 100  # characters of a hard-wrapped line
+_MIN_WIDTH = 30  # shorter lines are lists or verse
 _STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
 
 
 def read_plain(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """The paragraphs of a text file."""
+    """Yield the paragraphs of a text file."""
     texts = decode(opened, stats)
     sample = _sample(texts, settings.paragraphs)
     yield from _paragraphs(split_lines(chain([sample], texts), MAX_PARAGRAPH), settings.paragraphs, sample)
@@ -30,26 +30,26 @@ def is_wrapped(opened: OpenedFile, settings: CorpusSettings) -> bool:
 
 
 def split_paragraphs(text: str, mode: ParagraphMode) -> Iterator[str]:
-    """The paragraphs of a text that is already in memory: a field of a record, or a string of the user's."""
+    """Yield the paragraphs of a text in memory."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a pair, as "\\ud800" in JSON gives it, which no tokenizer would take
-        text = _HALF_PAIR.sub("\ufffd", text)
+    except UnicodeEncodeError:  # a lone surrogate ("\\ud800" in JSON), which tokenizers refuse
+        text = _SURROGATE.sub("\ufffd", text)
     text = normalize(text)
     yield from _paragraphs(split_lines([text], MAX_PARAGRAPH), mode, text)
 
 
 def is_hard_wrapped(sample: str) -> bool:
-    """Whether lines were broken to fit a width: blank lines stand between blocks of even lines."""
+    """Whether lines were broken to fit a width: blank lines separate blocks of lines of similar length."""
     blocks = [block.split("\n") for block in _strip_lines(sample).split("\n\n") if block.strip()]
     inner = [line for block in blocks for line in block[:-1] if line]
     if len(blocks) < 2 or len(inner) < 2:
         return False
     lengths = [len(line) for line in inner]
     width = statistics.quantiles(lengths, n=10, method="inclusive")[-1]
-    even = sum(0.7 * width <= length <= _WIDEST for length in lengths)
-    running_on = sum(not line.endswith(_STOPS) for line in inner)
-    return _NARROWEST <= width <= _WIDEST and even > 0.7 * len(inner) and running_on > 0.5 * len(inner)
+    n_even = sum(0.7 * width <= length <= _MAX_WIDTH for length in lengths)
+    n_open = sum(not line.endswith(_STOPS) for line in inner)
+    return _MIN_WIDTH <= width <= _MAX_WIDTH and n_even > 0.7 * len(inner) and n_open > 0.5 * len(inner)
 
 
 def _strip_lines(sample: str) -> str:
@@ -57,7 +57,7 @@ def _strip_lines(sample: str) -> str:
 
 
 def _sample(texts: Iterator[str], mode: ParagraphMode) -> str:
-    """What is looked at to tell, taken from the beginning."""
+    """The beginning of a text, to detect hard-wrapped lines in."""
     sample = ""
     while mode == "auto" and len(sample) < HEAD_BYTES and (text := next(texts, "")):
         sample += text
@@ -69,7 +69,7 @@ def _are_blocks(mode: ParagraphMode, sample: str) -> bool:
 
 
 def _paragraphs(short_lines: Iterator[str], mode: ParagraphMode, sample: str) -> Iterator[str]:
-    """None is empty, and none is longer than the longest."""
+    """Yield stripped paragraphs, neither empty nor longer than `MAX_PARAGRAPH`."""
     if not _are_blocks(mode, sample):
         return filter(None, map(str.strip, short_lines))
     return filter(None, map(str.strip, chain.from_iterable(map(cut, _blocks(short_lines)))))

@@ -1,4 +1,4 @@
-"""What every reader is given: how the user wants the text read, and where it counts what it meets."""
+"""Reader settings, and the counts of one pass over a corpus."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ ParagraphMode = Literal["auto", "lines", "blocks"]
 class CorpusSettings:
     """How a corpus is read."""
 
-    field: str | None = None  # of JSON lines and Parquet; "text" where none is given
+    field: str | None = None  # of JSON lines and Parquet; default: "text"
     paragraphs: ParagraphMode = "auto"
-    strict: bool = False  # refuse bytes that are not UTF-8
+    strict: bool = False  # raise an error for bytes that are not UTF-8
 
 
 @dataclass
 class ReadStats:
-    """What one reading of a corpus has met so far."""
+    """Counts of one pass over a corpus so far."""
 
     strict: bool = False
-    replaced_bytes: int = 0
-    first_place: str = ""  # of a byte that is not UTF-8
-    files: int = 0
-    paragraphs: int = 0
-    characters: int = 0
+    n_replaced: int = 0  # bytes that are not UTF-8
+    first_replaced: str = ""  # where the first of them is
+    n_files: int = 0
+    n_paragraphs: int = 0
+    n_characters: int = 0
 
-    def add_replaced(self, number: int, name: str, line: int, byte: int) -> None:
-        """Count bytes that are no text, or refuse them."""
+    def add_replaced(self, n_bytes: int, name: str, line: int, byte: int) -> None:
+        """Count bytes that are not valid text; raise an error if `strict`."""
         if self.strict:
-            raise CorpusError(
-                f"UTF-8 was wanted, and {name} has something else at byte {byte:,} (line {line:,}); "
-                "convert it (iconv -f latin1 -t utf8), or read it without strict."
+            raise CorpusError.expected(
+                "UTF-8",
+                f"another encoding at byte {byte:,}",
+                path=name,
+                line=line,
+                cure="convert the file (iconv -f latin1 -t utf8), or read it without strict",
+                code="encoding",
             )
-        self.replaced_bytes += number
-        self.first_place = self.first_place or f"{name}, line {line:,}, byte {byte:,}"
+        self.n_replaced += n_bytes
+        self.first_replaced = self.first_replaced or f"{name}, line {line:,}, byte {byte:,}"

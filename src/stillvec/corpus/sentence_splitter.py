@@ -1,8 +1,8 @@
-"""Paragraphs to sentences: a pattern finds every place that might be an end, small tables decide.
+"""Paragraphs to sentences: a regular expression finds candidates, small tables decide.
 
-An end is a stop (with the quotes and brackets that close behind it) before white space. It is none before a
-lower-case word, after a title or an initial, in a numbering, or where a quotation goes on with "he said". The
-stops of scripts that have no capitals or no spaces (。 । ؟ ።) always end.
+A sentence ends at a stop (with closing quotes and brackets) before white space, but not before a lower-case word, after
+a title or an initial, in a numbering, or where a quotation continues with "he said". The stops of scripts without
+capitals or spaces (。 । ؟ ።) always end a sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 _CLOSING = r"\"'”’»›)\]}」』】）〉》"
 _OPENING = r"\"'“‘„«‹(\[{「『【（〈《¿¡*_—–\-"
 _STOPS, _WIDE, _PLAIN = ".!?…", "。！？｡", "।॥؟۔።፧։។။᙮꓿"
-_CANDIDATE = re.compile(  # a set of signs first: what begins so is looked for many times as fast
+_CANDIDATE = re.compile(  # begins with a character class, which `re` searches many times faster
     rf"[{_STOPS}{_WIDE}{_PLAIN}](?:"
     rf"(?<=[{_STOPS}])(?<![{_STOPS}]{{2}})[{_STOPS}]*(?:[{_CLOSING}]|\[\d{{1,3}}\])*(?=\s)"
     rf"|(?<=[{_WIDE}])(?:[{_WIDE}…]|[{_CLOSING}])*"
@@ -29,23 +29,23 @@ def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Abbreviations by what they do to the stop behind them. Compared in lower case, without that stop.
-_TITLES = _words(  # written with a capital, a name follows
+# Abbreviations by their effect on the stop after them; compared in lower case, without that stop.
+_TITLES = _words(  # capitalized and followed by a name
     "mr mrs ms messrs mme mlle dr drs prof profs rev revd hon st ste mt ft gen col maj capt cmdr lt sgt "
     "cpl pvt adm brig sen rep gov pres supt insp det pte fr bro hr hrn frl mm mgr sra srta dña avda"
 )
-_GOES_ON = _words(  # the rest of the phrase follows
+_GOES_ON = _words(  # the sentence continues
     "e.g eg i.e ie cf viz vs v ca approx resp incl esp op loc ibid bzw z.b d.h ggf vgl bzgl sog geb "
     "gest p.ex svt ул им т.е т.к"
 )
-_BEFORE_NUMBERS = _words(  # open before a number, a roman numeral or a single letter
+_BEFORE_NUMBERS = _words(  # the sentence continues before a number, a roman numeral or a single letter
     "no nos nr n fig figs eq eqs sec sect ch chap chaps art arts vol vols p pp pg para pt par app ex "
     "ref refs tab jan feb mar apr jun jul aug sep sept oct nov dec c ver v bk"
 )
-_MAY_END = _words(  # only a typical beginning of a sentence makes it an end
+_MAY_END = _words(  # an end only before a word that typically starts a sentence
     "inc ltd co corp llc plc bros assn assoc dept univ jr sr esq phd ph.d etc al hrs oz lb lbs yd yds misc tel"
 )
-_MAY_END_CAPITAL = _words(  # the same, but written small they are words
+_MAY_END_CAPITAL = _words(  # the same if capitalized; in lower case they are words
     "ave blvd rd hwy sq mass conn calif fla ill mich minn miss okla ore penn tenn tex wash wis ariz ark "
     "colo ga ind kan ky md mo mont neb nev va vt wyo ont que alta jan feb mar apr jun jul aug sep sept "
     "oct nov dec mon tue tues wed thu thur thurs fri sat sun inst est ext"
@@ -62,7 +62,7 @@ _STARTERS = _words(
 _DATED = _words(  # German: "am 3. Oktober"
     "januar februar märz april mai juni juli august september oktober november dezember jahrhundert"
 )
-_LONGEST_WORD = 40  # characters; no abbreviation has as many
+_MAX_ABBREVIATION = 40  # characters
 _BRACKETS = "\"'“‘„«‹([{—–-"
 _ROMAN = re.compile(r"[IVXLCDM]{2,}|[B-HJ-Z]")  # not the words I and A
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]$|[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω]$")  # U.S, a.m; J
@@ -70,7 +70,7 @@ _NUMBERING = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])(?:\.\d{1,3})*$")
 
 
 def split_sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph, stripped; nothing but white space between them is lost."""
+    """The sentences of a paragraph without surrounding white space."""
     if _CANDIDATE.search(paragraph) is None:
         sentence = paragraph.strip()
         return [sentence] if sentence else []
@@ -79,7 +79,7 @@ def split_sentences(paragraph: str) -> list[str]:
 
 
 def sentence_ends(paragraph: str) -> list[int]:
-    """Where each sentence of a paragraph ends, in characters; what is only white space is none."""
+    """The character offset of the end of each sentence of a paragraph."""
     ends: list[int] = []
     start = 0
     for candidate in _CANDIDATE.finditer(paragraph):
@@ -99,7 +99,7 @@ def _ends(text: str, start: int, candidate: re.Match[str]) -> bool:
         return True
     following = _NEXT.match(text, candidate.end())
     letter = following[1] if following else ""
-    if letter.islower() and (stop[-1] not in ".!?" or stop.startswith("..") or not _begins_low(text, start)):
+    if letter.islower() and (stop[-1] not in ".!?" or stop.startswith("..") or not _starts_in_lower_case(text, start)):
         return False
     if stop[-1] in "\"'”’»" and letter and _SPEECH.match(text, candidate.end()):
         return False
@@ -108,20 +108,20 @@ def _ends(text: str, start: int, candidate: re.Match[str]) -> bool:
     return following is None or _full_stop_ends(text, start, candidate.start(), following)
 
 
-def _begins_low(text: str, start: int) -> bool:
-    """Whether a sentence began in lower case: who wrote it may well begin the next one so."""
+def _starts_in_lower_case(text: str, start: int) -> bool:
+    """Whether a sentence starts in lower case, as the next one then may."""
     first = _NEXT.match(text, start)
     return first is not None and first[1].islower()
 
 
 def _word_before(text: str, start: int, end: int) -> str:
-    """The run of characters before a stop, without what opens before it."""
-    window = text[max(start, end - _LONGEST_WORD) : end]
+    """The characters between white space and a stop, without opening brackets and quotes."""
+    window = text[max(start, end - _MAX_ABBREVIATION) : end]
     return window[max(window.rfind(space) for space in " \xa0\t\n") + 1 :].lstrip(_BRACKETS)
 
 
 def _full_stop_ends(text: str, start: int, end: int, following: re.Match[str]) -> bool:
-    """Whether the full stop at `end` is one, or belongs to an abbreviation, an initial or a numbering."""
+    """Whether the full stop at `end` ends a sentence, or belongs to an abbreviation, an initial or a numbering."""
     word = _word_before(text, start, end)
     lower = word.lower()
     after = following[1] + following[2] + following[3]

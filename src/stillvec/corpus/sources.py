@@ -1,4 +1,4 @@
-"""Which files a corpus is: files, folders, globs, and pipes, which are copied to be read again."""
+"""The sources of a corpus: files, folders, globs, and pipes, which are copied so they can be read again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STANDARD_INPUT = "-"
 
 
 class Source:
-    """A file of a corpus: where it is, and what the user calls it."""
+    """A file of a corpus and its name for the user."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -38,18 +38,18 @@ class Source:
             raise unreadable(error, self.name, CorpusError) from None
 
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-        """Its paragraphs."""
+        """Yield its paragraphs."""
         return read(open_file(self.open_path(), self.name), settings, stats)
 
     def open_path(self) -> Path:
         return self.path
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Files need no clean-up."""
 
 
 class Pipe(Source):
-    """Standard input or a named pipe: copied when first read, to a file that goes with the corpus."""
+    """Standard input or a named pipe, copied when first read to a file that is deleted with the corpus."""
 
     def __init__(self, path: Path | None = None) -> None:
         super().__init__(path or Path(STANDARD_INPUT))
@@ -75,7 +75,7 @@ class Pipe(Source):
 
 
 def resolve(sources: Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """Every file once, however it is named, in the order given; those of a folder or glob sorted."""
+    """Every file once, in the order given; files of a folder or glob are sorted."""
     names = [os.path.expanduser(os.fspath(source)) for source in sources]
     if not names:
         raise UsageError("A corpus needs at least one file, folder, glob or '-' (standard input).")
@@ -97,22 +97,25 @@ def _resolve_one(name: str) -> Iterator[Source]:
     elif glob.has_magic(name):
         yield from _expand_glob(name)
     else:
-        raise CorpusError(f"There is no file or folder {name}{_beside(path)}; check the path.")
+        raise CorpusError.not_found(name, "a corpus", cure=_explain_missing(path))
 
 
-def _beside(path: Path) -> str:
-    """How far a path does exist, which shows most slips at once."""
-    there = next((parent for parent in path.parents if parent.is_dir()), path.parent)
-    missing = path.relative_to(there).parts[0]
-    return "" if there == path.parent else f" ({there} is there, but not {missing} in it)"
+def _explain_missing(path: Path) -> str:
+    """Which part of the path exists, which shows most typing errors."""
+    folder = next((parent for parent in path.parents if parent.is_dir()), path.parent)
+    missing = path.relative_to(folder).parts[0]
+    return "check the path" if folder == path.parent else f"{folder} exists, but {missing} in it does not"
 
 
 def _list_folder(folder: Path) -> Iterator[Source]:
     files = sorted(_walk(folder))
     if not files:
-        raise CorpusError(
-            f"The folder {folder} has no file that can be read (.txt, .jsonl, .parquet, .conllu, .xml, and "
-            "these as .gz, .bz2, .xz, .zst); name other files one by one or with a glob."
+        raise CorpusError.expected(
+            "text files (.txt, .jsonl, .parquet, .conllu, .xml, also as .gz, .bz2, .xz, .zst)",
+            "none",
+            path=folder,
+            cure="name other files one by one or with a glob",
+            code="no-files",
         )
     yield from map(Source, files)
 
@@ -131,5 +134,7 @@ def _expand_glob(pattern: str) -> Iterator[Source]:
     paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     files = [path for path in paths if path.is_file()]
     if not files:
-        raise CorpusError(f"The glob {pattern} matches no file; check it, and where you are ({Path.cwd()}).")
+        raise CorpusError(
+            f"No file matches {pattern} (working directory: {Path.cwd()}).", code="no-files", path=pattern
+        )
     yield from map(Source, files)

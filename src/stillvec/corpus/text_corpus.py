@@ -1,4 +1,4 @@
-"""The corpus: where text comes from, read as often as wanted, never held in memory."""
+"""A corpus: a stream of paragraphs and sentences that can be read again and is never loaded into memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
 from stillvec.corpus.sentence_splitter import split_sentences
 from stillvec.corpus.sources import Pipe, Source, resolve
-from stillvec.errors import CorpusError, StillvecWarning, UsageError, suggest
+from stillvec.errors import CorpusError, StillvecWarning, UsageError
 
-_TOGETHER = 4  # paragraphs
+_BATCH = 4  # paragraphs
 
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """What a complete reading met."""
+    """Counts of a complete pass over a corpus."""
 
     files: int
     paragraphs: int
@@ -35,9 +35,9 @@ class CorpusReport:
 class Corpus:
     """Files, folders, globs or "-" (standard input) as a stream of paragraphs and sentences.
 
-    `field` is the field of JSON lines and Parquet that holds the text ("text" if none is given; dotted for
-    nested ones). `paragraphs` says whether a paragraph is a line or a block between blank lines; "auto" looks
-    at every file.
+    `field` is the field of JSON lines and Parquet that contains the text (default: "text"; dotted if nested).
+    `paragraphs` is "lines", "blocks" (between blank lines) or "auto", which decides for each file. With `strict`, bytes
+    that are not UTF-8 raise an error; otherwise they are read as U+FFFD, with a warning.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class Corpus:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], *, paragraphs: ParagraphMode = "auto") -> Corpus:
-        """A corpus of strings that are in memory."""
+        """Create a corpus from strings in memory."""
         if isinstance(texts, str):
-            raise UsageError("Corpus.from_texts takes a list of texts, and one string came; put it into a list.")
+            raise UsageError.expected("a list of texts", "one string", where="Corpus.from_texts")
         corpus = cls.__new__(cls)
         corpus._set_up(CorpusSettings(paragraphs=paragraphs), [], tuple(texts))
         return corpus
@@ -61,7 +61,7 @@ class Corpus:
     def _set_up(self, settings: CorpusSettings, sources: list[Source], texts: tuple[str, ...]) -> None:
         mode, modes = settings.paragraphs, typing.get_args(ParagraphMode)
         if mode not in modes:
-            raise UsageError(f"There are no paragraphs {mode!r}; {suggest(mode, modes)}")
+            raise UsageError.unknown("paragraph mode", mode, modes)
         self._settings = settings
         self._sources = tuple(sources)
         self._texts = texts
@@ -75,12 +75,12 @@ class Corpus:
 
     @property
     def sources(self) -> list[str]:
-        """The files, as they will be read."""
+        """The names of the files, in reading order."""
         return [source.name for source in self._sources]
 
     @property
     def is_files(self) -> bool:
-        """Whether all of it is files, which others can open too."""
+        """Whether all sources are files, which other processes can open."""
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
     def split(self) -> list[Corpus]:
@@ -92,7 +92,7 @@ class Corpus:
         return [self._with_sources(part) for part in parts] if len(parts) > 1 else [self]
 
     def absolute(self) -> Corpus:
-        """The same files, wherever one stands."""
+        """The same files with absolute paths."""
         return self._with_sources([Source(source.path.absolute()) for source in self._sources])
 
     def _with_sources(self, sources: list[Source]) -> Corpus:
@@ -103,7 +103,7 @@ class Corpus:
 
     @property
     def report(self) -> CorpusReport | None:
-        """What the last complete reading met; None before there was one."""
+        """Counts of the last complete pass; None before the first."""
         return self._report
 
     def __repr__(self) -> str:
@@ -112,37 +112,40 @@ class Corpus:
         return f"Corpus({', '.join([*names, *more])})"
 
     def paragraphs(self) -> Iterator[str]:
-        """Every paragraph, from the beginning at every call."""
+        """Yield every paragraph; each call starts from the beginning."""
         stats = ReadStats(strict=self._settings.strict)
-        read = self._read(stats)
-        while several := [*islice(read, _TOGETHER)]:  # one by one, counting takes as long as reading
-            stats.paragraphs += len(several)
-            stats.characters += sum(map(len, several))
-            yield from several
+        paragraphs = self._read(stats)
+        while batch := [*islice(paragraphs, _BATCH)]:  # counting one by one takes as long as reading
+            stats.n_paragraphs += len(batch)
+            stats.n_characters += sum(map(len, batch))
+            yield from batch
         self._finish(stats)
 
     def paragraphs_by_file(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
-        """Every paragraph with the number of its file (texts in memory are one); only of wanted files, if asked."""
+        """Yield (file number, paragraph); texts in memory count as one file. `wanted` selects files by number."""
         stats = ReadStats(strict=self._settings.strict)
         for paragraph in self._read(stats, wanted):
-            stats.paragraphs += 1
-            stats.characters += len(paragraph)
-            yield stats.files, paragraph
+            stats.n_paragraphs += 1
+            stats.n_characters += len(paragraph)
+            yield stats.n_files, paragraph
         if wanted is None:
             self._finish(stats)
 
     def sentences(self) -> Iterator[str]:
-        """Every sentence of every paragraph."""
+        """Yield every sentence of every paragraph."""
         for paragraph in self.paragraphs():
             yield from split_sentences(paragraph)
 
     def parses(self) -> Iterator[Parse]:
-        """The dependency parse of every sentence; every file has to be CoNLL-U, which is seen at once."""
+        """Yield the dependency parse of every sentence; every file must be CoNLL-U, which is checked at once."""
         others = [source.name for source in self._sources if text_suffix(source.path) != ".conllu"]
         if others or not self._sources:
-            what = f"{others[0]} is none" if others else "texts in memory are none"
-            raise CorpusError(
-                f"Dependency parses are read from CoNLL-U files (.conllu), and {what}; parse it first (train --parse)."
+            raise CorpusError.expected(
+                "CoNLL-U files (.conllu) with dependency parses",
+                "another file" if others else "texts in memory",
+                path=others[0] if others else None,
+                cure="parse the text first (train --parse)",
+                code="no-parses",
             )
         return self._parses()
 
@@ -155,26 +158,26 @@ class Corpus:
         for text in self._texts:
             yield from split_paragraphs(text, self._settings.paragraphs)
         for source in self._sources:
-            stats.files += 1
-            if wanted is None or wanted(stats.files):
+            stats.n_files += 1
+            if wanted is None or wanted(stats.n_files):
                 yield from source.read(self._settings, stats)
 
     def _finish(self, stats: ReadStats) -> None:
-        if not stats.paragraphs and self._whole:
-            names = ", ".join(self.sources[:3]) or "the texts given"
-            raise CorpusError(f"The corpus is empty: there is no text at all in {names}; give other files.")
-        self._report = CorpusReport(stats.files, stats.paragraphs, stats.characters, stats.replaced_bytes)
-        if stats.replaced_bytes and not self._warned:
+        if not stats.n_paragraphs and self._whole:
+            names = ", ".join(self.sources[:3]) or "the texts"
+            raise CorpusError(f"The corpus is empty: no text in {names}; give other files.", code="empty")
+        self._report = CorpusReport(stats.n_files, stats.n_paragraphs, stats.n_characters, stats.n_replaced)
+        if stats.n_replaced and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{stats.replaced_bytes:,} bytes are not UTF-8 and were read as U+FFFD (the first in "
-                f"{stats.first_place}); if that is too many, convert the text (iconv -f latin1 -t utf8).",
+                f"{stats.n_replaced:,} bytes are not UTF-8 and were read as U+FFFD (the first in "
+                f"{stats.first_replaced}); if these are too many, convert the text (iconv -f latin1 -t utf8).",
                 StillvecWarning,
                 stacklevel=3,
             )
 
     def close(self) -> None:
-        """Give back what is held: the copy of standard input."""
+        """Delete the copy of standard input."""
         for source in self._sources:
             source.close()
 

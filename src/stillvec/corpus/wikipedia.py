@@ -1,4 +1,4 @@
-"""Wikipedia dumps (`pages-articles.xml.bz2`): the articles, a page at a time, without redirects."""
+"""Wikipedia dumps (`pages-articles.xml.bz2`): the articles, page by page, without redirects."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ from stillvec.corpus.read_settings import CorpusSettings, ReadStats
 from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CorpusError
 
-_SILENT = {"-2", "6", "14"}  # namespaces whose links show no text: media, files, categories
-_ENDLESS = 1 << 26  # bytes without an element beginning or ending
-_ENGLISH = frozenset({"media", "file", "image", "category"})  # understood in every language's wikitext
+_MEDIA_NAMESPACES = {"-2", "6", "14"}  # namespaces whose links show no text: media, files, categories
+_MAX_ELEMENT = 1 << 26  # bytes
+_MEDIA_NAMES = frozenset({"media", "file", "image", "category"})  # understood in every language's wikitext
 
 
 def is_wikipedia(head: bytes) -> bool:
-    """Whether a file begins like a dump of a wiki."""
+    """Whether a file begins like a MediaWiki dump."""
     return b"<mediawiki" in head[:2048] and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
 def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """The prose of every article, mark-up taken away."""
+    """Yield the paragraphs of every article without markup."""
     if not is_wikipedia(opened.head):
-        raise CorpusError(
-            f"Of XML only dumps of wikis (<mediawiki ...>) are read, and {opened.name} is something else; "
-            "save its text as .txt or .jsonl."
-        )
-    silent = _ENGLISH
+        cure = "save its text as .txt or .jsonl"
+        raise CorpusError.expected("a MediaWiki dump (<mediawiki ...>)", "other XML", path=opened.name, cure=cure)
+    media = _MEDIA_NAMES
     for element in _elements(opened):
         kind = element.tag.rpartition("}")[2]
-        if kind == "namespace" and element.get("key") in _SILENT and element.text:
-            silent |= {element.text.lower()}
+        if kind == "namespace" and element.get("key") in _MEDIA_NAMESPACES and element.text:
+            media |= {element.text.lower()}
         elif kind == "page":
-            for paragraph in plain_paragraphs(_wikitext(element), silent):
+            for paragraph in plain_paragraphs(_wikitext(element), media):
                 yield from cut(paragraph)
 
 
 def _elements(opened: OpenedFile) -> Iterator[Element]:
-    """Elements as they end; what hangs on the root is cut off after every page, to keep memory small."""
+    """Yield elements as they end; the root is cleared after every page to bound memory."""
     open_elements: list[Element] = []
     for event, element in _events(opened):
         if event == "start":
@@ -53,28 +51,30 @@ def _elements(opened: OpenedFile) -> Iterator[Element]:
 
 
 def _events(opened: OpenedFile) -> Iterator[Any]:
-    """(event, element) where elements start and end; what is no XML is named with its line."""
+    """Yield (event, element) where elements start and end; malformed XML raises an error."""
     parser: XMLPullParser[Any] = XMLPullParser(events=("start", "end"))
-    try:  # what feed() finds wrong comes out of read_events()
-        silent = 0
+    try:  # read_events() raises the errors of feed()
+        n_bytes = 0  # since the last event
         for chunk in opened.chunks:
             parser.feed(chunk)
-            silent += len(chunk)
+            n_bytes += len(chunk)
             for event in parser.read_events():
-                silent = 0
+                n_bytes = 0
                 yield event
-            if silent > _ENDLESS:
-                raise CorpusError(f"{opened.name} has an element of more than {_ENDLESS:,} bytes, which is no article.")
+            if n_bytes > _MAX_ELEMENT:
+                got = f"an element of more than {_MAX_ELEMENT:,} bytes"
+                raise CorpusError.expected("an article", got, path=opened.name)
         parser.close()
         yield from parser.read_events()
     except ParseError as error:
-        raise CorpusError(
-            f"The XML of {opened.name} is malformed or cut short ({error}); copy or download it again."
-        ) from None
+        cure = "copy or download it again"
+        got = f"malformed or truncated XML ({error})"
+        line = error.position[0]
+        raise CorpusError.expected("an XML dump", got, path=opened.name, line=line, cure=cure, code="bad-xml") from None
 
 
 def _wikitext(page: Element) -> str:
-    """The latest text of an article; nothing for redirects and for pages that are no articles."""
+    """The latest text of an article; empty for redirects and for pages that are not articles."""
     parts = {part.tag.rpartition("}")[2]: part for part in page}
     namespace = parts["ns"].text if "ns" in parts else "0"
     if "redirect" in parts or namespace != "0":

@@ -1,8 +1,8 @@
-"""Wikitext to prose: patterns for what is well formed, the parser `mwparserfromhell` for what is left tangled.
+"""Wikitext to prose: regular expressions for well-formed markup, the parser `mwparserfromhell` for the rest.
 
-Most of an article is references, templates and tables. Patterns take them away from the inside outwards, several
-times faster than a parser would build their tree; a line that still has mark-up then goes through the parser, where
-the extra `wikipedia` is installed. The tests hold the prose against the parser's own.
+Most of an article is references, templates and tables. Regular expressions remove them from the inside out, several
+times faster than a parser. A line that still contains markup then goes through the parser, if the extra `wikipedia` is
+installed. Tests compare the prose with the parser's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-_HIDDEN = (  # tags whose content is no prose
+_HIDDEN = (  # tags whose content is not prose
     "ref|references|gallery|math|chem|ce|timeline|source|syntaxhighlight|score|imagemap|table|pre|hiero|graph|"
     "templatedata|mapframe|poll|inputbox|categorytree|section|indicator|style|noinclude|includeonly|maplink"
 )
@@ -22,12 +22,12 @@ _REMOVED = re.compile(
 _TEMPLATE = re.compile(r"\{\{([^{}]*(?:[{}](?![{}])[^{}]*)*)\}\}")
 _TABLE = re.compile(r"\{\|[^{|]*(?:(?:\|(?!\})|\{(?!\|))[^{|]*)*\|\}")
 _LINK = re.compile(r"\[\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\]")
-_OUTSIDE = re.compile(r"\[(?:https?:|ftp:|mailto:|//)[^\s\]]{0,2000}\s{0,100}([^\]]{0,2000})\]")
-_NO_PROSE = re.compile(r"^(?:=.*=\s*|\s*[|!{}].*|-{4,}|[*#:;]*\s*)$", re.MULTILINE)
+_EXTERNAL_LINK = re.compile(r"\[(?:https?:|ftp:|mailto:|//)[^\s\]]{0,2000}\s{0,100}([^\]]{0,2000})\]")
+_NOT_PROSE = re.compile(r"^(?:=.*=\s*|\s*[|!{}].*|-{4,}|[*#:;]*\s*)$", re.MULTILINE)
 _ITEM = ("*", "#", ";", ":")
 _STOPS = tuple(".!?…।。！？؟۔")
 _CLOSING = "\"'”’»)]"
-_APPENDIX = re.compile(  # sections of references and pointers, to the next heading of their height
+_APPENDIX = re.compile(  # sections of references and links, up to the next heading of the same level
     r"^==\s*(?:references|external links|further reading|see also|bibliography|notes|footnotes|sources|"
     r"citations|works cited|notes and references|einzelnachweise|weblinks|literatur|siehe auch|références|"
     r"liens externes|voir aussi|bibliographie|referencias|enlaces externos|véase también)\s*==\s*$"
@@ -43,7 +43,7 @@ _INTERWIKI = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 _MEDIA = re.compile(
     r"[^:|]+:[^|]+\.(?:jpe?g|png|svg|gif|tiff?|og[gvam]|web[mp]|djvu|pdf|mid|wav|mp3)\s*$", re.IGNORECASE
 )
-_TIDY: tuple[tuple[re.Pattern[str], str], ...] = (  # what taking things away leaves behind
+_TIDY: tuple[tuple[re.Pattern[str], str], ...] = (  # what removals leave behind
     (re.compile(r"[ \t\xa0\u2009\u202f]+"), " "),
     (re.compile(r"\((?:\s*[;,:])+\s*"), "("),
     (re.compile(r"(?<![\s;,:])[\s;,:]*[;,:]\s*\)"), ")"),
@@ -51,7 +51,7 @@ _TIDY: tuple[tuple[re.Pattern[str], str], ...] = (  # what taking things away le
     (re.compile(r" +([,.;:!?)])(?!\w)"), r"\1"),
     (re.compile(r"\( +"), "("),
 )
-_KEPT_TEMPLATES: dict[str, Callable[[list[str]], str]] = {  # those that stand for words in the sentence
+_TEXT_TEMPLATES: dict[str, Callable[[list[str]], str]] = {  # templates that are part of the sentence
     "lang": lambda parts: parts[1] if len(parts) > 1 else "",
     "nowrap": lambda parts: parts[0],
     "convert": lambda parts: " ".join(parts[:2]),
@@ -71,19 +71,19 @@ _KEPT_TEMPLATES: dict[str, Callable[[list[str]], str]] = {  # those that stand f
     "c.": lambda parts: "c. " + "-".join(parts),
     "frac": lambda parts: "/".join(parts[-2:]),
 }
-_LONGEST_LABEL = 30  # characters of a paragraph that is no sentence
-_LONGEST_PARSED = 10_000  # characters of a line; the parser takes four times as long for twice as many
-_MOST_ROUNDS = 12  # of nesting
+_MAX_LABEL = 30  # characters of a paragraph that is not a sentence
+_MAX_PARSED = 10_000  # characters of a line; the time of the parser is quadratic
+_MAX_DEPTH = 12  # of nesting
 
 
 def plain_paragraphs(wikitext: str, media: frozenset[str]) -> Iterator[str]:
-    """The prose of an article, a paragraph at a time; `media` are the namespaces whose links show no text."""
-    text = _without_hidden(wikitext)
-    text = _innermost(_LINK, partial(_link, media), text)  # before templates, which part their arguments with | too
-    text = _innermost(_TEMPLATE, _template, text)
-    text = _innermost(_TABLE, lambda match: "\n\n", text)
+    """Yield the paragraphs of an article; `media` are the namespaces whose links show no text."""
+    text = _remove_hidden(wikitext)
+    text = _replace_nested(_LINK, partial(_link, media), text)  # before templates, which also separate arguments by |
+    text = _replace_nested(_TEMPLATE, _template, text)
+    text = _replace_nested(_TABLE, lambda match: "\n\n", text)
     text = _APPENDIX.sub("\n\n", text)
-    text = _NO_PROSE.sub("", _BLOCK.sub("\n\n", _OUTSIDE.sub(r"\1", text)))
+    text = _NOT_PROSE.sub("", _BLOCK.sub("\n\n", _EXTERNAL_LINK.sub(r"\1", text)))
     for block in text.split("\n\n"):
         for line in _join_lines(block):
             prose = _prose(line)
@@ -91,26 +91,26 @@ def plain_paragraphs(wikitext: str, media: frozenset[str]) -> Iterator[str]:
                 yield prose
 
 
-def _without_hidden(text: str) -> str:
-    """Without comments, hidden tags and what they hold; a tag that nobody closes stays, and is looked for once."""
-    kept: list[str] = []
+def _remove_hidden(text: str) -> str:
+    """Remove comments and hidden tags with their content; a tag that is never closed stays, and is searched once."""
+    pieces: list[str] = []
     begin = at = 0
     unclosed: set[str] = set()
-    while found := _REMOVED.search(text, at):
-        at, tag = found.end(), (found[1] or "").lower()
+    while match := _REMOVED.search(text, at):
+        at, tag = match.end(), (match[1] or "").lower()
         if tag:
             closed = None if tag in unclosed else re.compile(rf"</{tag}\s*>", re.IGNORECASE).search(text, at)
             if closed is None:
                 unclosed.add(tag)
                 continue
             at = closed.end()
-        kept.append(text[begin : found.start()])
+        pieces.append(text[begin : match.start()])
         begin = at
-    return "".join([*kept, text[begin:]])
+    return "".join([*pieces, text[begin:]])
 
 
 def _join_lines(block: str) -> list[str]:
-    """The lines of a block: wikitext shows a single line break as a space, but for list items."""
+    """The lines of a block: wikitext shows a single line break as a space, except in lists."""
     lines: list[str] = []
     for line in block.split("\n"):
         if lines and line.strip() and not line.startswith(_ITEM) and not lines[-1].startswith(_ITEM):
@@ -121,23 +121,23 @@ def _join_lines(block: str) -> list[str]:
 
 
 def _is_prose(prose: str, line: str) -> bool:
-    """Items of lists are prose only if they are sentences; the rest only if it is more than a label."""
+    """Whether a line is a sentence or, outside of lists, longer than a label."""
     label = line.startswith(_ITEM) and not line.startswith(":")
-    return prose.rstrip(_CLOSING).endswith(_STOPS) or (not label and len(prose) > _LONGEST_LABEL)
+    return prose.rstrip(_CLOSING).endswith(_STOPS) or (not label and len(prose) > _MAX_LABEL)
 
 
-def _innermost(pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str], text: str) -> str:
-    """Replace again and again: what was nested becomes innermost in its turn."""
-    for _ in range(_MOST_ROUNDS):
-        text, number = pattern.subn(replacement, text)
-        if not number:
+def _replace_nested(pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str], text: str) -> str:
+    """Replace matches from the inside out."""
+    for _ in range(_MAX_DEPTH):
+        text, n_replaced = pattern.subn(replacement, text)
+        if not n_replaced:
             break
     return text
 
 
 def _template(match: re.Match[str]) -> str:
     name, *parts = match[1].split("|")
-    show = _KEPT_TEMPLATES.get(name.strip().lower())
+    show = _TEXT_TEMPLATES.get(name.strip().lower())
     positional = [part.strip() for part in parts if "=" not in part]
     return show(positional) if show and positional else ""
 
@@ -155,12 +155,12 @@ def _link(media: frozenset[str], match: re.Match[str]) -> str:
 
 
 def _parse_line(line: str) -> str:
-    """What the parser makes of a line that the patterns could not untangle."""
-    if len(line) > _LONGEST_PARSED:
+    """Let the parser strip a line that still contains markup."""
+    if len(line) > _MAX_PARSED:
         return line
     try:
         import mwparserfromhell
-    except ModuleNotFoundError:  # then its brackets go, and what they hold stays
+    except ModuleNotFoundError:  # the caller removes the brackets
         return line
     return str(mwparserfromhell.parse(line).strip_code())
 

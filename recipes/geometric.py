@@ -20,8 +20,8 @@ import stillvec
 from stillvec import WordVectors
 from stillvec.combination.average import Average
 from stillvec.combination.concat import Concat
-from stillvec.combination.geometric import Geometric, shared_sums
-from stillvec.combination.joint_space import joined
+from stillvec.combination.geometric import Geometric, sum_shared
+from stillvec.combination.joint_space import join_spaces
 from stillvec.combination.metric_learning import Spectra, ridge_from
 
 COLOURS = ("#2a6ebb", "#d1495b")
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/geometric.svg"))
     options = parser.parse_args()
     pair = [stillvec.load(path) for path in options.spaces]
-    shared = shared_sums(joined(pair, "intersection"), [np.eye(pair[0].dim)], 1, True)
+    shared = sum_shared(join_spaces(pair, "intersection"), [np.eye(pair[0].dim)], 1, True)
     scale, chosen = Spectra(shared).scale(), ridge_from(shared)
     kinds = {"average": Average(words="intersection"), "concatenation": Concat(words="intersection")}
     lines = {name: _score(method(*pair)) for name, method in kinds.items()}

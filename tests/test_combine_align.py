@@ -11,7 +11,7 @@ from scipy.linalg import orthogonal_procrustes, sqrtm
 from scipy.stats import ortho_group
 
 from stillvec.combination.align import Align
-from stillvec.combination.rotation import mutual_nearest, neighbourhood, procrustes, reweighted
+from stillvec.combination.rotation import mutual_nearest, neighbourhood, procrustes, reweight_directions
 from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
@@ -143,7 +143,7 @@ def test_reweighting_is_that_of_vecmap_step_by_step(power: float) -> None:
     for rows, change, turn in ((x, white[0], u), (z, white[1], vt.T)):
         weighted = rows @ change @ turn @ np.diag(agreement**power)
         slow.append(weighted @ turn.T @ np.linalg.inv(change) @ turn)
-    made = [rows @ change for rows, change in zip((x, z), reweighted(x, z, power), strict=True)]
+    made = [rows @ change for rows, change in zip((x, z), reweight_directions(x, z, power), strict=True)]
     for a in range(2):
         for b in range(2):
             assert np.allclose(made[a] @ made[b].T, slow[a] @ slow[b].T)
@@ -171,7 +171,7 @@ def test_reweighting_takes_the_words_that_self_learning_found(tmp_path: Path) ->
     first, other = Align(seeds, alphas=alphas).fit(*pair)
     x, z = first.rows(np.arange(COUNT)), other.rows(np.arange(COUNT))
     left, right = mutual_nearest(x, z)
-    wanted = reweighted(x[left], z[right], 0.5)
+    wanted = reweight_directions(x[left], z[right], 0.5)
     made = Align(seeds, alphas=alphas, reweight=0.5).fit(*pair)
     assert np.allclose(made[0].rows(np.arange(9)), x[:9] @ wanted[0])
     assert np.allclose(made[1].rows(np.arange(9)), z[:9] @ wanted[1])
@@ -213,9 +213,9 @@ def test_a_narrow_space_is_turned_into_a_wide_one() -> None:
         ({"rounds": -1}, "at least 0"),
         ({"neighbours": 0}, "at least 1"),
         ({"reweight": 1.5}, "0 to 1"),
-        ({"tags": ("a", "a")}, "tag of its own"),
-        ({"tags": ("a",)}, "2 tags, and 1 came"),
-        ({"alphas": (0.1, 0.1, 0.1)}, "2 alphas, and 3 came"),
+        ({"tags": ("a", "a")}, "different tag"),
+        ({"tags": ("a",)}, "2 tags"),
+        ({"alphas": (0.1, 0.1, 0.1)}, "2 alphas"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], told: str) -> None:
@@ -226,14 +226,14 @@ def test_what_makes_no_sense_is_refused(settings: dict[str, Any], told: str) -> 
 
 def test_a_seed_that_says_nothing_is_named(tmp_path: Path) -> None:
     pair = WordVectors(["a", "b"], np.eye(2)), WordVectors(["c", "d"], np.eye(2))
-    with pytest.raises(VocabularyError, match="no word alike; give the setting dictionary"):
+    with pytest.raises(VocabularyError, match="dictionary"):
         Align()(*pair)
     (tmp_path / "seed.txt").write_text("x y\n")
-    with pytest.raises(LexiconError, match="None of the 1 pairs"):
+    with pytest.raises(LexiconError, match="none of 1"):
         Align(tmp_path / "seed.txt")(*pair)
-    with pytest.raises(UsageError, match="re-weighted, and 3 came"):
+    with pytest.raises(UsageError, match="reweight"):
         Align(reweight=0.5)(pair[0], pair[0], pair[0])
-    with pytest.raises(UsageError, match="two spaces, and 3 came"):
+    with pytest.raises(UsageError, match="dictionary"):
         Align(tmp_path / "seed.txt")(*pair, pair[0])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from tiny_corpus import likeness, sentences
 
 from stillvec.cli import main
@@ -253,3 +254,34 @@ def test_a_manifest_that_lacks_what_merging_needs_is_refused_in_one_line(
         for folders in ((one, broken), (broken, one)):
             assert main(["merge", *map(str, folders), "--out", str(tmp_path / "merged")]) == 1, key
             assert key in capsys.readouterr().err
+
+
+def _write_old_names(folder: Path) -> None:
+    """Rename the array keys and step names of a folder to those of earlier versions."""
+    arrays = {name: np.array(array) for name, array in read_statistics(folder).items()}
+    assert any("/ragged:" in name for name in arrays)
+    save_file(
+        {name.replace("/ragged:", "/bag:"): array for name, array in arrays.items()}, folder / "statistics.safetensors"
+    )
+    text = (folder / "manifest.json").read_text("utf-8")
+    manifest = json.loads(text) | {"refined": [{"step": "unit", "settings": {}}]}
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::stillvec.errors.DeprecatedName")
+def test_folders_of_earlier_versions_load_merge_grow_and_refine(distil: Callable[..., Path], tmp_path: Path) -> None:
+    one, two = (distil(name, "--method", "additive") for name in ("one", "two"))
+    assert main(["merge", str(one), str(two), "--out", str(tmp_path / "new")]) == 0
+    plain = tmp_path / "plain"
+    shutil.copytree(one, plain)
+    _write_old_names(one)
+    assert len(load(one)) == len(load(plain))
+    assert main(["refine", str(plain), "--like", str(one), "--out", str(tmp_path / "refined")]) == 0
+    assert np.allclose(np.linalg.norm(load(tmp_path / "refined").matrix, axis=1), 1, atol=1e-5)
+    assert main(["merge", str(one), str(two), "--out", str(tmp_path / "old-and-new")]) == 0
+    assert same(tmp_path / "old-and-new", tmp_path / "new")
+    grown = [
+        distil("two", "--method", "additive", "--add-to", str(folder), to=folder.name + "-grown")
+        for folder in (one, plain)
+    ]
+    assert same(*grown)

@@ -160,5 +160,5 @@ def test_what_cannot_be_is_refused(model: tuple[WordVectors, Any], tmp_path: Pat
     np.save(tmp_path / "short.npy", np.ones((3, D)))
     with pytest.raises(FormatError, match=r"\(3, 20\)"):
         NaturalAlpha(contexts=str(tmp_path / "short.npy"))(model[0])
-    with pytest.raises(UsageError, match=r"counts.*say reference=uniform"):
+    with pytest.raises(UsageError, match="reference=uniform"):
         NaturalAlpha(reference="counts")(WordVectors(model[0].words, model[0].matrix))

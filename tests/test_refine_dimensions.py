@@ -76,7 +76,7 @@ def test_loud_dimensions_that_say_nothing_are_found_out(tmp_path: Path, monkeypa
     space = WordVectors([f"w{row}" for row in range(300)], rows)
     name = _write(tmp_path / "pairs.tsv", pairs, gold)
     for share in (16, 4):
-        monkeypatch.setattr(module, "_AT_ONCE", share)
+        monkeypatch.setattr(module, "_ROUND_SHARE", share)
         assert np.array_equal(SelectDims(8, (name,))(space).matrix, rows[:, :8])
     assert not np.array_equal(SelectDims(8)(space).matrix, rows[:, :8])
 
@@ -87,7 +87,7 @@ def test_the_command_line_names_pairs(vectors: WordVectors) -> None:
 
 def test_what_cannot_be_is_refused(vectors: WordVectors, tmp_path: Path) -> None:
     for wrong in (0, 11):
-        with pytest.raises(UsageError, match="give 1 to 10"):
+        with pytest.raises(UsageError, match="1 to 10"):
             SelectDims(wrong)(vectors)
     few = _write(tmp_path / "few.tsv", np.array([[0, 1]] * 19), np.arange(19.0))
     with pytest.raises(UsageError, match="20 pairs of known words"):

@@ -331,7 +331,7 @@ def test_quantized_vectors_stay_packed_when_n_grams_are_added(vectors: WordVecto
 
 @pytest.mark.parametrize(
     ("flag", "sentence"),
-    [("fasttext", "subword"), ("subword:minn=7", "minn <= maxn"), ("subword:buckets=0", "at least 1")],
+    [("fasttext", "subword"), ("subword:minn=7", "minn <= maxn"), ("subword:buckets=0", "buckets >= 1")],
 )
 def test_n_grams_that_make_no_sense_are_refused_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, sentence: str

@@ -1,4 +1,4 @@
-"""Several spaces in, one out: a method is a frozen set of settings, called with vectors; its inputs never change."""
+"""Combiners: frozen dataclasses, called with several sets of vectors, that return one and never change their inputs."""
 
 from typing import Protocol
 

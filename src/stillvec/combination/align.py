@@ -1,8 +1,8 @@
-"""Alignment: every space turned onto the first, from a seed dictionary or the words they write alike.
+"""Alignment: every space is rotated onto the first, by a seed dictionary or by identical words.
 
 Orthogonal Procrustes with self-learning (Artetxe et al. 2018) and CSLS retrieval (Conneau et al. 2018); before it each
-space may be changed to another order of similarity (Vulić, Korhonen & Glavaš 2020), and after it the directions may be
-weighted by how far the two spaces agree on them (VecMap's symmetric re-weighting, Artetxe et al. 2018).
+space may be mapped to another order of similarity (Vulić, Korhonen & Glavaš 2020); after it the directions may be
+weighted by the agreement of the two spaces (symmetric re-weighting of VecMap, Artetxe et al. 2018).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combination.joint_space import Floats, Words, joined, powers
-from stillvec.combination.rotation import mutual_nearest, procrustes, reweighted
+from stillvec.combination.joint_space import Floats, Words, join_spaces, powers
+from stillvec.combination.rotation import mutual_nearest, procrustes, reweight_directions
 from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.lexicons import LEXICONS
 from stillvec.numerics import iterate_blocks, principal_axes, second_moments, unit_rows
@@ -28,95 +28,94 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Turned:
-    """A space, and what is done with its rows: `unit(unit(x Q Δ^α) - mean) R`; `R` turns, and may weight directions."""
+class AlignedSpace:
+    """A space and its map `unit(unit(x Q Δ^α) - mean) R`; `R` rotates, and may weight directions."""
 
     space: WordVectors
     order: Floats  # Q Δ^α (D, D)
     mean: Floats  # (D,)
-    rotation: Floats  # R (W, W), W the widest space's dimensions
+    rotation: Floats  # R (W, W), W the largest dimension
 
     def rows(self, rows: Rows) -> Floats:
-        """(n, W)."""
-        changed = unit_rows(unit_rows(np.asarray(self.space.matrix[rows], np.float64) @ self.order) - self.mean)
-        return np.asarray(np.pad(changed, ((0, 0), (0, len(self.rotation) - self.space.dim))) @ self.rotation)
+        """Mapped rows (n, W)."""
+        normalized = unit_rows(unit_rows(np.asarray(self.space.matrix[rows], np.float64) @ self.order) - self.mean)
+        return np.asarray(np.pad(normalized, ((0, 0), (0, len(self.rotation) - self.space.dim))) @ self.rotation)
 
 
 @dataclass(frozen=True)
 class Align:
-    """All words in the first space: rows at length one, centred, at length one again, then turned.
+    """All words in the first space: rows normalized, centred, normalized again, then rotated.
 
-    A word that several spaces have is the mean of what they say, and one that a space lacks the mean of the others;
-    with `tags` each word is written with its space's tag (`en:gift`, `de:gift`), and no two fall together.
+    A word is the mean of its vectors over the spaces that have it; with `tags`, words are prefixed by the tag of their
+    space (`en:gift`, `de:gift`) and never averaged.
     """
 
     SUMMARY: ClassVar[str] = "its own vector, rotated onto the first space"
     PAPERS: ClassVar[tuple[str, ...]] = ("artetxe-2018-align", "vulic-2020")
 
-    dictionary: Path | None = None  # a word of the first and a word of the second a line; none: words written alike
-    alphas: tuple[float, ...] = ()  # α of each space, of order 2α + 1; the paper's are -0.25,0.15; none: 0
+    dictionary: Path | None = None  # per line, a word of each space; None: identical words
+    alphas: tuple[float, ...] = ()  # α per space, order 2α + 1; -0.25,0.15 in the paper; empty: 0
     center: bool = True
-    rounds: int = 5  # of taking each other's nearest words for the dictionary, as long as they grow more
-    candidates: int = 10_000  # most frequent words of each space that may become its pairs
+    rounds: int = 5  # self-learning rounds with mutual nearest words, while their number grows
+    candidates: int = 10_000  # most frequent words per space that may become pairs
     neighbours: int = 10  # of CSLS
-    reweight: float = 0.0  # power of the agreement, of two spaces; VecMap's is 0.5; 0: rotations only
+    reweight: float = 0.0  # power of the agreement, for two spaces; 0.5 in VecMap; 0: rotation only
     tags: tuple[str, ...] = ()
     words: Words = "union"
 
     def __post_init__(self) -> None:
         for name, least in (("rounds", 0), ("candidates", 1), ("neighbours", 1)):
             if getattr(self, name) < least:
-                raise UsageError(f"The setting {name} is at least {least}, and {getattr(self, name)} came.")
+                raise UsageError.expected(f"at least {least}", getattr(self, name), where=name)
         if not 0 <= self.reweight <= 1:
-            raise UsageError(f"The power of re-weighting is 0 to 1, and {self.reweight} came.")
+            raise UsageError.expected("0 to 1", self.reweight, where="reweight")
         if len(set(self.tags)) < len(self.tags):
-            raise UsageError(f"Each space has a tag of its own, and {','.join(self.tags)} came.")
+            raise UsageError.expected("a different tag per space", ",".join(self.tags), where="tags")
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
-        written = spaces
+        named = spaces
         if self.tags:
             _check_length("tags", self.tags, len(spaces))
-            written = tuple(_tagged(*each) for each in zip(spaces, self.tags, strict=True))
-        both = joined(written, self.words)
-        turned = self.fit(*spaces)
+            named = tuple(map(_tag_words, spaces, self.tags))
+        both = join_spaces(named, self.words)
+        aligned = self.fit(*spaces)
         matrix = both.empty(max(both.dims))
         for start in range(0, len(matrix), _BLOCK):
             known = both.rows[:, start : start + _BLOCK]  # (S, b)
-            for each, rows in zip(turned, known, strict=True):
+            for space, rows in zip(aligned, known, strict=True):
                 has = np.flatnonzero(rows >= 0)
-                matrix[start + has] += each.rows(rows[has]) / (known[:, has] >= 0).sum(0)[:, None]
+                matrix[start + has] += space.rows(rows[has]) / (known[:, has] >= 0).sum(0)[:, None]
         return both.vectors(matrix)
 
-    def fit(self, *spaces: WordVectors) -> list[Turned]:
-        """How each space is turned onto the first."""
+    def fit(self, *spaces: WordVectors) -> list[AlignedSpace]:
+        """The map of each space onto the first."""
         if self.alphas:
             _check_length("alphas", self.alphas, len(spaces))
-        if self.dictionary is not None and len(spaces) != 2:
-            raise UsageError(f"A dictionary is of two spaces, and {len(spaces)} came; align them two by two.")
-        if self.reweight and len(spaces) != 2:
-            raise UsageError(f"Two spaces are re-weighted, and {len(spaces)} came; align them two by two.")
-        wider = max(space.dim for space in spaces)
+        for name in ("dictionary", "reweight"):
+            if getattr(self, name) and len(spaces) != 2:
+                raise UsageError.expected("two spaces", len(spaces), where=name, cure="align them in pairs")
+        width = max(space.dim for space in spaces)
         alphas = self.alphas or (0.0,) * len(spaces)
-        first, *others = (self._prepared(*each, wider) for each in zip(spaces, alphas, strict=True))
-        turned = [first, *(self._onto(first, other) for other in others)]
-        return self._reweighted(turned[0], turned[1]) if self.reweight else turned
+        first, *others = (self._prepare(*pair, width) for pair in zip(spaces, alphas, strict=True))
+        aligned = [first, *(self._rotate(first, other) for other in others)]
+        return self._reweight(*aligned) if self.reweight else aligned
 
-    def _reweighted(self, first: Turned, other: Turned) -> list[Turned]:
-        """By the words that are each other's nearest once the other is turned, or by the seed where none are grown."""
+    def _reweight(self, first: AlignedSpace, other: AlignedSpace) -> list[AlignedSpace]:
+        """Weight directions by mutual nearest words after the rotation, or by the seed if `rounds` is 0."""
         left, right = self.pairs(first.space, other.space)
         if self.rounds:
-            x, z = (each.rows(np.arange(min(self.candidates, len(each.space)))) for each in (first, other))
+            x, z = map(self._candidate_rows, (first, other))
             left, right = mutual_nearest(x, z, self.neighbours)
-        maps = reweighted(first.rows(left), other.rows(right), self.reweight)
-        both = zip((first, other), maps, strict=True)
-        return [replace(each, rotation=each.rotation @ change) for each, change in both]
+        maps = reweight_directions(first.rows(left), other.rows(right), self.reweight)
+        pairs = zip((first, other), maps, strict=True)
+        return [replace(space, rotation=space.rotation @ change) for space, change in pairs]
 
-    def _prepared(self, space: WordVectors, alpha: float, wider: int) -> Turned:
+    def _prepare(self, space: WordVectors, alpha: float, width: int) -> AlignedSpace:
         order = np.eye(space.dim)
         if alpha:
             values, axes = principal_axes(second_moments(space.matrix))
             order = axes * powers(values / max(values[0], np.finfo(np.float64).tiny), alpha)
-        plain = Turned(space, order, np.zeros(space.dim), np.eye(wider))
+        plain = AlignedSpace(space, order, np.zeros(space.dim), np.eye(width))
         if not self.center or not len(space):
             return plain
         total = np.zeros(space.dim)
@@ -124,21 +123,24 @@ class Align:
             total += unit_rows(block @ order).sum(0)
         return replace(plain, mean=total / len(space))
 
-    def _onto(self, first: Turned, other: Turned) -> Turned:
-        """Turned on the seed; then on each other's nearest words, as long as there come to be more of them."""
+    def _rotate(self, first: AlignedSpace, other: AlignedSpace) -> AlignedSpace:
+        """Rotate by the seed, then by mutual nearest words, as long as their number grows."""
         left, right = self.pairs(first.space, other.space)
-        found = turned = replace(other, rotation=procrustes(other.rows(right), first.rows(left)))
+        best = current = replace(other, rotation=procrustes(other.rows(right), first.rows(left)))
         if not self.rounds:
-            return found
-        target, plain = (each.rows(np.arange(min(self.candidates, len(each.space)))) for each in (first, other))
+            return best
+        target, plain = map(self._candidate_rows, (first, other))
         most = 0
-        for _ in range(self.rounds + 1):  # the last one only counts
-            left, right = mutual_nearest(target, plain @ turned.rotation, self.neighbours)
+        for _ in range(self.rounds + 1):  # the last round only counts
+            left, right = mutual_nearest(target, plain @ current.rotation, self.neighbours)
             if len(left) <= most:
                 break
-            most, found = len(left), turned
-            turned = replace(other, rotation=procrustes(plain[right], target[left]))
-        return found
+            most, best = len(left), current
+            current = replace(other, rotation=procrustes(plain[right], target[left]))
+        return best
+
+    def _candidate_rows(self, space: AlignedSpace) -> Floats:
+        return space.rows(np.arange(min(self.candidates, len(space.space))))
 
     def pairs(self, first: WordVectors, second: WordVectors) -> tuple[Rows, Rows]:
         """The rows of the seed dictionary in both spaces."""
@@ -146,23 +148,27 @@ class Align:
             rows = first.vocabulary.rows_in(second.vocabulary)
             left = np.flatnonzero(rows >= 0)
             if not len(left):
-                raise VocabularyError("The spaces write no word alike; give the setting dictionary.")
+                raise VocabularyError(
+                    "The spaces have no word in common; give the setting dictionary.", code="no-common-words"
+                )
             return left, rows[left]
         edges = LEXICONS["pairs"](self.dictionary)
-        found = [(first.vocabulary.row(edge.left), second.vocabulary.row(edge.right)) for edge in edges]
-        known = np.array([pair for pair in found if None not in pair], np.int64).reshape(-1, 2)
+        rows_of_pairs = [(first.vocabulary.row(edge.left), second.vocabulary.row(edge.right)) for edge in edges]
+        known = np.array([pair for pair in rows_of_pairs if None not in pair], np.int64).reshape(-1, 2)
         if not len(known):
-            raise LexiconError(f"None of the {len(found)} pairs in {self.dictionary} is known to both spaces.")
+            raise LexiconError.expected(
+                "pairs known to both spaces", f"none of {len(rows_of_pairs)}", path=self.dictionary
+            )
         return known[:, 0], known[:, 1]
 
 
-def _tagged(space: WordVectors, tag: str) -> WordVectors:
+def _tag_words(space: WordVectors, tag: str) -> WordVectors:
     old = space.vocabulary
     words = [f"{tag}:{word}" for word in old.words]
     vocabulary = Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase)
     return WordVectors(vocabulary, space.matrix, provenance=space.provenance)
 
 
-def _check_length(name: str, given: Sequence[object], spaces: int) -> None:
-    if len(given) != spaces:
-        raise UsageError(f"{spaces} spaces take {spaces} {name}, and {len(given)} came.")
+def _check_length(name: str, values: Sequence[object], n_spaces: int) -> None:
+    if len(values) != n_spaces:
+        raise UsageError.expected(f"{n_spaces} {name}, one per space", len(values))

@@ -1,4 +1,4 @@
-"""The average of spaces that were never aligned, frustratingly easy and often good (Coates & Bollegala 2018)."""
+"""Averaging without alignment (Coates & Bollegala 2018)."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillvec.combination.joint_space import Words, checked_weights, joined
+from stillvec.combination.joint_space import Words, join_spaces, resolve_weights
 from stillvec.vectors import WordVectors
 
 
 @dataclass(frozen=True)
 class Average:
-    """The weighted mean of a word's vectors, each at length one; narrow spaces are filled up with zeros on the right.
+    """The weighted mean of the unit vectors of a word over the spaces that have it; narrow spaces are zero-padded.
 
-    It works because vectors of different spaces are nearly orthogonal. A word that a space lacks is the mean of what
-    the others say.
+    It works because vectors of different spaces are nearly orthogonal.
     """
 
     SUMMARY: ClassVar[str] = "the mean of its vectors in all spaces"
     PAPERS: ClassVar[tuple[str, ...]] = ("coates-2018",)
 
-    weights: tuple[float, ...] = ()  # one a space; none: all alike
+    weights: tuple[float, ...] = ()  # one per space; empty: equal
     unit: bool = True
     words: Words = "union"
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
-        both = joined(spaces, self.words)
-        weights = np.array(checked_weights(self.weights, len(spaces)))
+        both = join_spaces(spaces, self.words)
+        weights = np.array(resolve_weights(self.weights, len(spaces)))
         matrix = both.empty(max(both.dims))
-        for some, parts, has in both.blocks(unit=self.unit):
+        for rows, parts, has in both.blocks(unit=self.unit):
             shares = weights @ has  # (b,)
             shares = np.where(shares > 0, shares, 1)[:, None]
             for weight, part in zip(weights, parts, strict=True):
-                matrix[some, : part.shape[1]] += weight * part / shares
+                matrix[rows, : part.shape[1]] += weight * part / shares
         return both.vectors(matrix)

@@ -1,4 +1,4 @@
-"""Generalised canonical correlation analysis, with words that some spaces lack (Rastogi, Van Durme & Arora 2015)."""
+"""Generalised canonical correlation analysis, with missing words (Rastogi, Van Durme & Arora 2015)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.combination.joint_space import Floats, Joined, Words, checked_dim, joined, powers
+from stillvec.combination.joint_space import Floats, JointSpace, Words, join_spaces, powers, resolve_dim
 from stillvec.errors import UsageError
 from stillvec.numerics import principal_axes
 from stillvec.vectors import WordVectors
@@ -16,39 +16,39 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Gcca:
-    """The `G` that linear maps of all spaces come nearest to: `min Σ_s ‖K_s (G - X_s U_s)‖²`, `Gᵀ (Σ K_s) G = I`.
+    """The `G` closest to linear maps of all spaces: `min Σ_s ‖K_s (G - X_s U_s)‖²`, `Gᵀ (Σ K_s) G = I`.
 
-    `K_s` is 1 for the words that space `s` has. In closed form: with `A_s = X_s (X_sᵀ X_s + r)^-½` beside one another
-    and `k` the number of spaces that have a word, `k^-½ A = U S Vᵀ` and `G = k^-½ U`; that is, the mean over the spaces
-    that have a word of their whitened vectors, turned. A word that a space lacks is the mean of what the others say.
+    `K_s` is 1 for the words that space `s` has. In closed form: with the `A_s = X_s (X_sᵀ X_s + r)^-½` side by side
+    and `k` the number of spaces that have a word, `k^-½ A = U S Vᵀ` and `G = k^-½ U`; that is, the mean of the
+    whitened vectors of a word over the spaces that have it, rotated.
     """
 
     SUMMARY: ClassVar[str] = "what linear maps of all spaces agree on"
     PAPERS: ClassVar[tuple[str, ...]] = ("rastogi-2015",)
 
-    dim: int | None = None  # none: as many as the widest space has
-    ridge: float = 1e-4  # r, as a share of the mean variance: directions of less variance do not count in full
-    power: float = 0.0  # of S: G S^power; above 0, what the spaces agree on counts more
+    dim: int | None = None  # None: the largest dimension of the spaces
+    ridge: float = 1e-4  # r, as a share of the mean variance
+    power: float = 0.0  # G S^power; above 0 emphasizes directions that the spaces agree on
     center: bool = True
     words: Words = "union"
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
         if self.ridge < 0:
-            raise UsageError(f"The ridge is 0 or more, and {self.ridge} came.")
-        both = joined(spaces, self.words)
-        dim = checked_dim(self.dim, both.dims)
+            raise UsageError.expected("0 or more", self.ridge, where="ridge")
+        both = join_spaces(spaces, self.words)
+        dim = resolve_dim(self.dim, both.dims)
         means = [np.zeros(width) for width in both.dims] if not self.center else _means(both)
         whitening = [self._whitening(gram) for gram in _grams(both, means)]
         gram = np.zeros((sum(both.dims),) * 2)
         for _, parts, has in both.blocks():
-            white = _whitened(parts, has, means, whitening) / np.sqrt(has.sum(0))[:, None]
+            white = _whiten(parts, has, means, whitening) / np.sqrt(has.sum(0))[:, None]
             gram += white.T @ white
         squares, axes = principal_axes(gram)
         axes = (axes * powers(squares, (self.power - 1) / 2))[:, :dim]
         matrix = both.empty(dim)
-        scale = np.sqrt(len(both.vocabulary))  # lengths near one, whatever the number of words
-        for some, parts, has in both.blocks():
-            matrix[some] = scale * (_whitened(parts, has, means, whitening) @ axes) / has.sum(0)[:, None]
+        scale = np.sqrt(len(both.vocabulary))  # norms near one for any number of words
+        for rows, parts, has in both.blocks():
+            matrix[rows] = scale * (_whiten(parts, has, means, whitening) @ axes) / has.sum(0)[:, None]
         return both.vectors(matrix)
 
     def _whitening(self, gram: Floats) -> Floats:
@@ -58,8 +58,8 @@ class Gcca:
         return np.asarray((axes * powers(values + ridge, -0.5)) @ axes.T)
 
 
-def _means(both: Joined) -> list[Floats]:
-    """The mean of each space over the words it has."""
+def _means(both: JointSpace) -> list[Floats]:
+    """The mean vector of each space."""
     sums = [np.zeros(width) for width in both.dims]
     for _, parts, _ in both.blocks():
         sums = [total + part.sum(0) for total, part in zip(sums, parts, strict=True)]
@@ -67,7 +67,7 @@ def _means(both: Joined) -> list[Floats]:
     return [total / max(int(count), 1) for total, count in zip(sums, counts, strict=True)]
 
 
-def _grams(both: Joined, means: list[Floats]) -> list[Floats]:
+def _grams(both: JointSpace, means: list[Floats]) -> list[Floats]:
     grams = [np.zeros((width, width)) for width in both.dims]
     for _, parts, has in both.blocks():
         for gram, part, known, mean in zip(grams, parts, has, means, strict=True):
@@ -76,7 +76,7 @@ def _grams(both: Joined, means: list[Floats]) -> list[Floats]:
     return grams
 
 
-def _whitened(parts: list[Floats], has: NDArray[np.bool_], means: list[Floats], whitening: list[Floats]) -> Floats:
+def _whiten(parts: list[Floats], has: NDArray[np.bool_], means: list[Floats], whitening: list[Floats]) -> Floats:
     """The whitened parts side by side (b, ΣD), zero where a space lacks the word."""
-    each = zip(parts, has, means, whitening, strict=True)
-    return np.hstack([((part - mean) * known[:, None]) @ white for part, known, mean, white in each])
+    spaces = zip(parts, has, means, whitening, strict=True)
+    return np.hstack([((part - mean) * known[:, None]) @ white for part, known, mean, white in spaces])

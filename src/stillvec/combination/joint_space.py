@@ -16,13 +16,13 @@ from stillvec.vocabulary import Vocabulary
 
 Words = Literal["union", "intersection"]
 Floats = NDArray[np.float64]
-_OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # provenance that is kept of a space
-_BLOCK = 1 << 14  # words at a time: spaces of millions of rows are never copied whole
+_OF_EACH = ("method", "settings", "teacher", "corpus", "refined", "combined")  # keys of the provenance of a space
+_BLOCK = 1 << 14  # words per block, so that no matrix is copied whole
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Which row of each space a word has."""
+class JointSpace:
+    """The rows of each word in several spaces."""
 
     vocabulary: Vocabulary
     spaces: tuple[WordVectors, ...]
@@ -33,39 +33,37 @@ class Joined:
         return tuple(space.dim for space in self.spaces)
 
     def blocks(self, *, unit: bool = True) -> Iterator[tuple[slice, list[Floats], NDArray[np.bool_]]]:
-        """Some words, their rows in each space (b, D_s), zero where it lacks them, and which space has them (S, b)."""
+        """Yield words, their rows per space (b, D_s), zero where missing, and a mask of the known ones (S, b)."""
         for start in range(0, len(self.vocabulary), _BLOCK):
-            some = slice(start, min(start + _BLOCK, len(self.vocabulary)))
-            taken = self.rows[:, some]
-            parts = [_taken(space, rows, unit) for space, rows in zip(self.spaces, taken, strict=True)]
-            yield some, parts, taken >= 0
+            block = slice(start, min(start + _BLOCK, len(self.vocabulary)))
+            rows_of_block = self.rows[:, block]
+            parts = [_take_rows(space, rows, unit) for space, rows in zip(self.spaces, rows_of_block, strict=True)]
+            yield block, parts, rows_of_block >= 0
 
     def vectors(self, matrix: NDArray[Any]) -> WordVectors:
-        """The combined vectors; their provenance says what each space was."""
+        """The combined vectors; their provenance describes each space."""
         common = int((self.rows >= 0).all(0).sum())
         history = {"combined": [*map(describe_space, self.spaces)], "common_words": common}
         return WordVectors(self.vocabulary, matrix, provenance=history)
 
     def empty(self, dim: int) -> NDArray[np.float32]:
-        """Where the result of `dim` numbers a word goes."""
+        """A matrix of zeros for the result (n, dim)."""
         return np.zeros((len(self.vocabulary), dim), np.float32)
 
 
 def describe_space(space: WordVectors) -> dict[str, Any]:
-    """The size of a space and how it was made, for the provenance of what it is combined into."""
+    """Size and provenance of a space."""
     history = {key: space.provenance[key] for key in _OF_EACH if key in space.provenance}
     return {"words": len(space), "dim": space.dim} | history
 
 
-def joined(spaces: Sequence[WordVectors], words: Words) -> Joined:
-    """All words of the spaces, or those that all of them have.
+def join_spaces(spaces: Sequence[WordVectors], words: Words) -> JointSpace:
+    """The union or intersection of the vocabularies, by frequency, then in the order of the first space with the word.
 
-    In order of frequency, and where counts are alike or not known in the order of the first space that has the word, as
-    foreign files are in order of frequency and do not say it. A count is the largest of the counts: spaces are mostly
-    combined that learnt from one corpus, and their sum would count it twice.
+    A count is the maximum over the spaces, not the sum: combined spaces usually come from the same corpus.
     """
     if len(spaces) < 2:
-        raise UsageError(f"Two sets of vectors or more are combined, and {len(spaces)} came.")
+        raise UsageError.expected("two or more sets of vectors", len(spaces))
     counts = dict(zip(spaces[0].words, spaces[0].vocabulary.counts.tolist(), strict=True))
     for space in spaces[1:]:
         for word, count in zip(space.words, space.vocabulary.counts.tolist(), strict=True):
@@ -75,38 +73,41 @@ def joined(spaces: Sequence[WordVectors], words: Words) -> Joined:
         shared = set(spaces[0].words).intersection(*(space.words for space in spaces[1:]))
         counts = {word: count for word, count in counts.items() if word in shared}
     if not counts:
-        raise VocabularyError(f"The {len(spaces)} sets of vectors have no word in common; are they of one language?")
+        raise VocabularyError(
+            f"The {len(spaces)} sets of vectors have no word in common; are they of the same language?",
+            code="no-common-words",
+        )
     chosen = sorted(counts, key=lambda word: -counts[word])
     lowercase = all(space.vocabulary.lowercase for space in spaces)
     vocabulary = Vocabulary(chosen, [counts[word] for word in chosen], lowercase=lowercase)
-    return Joined(vocabulary, tuple(spaces), np.stack([vocabulary.rows_in(space.vocabulary) for space in spaces]))
+    return JointSpace(vocabulary, tuple(spaces), np.stack([vocabulary.rows_in(space.vocabulary) for space in spaces]))
 
 
 def powers(values: Floats, exponent: float) -> Floats:
-    """Each value to a power; 0 for those that are nothing but rounding."""
+    """Each value to a power; 0 for values below the rounding error."""
     least = 1e-12 * values.max(initial=np.finfo(np.float64).tiny)
     return raise_to_power(np.where(values > least, values, 0), exponent)
 
 
-def checked_weights(weights: tuple[float, ...], spaces: int) -> tuple[float, ...]:
-    """A weight a space; none given: all are 1."""
-    if weights and len(weights) != spaces:
-        raise UsageError(f"{spaces} sets of vectors take {spaces} weights, and {len(weights)} came.")
+def resolve_weights(weights: tuple[float, ...], n_spaces: int) -> tuple[float, ...]:
+    """One weight per space (default: 1)."""
+    if weights and len(weights) != n_spaces:
+        raise UsageError.expected(f"{n_spaces} weights, one per set of vectors", len(weights))
     if any(weight < 0 for weight in weights) or (weights and not any(weights)):
-        raise UsageError(f"Weights are 0 or more, and not all 0; {', '.join(map(str, weights))} came.")
-    return weights or (1.0,) * spaces
+        raise UsageError.expected("0 or more, and not all 0", ", ".join(map(str, weights)), where="weights")
+    return weights or (1.0,) * n_spaces
 
 
-def checked_dim(dim: int | None, dims: Sequence[int]) -> int:
-    """The dimensions asked for, or as many as the widest space has."""
+def resolve_dim(dim: int | None, dims: Sequence[int]) -> int:
+    """The dimension of the result (default: the largest of the spaces)."""
     if dim is None:
         return max(dims)
     if not 1 <= dim <= sum(dims):
-        raise UsageError(f"Spaces of {sum(dims)} dimensions together cannot give {dim}; give 1 to {sum(dims)}.")
+        raise UsageError.expected(f"1 to {sum(dims)}", dim, where="dim")
     return dim
 
 
-def _taken(space: WordVectors, rows: NDArray[np.int64], unit: bool) -> Floats:
+def _take_rows(space: WordVectors, rows: NDArray[np.int64], unit: bool) -> Floats:
     taken = np.zeros((len(rows), space.dim))
     has = rows >= 0
     taken[has] = space.matrix[rows[has]]

@@ -1,4 +1,4 @@
-"""Turning one space onto another, and finding each other's nearest words when hubs are in the way.
+"""Rotation of one space onto another, and mutual nearest words corrected for hubs.
 
 Orthogonal Procrustes (Schönemann 1966); cross-domain similarity local scaling (Conneau et al. 2018).
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stillvec.combination.joint_space import Floats, powers
 from stillvec.numerics import principal_axes
 
-_CELLS = 1 << 23  # cosines held at once: 32 MB
+_CELLS = 1 << 23  # cosines per block: 32 MB
 Rows = NDArray[np.int64]
 
 
@@ -24,10 +24,10 @@ def procrustes(x: NDArray[Any], z: NDArray[Any], weights: NDArray[Any] | None = 
     return np.asarray(u @ vt)
 
 
-def reweighted(x: NDArray[Any], z: NDArray[Any], power: float) -> tuple[Floats, Floats]:
-    """Maps of both sides into the space of `x` (d, d), directions weighted by how far the two agree on them.
+def reweight_directions(x: NDArray[Any], z: NDArray[Any], power: float) -> tuple[Floats, Floats]:
+    """Maps of both sides into the space of `x` (d, d), directions weighted by the agreement of the two.
 
-    Whitened, turned, weighted and given back their variances (Artetxe et al. 2018): with `A = (XᵀX)^½`, `B = (ZᵀZ)^½`
+    Whitening, rotation, re-weighting and de-whitening (Artetxe et al. 2018): with `A = (XᵀX)^½`, `B = (ZᵀZ)^½`
     and `A⁻¹ XᵀZ B⁻¹ = U S Vᵀ` they are `A⁻¹ U S^power Uᵀ A` and `B⁻¹ V S^power Vᵀ B V Uᵀ`.
     """
     sides = [principal_axes(np.asarray(rows, np.float64).T @ rows) for rows in (x, z)]
@@ -39,7 +39,7 @@ def reweighted(x: NDArray[Any], z: NDArray[Any], power: float) -> tuple[Floats, 
 
 
 def neighbourhood(x: NDArray[Any], z: NDArray[Any], neighbours: int) -> NDArray[np.float32]:
-    """The mean cosine (n,) of each row of `x` with its nearest rows of `z`; rows are of length one."""
+    """The mean cosine (n,) of each row of `x` with its nearest rows of `z`; rows have unit length."""
     k = min(neighbours, len(z))
     means = [np.partition(cosines, -k, axis=1)[:, -k:].mean(1) for _, cosines in cosine_blocks(x, z)]
     return np.concatenate([np.zeros(0, np.float32), *means])
@@ -48,26 +48,26 @@ def neighbourhood(x: NDArray[Any], z: NDArray[Any], neighbours: int) -> NDArray[
 def mutual_nearest(x: NDArray[Any], z: NDArray[Any], neighbours: int = 10) -> tuple[Rows, Rows]:
     """Rows of `x` and `z` that are each other's nearest by CSLS, `2 cos(x, z) - r(x) - r(z)`.
 
-    `r` is the mean cosine with the nearest rows on the other side: a hub, near to all, is near to none by it.
+    `r` is the mean cosine with the nearest rows on the other side: it discounts hubs.
     """
     hub_x, hub_z = neighbourhood(x, z, neighbours), neighbourhood(z, x, neighbours)
     best_z = np.zeros(len(x), np.int64)
     best_x, best = np.zeros(len(z), np.int64), np.full(len(z), -np.inf, np.float32)
-    for some, cosines in cosine_blocks(x, z):
-        scores = 2 * cosines - hub_x[some, None] - hub_z
-        best_z[some] = scores.argmax(1)
+    for rows, cosines in cosine_blocks(x, z):
+        scores = 2 * cosines - hub_x[rows, None] - hub_z
+        best_z[rows] = scores.argmax(1)
         top = scores.argmax(0)
         value = scores[top, np.arange(len(z))]
         better = value > best
-        best[better], best_x[better] = value[better], some.start + top[better]
-    found = np.flatnonzero(best_x[best_z] == np.arange(len(x)))
-    return found, best_z[found]
+        best[better], best_x[better] = value[better], rows.start + top[better]
+    mutual = np.flatnonzero(best_x[best_z] == np.arange(len(x)))
+    return mutual, best_z[mutual]
 
 
 def cosine_blocks(x: NDArray[Any], z: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Some rows of `x` and their cosines with all rows of `z` (b, m), rows being of length one."""
+    """Yield rows of `x` and their cosines with all rows of `z` (b, m); rows have unit length."""
     x, z = np.asarray(x, np.float32), np.asarray(z, np.float32)
     step = max(1, _CELLS // max(1, len(z)))
     for start in range(0, len(x), step):
-        some = slice(start, min(start + step, len(x)))
-        yield some, x[some] @ z.T
+        rows = slice(start, min(start + step, len(x)))
+        yield rows, x[rows] @ z.T

@@ -83,13 +83,13 @@ class _Bags:
         self.products.index_add_(0, encoded.known_id, terms)
 
     def arrays(self) -> dict[str, Array]:
-        bags = {
+        ragged = {
             "words": (self.words, np.int32),
             "shares": (self.shares, np.float32),
             "lengths": (self.lengths, np.int32),
         }
         return {"sum:products": to_numpy(self.products)} | {
-            f"bag:{name}": np.concatenate([np.zeros(0, dtype), *arrays]) for name, (arrays, dtype) in bags.items()
+            f"ragged:{name}": np.concatenate([np.zeros(0, dtype), *arrays]) for name, (arrays, dtype) in ragged.items()
         }
 
 
@@ -125,7 +125,7 @@ def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tupl
     device = resolve_device("auto")
     a, transposed, mass, diagonal = _bag_matrix(sentences, device)
     total = sentences["sum:products"].sum(0, dtype=np.float64)  # of C, since the rows of A sum to one
-    mean = torch.from_numpy(np.asarray(total / max(len(sentences["bag:lengths"]), 1), np.float32)).to(device)
+    mean = torch.from_numpy(np.asarray(total / max(len(sentences["ragged:lengths"]), 1), np.float32)).to(device)
     goal = torch.from_numpy(np.array(sentences["sum:products"])).to(device) - mass[:, None] * mean
     preconditioner = 1 / (diagonal + ridge)[:, None]
     solution = preconditioner * goal
@@ -145,11 +145,11 @@ def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tupl
 
 def _bag_matrix(sentences: Statistics, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A as a sparse matrix (S, V), Aᵀ, the column sums of A and the diagonal of AᵀA."""
-    words, lengths = sentences["bag:words"], sentences["bag:lengths"]
+    words, lengths = sentences["ragged:words"], sentences["ragged:lengths"]
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     shape = (len(lengths), len(sentences.vocabulary))
     places = torch.from_numpy(np.stack([sentence, words.astype(np.int64)]))
-    values = torch.from_numpy(np.array(sentences["bag:shares"]))
+    values = torch.from_numpy(np.array(sentences["ragged:shares"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch calls sparse rows "in beta"
         bags = torch.sparse_coo_tensor(places, values, shape, device=device, check_invariants=False).coalesce()

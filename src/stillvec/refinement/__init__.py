@@ -1,4 +1,4 @@
-"""One space in, one out: a step is a frozen set of settings, called with vectors, and never changes its input."""
+"""Refinement steps: frozen dataclasses, called with vectors, that return new ones and never change their input."""
 
 from stillvec.refinement import fuzzy_sets
 from stillvec.refinement.step_chain import read_step, refine_steps, unknown_steps

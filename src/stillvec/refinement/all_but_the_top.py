@@ -1,4 +1,4 @@
-"""All-but-the-top (Mu & Viswanath 2018): centre, then take out the first principal directions."""
+"""All-but-the-top (Mu & Viswanath 2018): centre, then remove the first principal directions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AllButTheTop:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not 0 <= self.directions < vectors.dim:
-            raise UsageError(f"Of {vectors.dim} directions {self.directions} cannot be taken out; give fewer.")
+            raise UsageError.expected(f"0 to {vectors.dim - 1}", self.directions, where="directions")
         centred = Center()(vectors)
         top = principal_directions(centred.matrix)[1][:, : self.directions]  # (D, k)
         return vectors.with_matrix(centred.matrix - centred.matrix @ top @ top.T)

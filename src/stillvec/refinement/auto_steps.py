@@ -1,10 +1,10 @@
-"""A chain chosen on development pairs: each kind of step is kept only if held-out pairs gain from it beyond the noise.
+"""Choose a chain of steps by cross-validation on development pairs.
 
-Three kinds are tried in turn, each on what the one before left: common directions out, another order of similarity,
-and, where lexicons are given, retrofitting, with the development pairs taken out of the lexicon. Of each kind there are
-several; which one is chosen on all folds of the pairs but one, and its gain in Spearman's ρ is measured on that one. It
-is the mean over folds and files, with the 95% interval of a bootstrap over the held-out pairs; where that reaches down
-to zero, the kind is left out, else what is best on all pairs is kept.
+Three kinds of step are tried in order, each on the result of the previous one: removing common directions, another
+order of similarity and, if lexicons are given, retrofitting without the edges of development pairs. The candidate of a
+kind is selected on all folds but one and its gain in Spearman's ρ measured on that fold. The gain is the mean over
+folds and files, with a 95% bootstrap interval over the held-out pairs. A kind whose interval includes zero is left out;
+otherwise the candidate that is best on all pairs is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stillvec.numerics import spearman
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
 from stillvec.refinement.graph_retrofit import GraphRetrofit
-from stillvec.refinement.pair_correlation import known_pairs
+from stillvec.refinement.pair_correlation import read_known_pairs
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.refinement.similarity_order import SimilarityOrder
 from stillvec.refinement.steps import Step
@@ -31,19 +31,19 @@ Array = NDArray[Any]
 
 
 class JudgedSets(NamedTuple):
-    """One file of pairs, as far as the words are known."""
+    """The pairs of one file whose words are known."""
 
     left: Array  # rows (n,)
     right: Array  # rows (n,)
-    gold: Array  # what people said (n,)
-    fold: Array  # which fold holds the pair out (n,)
+    gold: Array  # human ratings (n,)
+    fold: Array  # fold that the pair is held out in (n,)
 
 
 @dataclass(frozen=True)
 class AutoSteps:
     SUMMARY: ClassVar[str] = "steps chosen on development pairs"
 
-    pairs: tuple[str, ...]  # files, or folders of them: word, word, number
+    pairs: tuple[str, ...]  # files or folders of files: word, word, number
     lexicon: tuple[str, ...] = ()
     antonyms: tuple[str, ...] = ()
     folds: int = 5
@@ -51,8 +51,9 @@ class AutoSteps:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.folds < 2 or self.resamples < 40:
-            raise UsageError("Choosing wants at least 2 folds and 40 resamples; give more.")
+        for name, least in (("folds", 2), ("resamples", 40)):
+            if getattr(self, name) < least:
+                raise UsageError.expected(f"at least {least}", getattr(self, name), where=name)
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         steps = [step for step, facts in self.choose(vectors) if not facts.get("left_out")]
@@ -61,13 +62,13 @@ class AutoSteps:
         return vectors if steps else vectors.with_matrix(np.array(vectors.matrix))
 
     def choose(self, vectors: WordVectors) -> Iterator[tuple[Step, dict[str, Any]]]:
-        """The best step of each kind with its gain; `left_out` where that is inside the noise."""
-        judged = self._judged(vectors)
+        """The best step of each kind and its gain; `left_out` where the interval of the gain includes zero."""
+        judged = self._split_pairs(vectors)
         for kind in self._kinds(vectors.dim):
             before = _cosines(vectors, judged)
             tried = [_cosines(step(vectors), judged) for step in kind]
             gain, low, high = self._gain(judged, before, tried)
-            scores = [np.mean([spearman(j.gold, c) for j, c in zip(judged, each, strict=True)]) for each in tried]
+            scores = [np.mean([spearman(j.gold, c) for j, c in zip(judged, cosines, strict=True)]) for cosines in tried]
             best = kind[int(np.argmax(scores))]
             facts: dict[str, Any] = {"chosen_by": "auto", "gain": {"gain": gain, "low": low, "high": high}}
             if low > 0:
@@ -86,41 +87,41 @@ class AutoSteps:
             kinds.append(pulls)
         return kinds
 
-    def _judged(self, vectors: WordVectors) -> list[JudgedSets]:
+    def _split_pairs(self, vectors: WordVectors) -> list[JudgedSets]:
         random = np.random.default_rng(self.seed)
-        least = 4 * self.folds  # fewer would leave folds in which nothing can be ranked
-        found = known_pairs(vectors.vocabulary, self.pairs, least)
-        return [JudgedSets(*pairs, random.permutation(np.arange(len(pairs.gold)) % self.folds)) for pairs in found]
+        least = 4 * self.folds  # a fold needs several pairs for a rank correlation
+        files = read_known_pairs(vectors.vocabulary, self.pairs, least)
+        return [JudgedSets(*pairs, random.permutation(np.arange(len(pairs.gold)) % self.folds)) for pairs in files]
 
     def _gain(
         self, judged: list[JudgedSets], before: list[Array], tried: list[list[Array]]
     ) -> tuple[float, float, float]:
-        """Of what is chosen on the other folds over nothing, on each fold: its mean, and the bounds of its 95%."""
+        """Mean held-out gain of the candidate selected on the other folds, and its 95% interval."""
         random = np.random.default_rng(self.seed)
-        totals = np.zeros(1 + self.resamples)  # the pairs themselves, then resamples of them
+        totals = np.zeros(1 + self.resamples)  # the pairs, then their resamples
         for fold in range(self.folds):
             inside = [np.flatnonzero(j.fold != fold) for j in judged]
             scores = [
-                sum(float(spearman(j.gold[i], c[i])) for j, c, i in zip(judged, each, inside, strict=True))
-                for each in tried
+                sum(float(spearman(j.gold[i], c[i])) for j, c, i in zip(judged, cosines, inside, strict=True))
+                for cosines in tried
             ]
             chosen = tried[int(np.argmax(scores))]
             for pairs, plain, other in zip(judged, before, chosen, strict=True):
-                held = np.flatnonzero(pairs.fold == fold)
-                drawn = held[random.integers(0, len(held), (self.resamples, len(held)))]
-                drawn = np.vstack([held, drawn])  # (1 + R, n)
-                totals += spearman(pairs.gold[drawn], other[drawn]) - spearman(pairs.gold[drawn], plain[drawn])
+                test = np.flatnonzero(pairs.fold == fold)
+                resamples = test[random.integers(0, len(test), (self.resamples, len(test)))]
+                rows = np.vstack([test, resamples])  # (1 + R, n)
+                totals += spearman(pairs.gold[rows], other[rows]) - spearman(pairs.gold[rows], plain[rows])
         totals /= self.folds * len(judged)
         low, high = np.percentile(totals[1:], [2.5, 97.5])
         return float(totals[0]), float(low), float(high)
 
 
 def _cosines(vectors: WordVectors, judged: list[JudgedSets]) -> list[Array]:
-    """The cosines of each file's pairs (n,); 0 where a row has no direction."""
-    found = []
+    """The cosines of each file's pairs (n,); 0 for zero vectors."""
+    cosines = []
     for pairs in judged:
         x, y = (np.asarray(vectors.matrix[rows], np.float64) for rows in (pairs.left, pairs.right))
         lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
         dots = np.einsum("nd,nd->n", x, y)
-        found.append(np.divide(dots, lengths, out=np.zeros(len(x)), where=lengths > 0).round(12))
-    return found
+        cosines.append(np.divide(dots, lengths, out=np.zeros(len(x)), where=lengths > 0).round(12))
+    return cosines

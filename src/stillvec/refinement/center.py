@@ -1,4 +1,4 @@
-"""Take the mean over the vocabulary out of every row."""
+"""Subtract the mean over the vocabulary from every row."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Word embeddings as tuples of feature probabilities (Bhat et al. 2020): each dimension is a fuzzy feature.
 
-`E = base^M`, divided by the sums of its columns (as the paper says: of all words, how much of this feature is this
-word's) or of its rows (as its released programs do). `refinement.fuzzy_sets` has their algebra.
+`E = base^M`, divided by the sums of its columns (as in the paper: the share of a feature that belongs to the word) or
+of its rows (as in the released code). `refinement.fuzzy_sets` has the operations on them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from stillvec.errors import UsageError
 from stillvec.vectors import Matrix, WordVectors
 
-_BLOCK = 1 << 14  # rows in double precision at once
+_BLOCK = 1 << 14  # rows converted to double precision per block
 _LEAST, _MOST = float(np.finfo(np.float32).tiny), float(1 - np.finfo(np.float32).epsneg)  # logarithms stay finite
 
 
@@ -29,11 +29,11 @@ class FeatureTuples:
 
     def __post_init__(self) -> None:
         if not 1 < self.base < math.inf:
-            raise UsageError(f"The base of the powers is above 1, and {self.base} came.")
+            raise UsageError.expected("a finite number above 1", self.base, where="base")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         matrix = vectors.matrix
-        kind = np.result_type(matrix.dtype, np.float32)  # half precision cannot hold one of a million
+        kind = np.result_type(matrix.dtype, np.float32)  # half precision cannot represent 1e-6
         starts = range(0, len(matrix), _BLOCK)
         blocks = [slice(start, start + _BLOCK) for start in starts]
         result = np.empty(matrix.shape, kind)
@@ -49,5 +49,5 @@ class FeatureTuples:
         return vectors.with_matrix(result)
 
     def _powers(self, rows: Matrix, largest: Matrix) -> Matrix:
-        """The powers, the largest of which is one."""
+        """`base^rows`, scaled so that the largest is one."""
         return np.asarray(np.exp(math.log(self.base) * (np.asarray(rows, np.float64) - largest)))

@@ -1,4 +1,4 @@
-"""How often each word is met: by the corpus's own counts, or what stands in for them."""
+"""Relative word frequencies: from corpus counts, from ranks, or uniform."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Frequencies = Literal["counts", "rank", "uniform"]
 
 
 def frequencies(vocabulary: Vocabulary, kind: Frequencies) -> NDArray[np.float64]:
-    """The share of each word (V,): as counted, by Zipf's law for words in order of frequency, or all alike."""
+    """Relative frequency of each word (V,): from counts, by Zipf's law from the rank of the word, or uniform."""
     size = len(vocabulary)
     if kind == "uniform":
         return np.full(size, 1 / max(size, 1))
@@ -22,8 +22,10 @@ def frequencies(vocabulary: Vocabulary, kind: Frequencies) -> NDArray[np.float64
         shares = 1 / np.arange(1, size + 1)
         return np.asarray(shares / shares.sum())
     if not vocabulary.counts.any():
-        raise UsageError(
-            "The corpus's counts were wanted, and these vectors carry none; say frequencies=rank if their words stand "
-            "in order of frequency, else frequencies=uniform."
+        raise UsageError.expected(
+            "vectors with word counts",
+            "none",
+            where="frequencies=counts",
+            cure="use frequencies=rank if the words are in order of frequency, else frequencies=uniform",
         )
     return vocabulary.frequencies()

@@ -1,4 +1,4 @@
-"""The graph of a lexicon over the rows of a vocabulary, and the sweeps that move rows towards their neighbours."""
+"""The graph of a lexicon over the rows of a vocabulary, and the iteration that moves rows towards their neighbours."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from stillvec.errors import StillvecWarning
+from stillvec.errors import StillvecWarning, UsageError
 from stillvec.lexicons import Edge, as_pair, read_evaluation_pairs, read_lexicon
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 Part = Literal["noun", "verb", "adj", "adv"]
-Csr = Any  # scipy.sparse.csr_matrix (V, V): who is moved, by whom, how strongly
+Csr = Any  # scipy.sparse.csr_matrix (V, V): weight of column j in the update of row i
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class LexiconGraph:
-    """Which edges of which lexicons count."""
+    """The edges of lexicons, by relation and part of speech."""
 
     sources: tuple[str, ...]
-    relations: tuple[str, ...]  # those of lexicons that name them; what has no name counts always
-    parts: tuple[str, ...] = ()  # of speech, where the lexicon tells them; none: all
-    directed: bool = False  # a word is moved by the neighbours in its own lines only
-    without: tuple[str, ...] = ()  # files or folders of evaluated pairs that the lexicon must not tell
+    relations: tuple[str, ...]  # edges without a relation are always used
+    parts: tuple[str, ...] = ()  # parts of speech, where the lexicon has them; empty: all
+    directed: bool = False  # a word is moved only by neighbours listed in its own lines
+    without: tuple[str, ...] = ()  # files or folders of evaluation pairs whose edges are excluded
 
     def over(self, vocabulary: Vocabulary) -> Csr:
-        """The weights (V, V); of two edges between the same words the stronger counts."""
-        left, right, weights = _found(vocabulary, self._edges())
+        """The weights (V, V); the largest of several edges between the same words."""
+        left, right, weights = _find_rows(vocabulary, self._edges())
         if not self.directed:
             left, right = np.concatenate([left, right]), np.concatenate([right, left])
             weights = np.concatenate([weights, weights])
         if not len(left):
             warnings.warn(
-                f"No edge of {', '.join(self.sources)} joins two of the words.", StillvecWarning, stacklevel=4
+                f"No edge of {', '.join(self.sources)} connects two known words.", StillvecWarning, stacklevel=4
             )
-        return _strongest(left, right, weights, len(vocabulary))
+        return _build_graph(left, right, weights, len(vocabulary))
 
     def _edges(self) -> Iterator[Edge]:
         relations, parts = {"", *self.relations}, {"", *self.parts}
-        hidden = {as_pair(*pair) for place in self.without for pair in read_evaluation_pairs(place)}
+        excluded = {as_pair(*pair) for place in self.without for pair in read_evaluation_pairs(place)}
         for source in self.sources:
             for edge in read_lexicon(source):
-                wanted = edge.relation in relations and (not self.parts or edge.part in parts)
-                if wanted and not (hidden and as_pair(edge.left, edge.right) in hidden):
+                matches = edge.relation in relations and (not self.parts or edge.part in parts)
+                if matches and not (excluded and as_pair(edge.left, edge.right) in excluded):
                     yield edge
 
 
-def _found(vocabulary: Vocabulary, edges: Iterable[Edge]) -> tuple[Rows, Rows, NDArray[np.float64]]:
-    """The rows and weights of the edges between two different known words; words are found as they are written."""
+def _find_rows(vocabulary: Vocabulary, edges: Iterable[Edge]) -> tuple[Rows, Rows, NDArray[np.float64]]:
+    """Rows and weights of the edges between two different known words."""
     row = cache(vocabulary.row)
     known = [
         (left, right, edge.weight)
@@ -66,7 +66,7 @@ def _found(vocabulary: Vocabulary, edges: Iterable[Edge]) -> tuple[Rows, Rows, N
     return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
 
 
-def _strongest(left: Rows, right: Rows, weights: NDArray[np.float64], size: int) -> Csr:
+def _build_graph(left: Rows, right: Rows, weights: NDArray[np.float64], size: int) -> Csr:
     keys = left * size + right
     order = np.lexsort((-weights, keys))
     first = order[np.unique(keys[order], return_index=True)[1]]
@@ -74,8 +74,16 @@ def _strongest(left: Rows, right: Rows, weights: NDArray[np.float64], size: int)
     return sparse.csr_matrix((weights[first], (left[first], right[first])), shape=(size, size))
 
 
-def moved_rows(graph: Csr) -> Rows:
-    """The rows that have an edge."""
+def check_settings(step: object, *, positive: tuple[str, ...], not_negative: tuple[str, ...]) -> None:
+    """Raise an error for the first setting that is out of range; None is accepted."""
+    for name in (*positive, *not_negative):
+        value = getattr(step, name)
+        if value is not None and not (value > 0 or (value == 0 and name in not_negative)):
+            raise UsageError.expected("a number above 0" if name in positive else "0 or more", value, where=name)
+
+
+def rows_with_edges(graph: Csr) -> Rows:
+    """Rows that have at least one edge."""
     return np.flatnonzero(np.diff(graph.indptr))
 
 
@@ -87,10 +95,10 @@ def shares(graph: Csr) -> Csr:
 
 
 def without_edges(graph: Csr, other: Csr) -> Csr:
-    """What is left of a graph when the edges of another are taken out, in both directions."""
-    kept = graph - graph.multiply((other + other.T) != 0)
-    kept.eliminate_zeros()
-    return kept.tocsr()
+    """A graph without the edges of another, in either direction."""
+    rest = graph - graph.multiply((other + other.T) != 0)
+    rest.eliminate_zeros()
+    return rest.tocsr()
 
 
 def sweep(
@@ -101,19 +109,19 @@ def sweep(
     sweeps: int,
     push: Callable[[NDArray[Any], NDArray[Any]], None] | None = None,
 ) -> WordVectors:
-    """`q_i <- home_i q'_i + Σ_j pull_ij q_j`, all rows at once, so many times; rows not moved keep their bytes.
+    """`q_i <- home_i q'_i + Σ_j pull_ij q_j`, all rows at once, `sweeps` times; other rows stay unchanged.
 
-    One sparse product a sweep; beside the result there are two tables of the moved rows and no more. `push` may change
-    where they go (M, D), seen from where they are (V, D).
+    One sparse product per sweep; memory: the result and two tables of the moved rows. `push` may update the targets
+    of the moved rows (M, D) in place, given the present table (V, D).
     """
     kind = np.result_type(vectors.matrix.dtype, np.float32)
     table = np.array(vectors.matrix, kind)  # (V, D)
-    some = pull[moved].astype(kind)  # (M, V)
+    weights = pull[moved].astype(kind)  # (M, V)
     start = table[moved] * home[moved, None].astype(kind)  # (M, D)
     for _ in range(sweeps):
-        drawn = some @ table
-        drawn += start
+        targets = weights @ table
+        targets += start
         if push is not None:
-            push(drawn, table)
-        table[moved] = drawn
+            push(targets, table)
+        table[moved] = targets
     return vectors.with_matrix(table.astype(vectors.matrix.dtype, copy=False))

@@ -1,13 +1,13 @@
-"""Graph-based post-retrofitting (Context-to-Vec, Zheng et al. 2022): near neighbours draw more.
+"""Graph-based post-retrofitting (Context-to-Vec, Zheng et al. 2022): closer neighbours have more weight.
 
 From `Σ_i α |q_i - q'_i|² + β Σ_j γ_ij |q_i - q_j|²` with Student's
-`γ_ij = C_ν (1 + d_ij²/(σν))^-(ν+1)`, `C_ν = 2π (Γ((ν+1)/2) / (√(νπ) Γ(ν/2)))²`, d the distance before refining.
+`γ_ij = C_ν (1 + d_ij²/(σν))^-(ν+1)`, `C_ν = 2π (Γ((ν+1)/2) / (√(νπ) Γ(ν/2)))²`, d the distance before refining:
 
-- normalized (default): `q_i <- (α q'_i + β Σ_j γ_ij q_j / Σ_j γ_ij) / (α + β)`, so that no row shrinks.
-- printed: `q_i <- α q'_i + β (Σ_j γ_ij q_j) / m` with m neighbours, as it stands in the paper.
+- normalized (default): `q_i <- (α q'_i + β Σ_j γ_ij q_j / Σ_j γ_ij) / (α + β)`, no row shrinks.
+- printed: `q_i <- α q'_i + β (Σ_j γ_ij q_j) / m` with m neighbours, as in the paper.
 
-Antonyms are pushed apart as long as they are near (`pushing`); the paper has a minus before their term, which pushes
-without end. A pair among both is only pushed. `repel` and `margin` were chosen on RG-65, WordSim-353 and SimLex-999.
+Antonyms repel each other while they are close (`antonym_push`); the negative term of the paper is unbounded. A pair in
+both lexicons is treated as antonyms. `repel` and `margin` were chosen on RG-65, WordSim-353 and SimLex-999.
 """
 
 from __future__ import annotations
@@ -22,11 +22,20 @@ from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.refinement.antonym_push import Push
-from stillvec.refinement.graph import Csr, LexiconGraph, Part, shares, sweep, without_edges
+from stillvec.refinement.graph import (
+    Csr,
+    LexiconGraph,
+    Part,
+    check_settings,
+    rows_with_edges,
+    shares,
+    sweep,
+    without_edges,
+)
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-_BLOCK = 1 << 14  # edges measured at once
+_BLOCK = 1 << 14  # edges per block
 
 
 @dataclass(frozen=True)
@@ -34,17 +43,15 @@ class GraphRetrofit:
     SUMMARY: ClassVar[str] = "words moved towards their neighbours in a lexicon, weighted by distance"
     PAPERS: ClassVar[tuple[str, ...]] = ("zheng-2022",)
 
-    lexicon: tuple[str, ...]  # files, folders of WordNet, "wordnet"
-    antonyms: tuple[str, ...] = ()  # the same; of those that name relations, what they call antonym
+    lexicon: tuple[str, ...]  # files, WordNet folders, "wordnet"
+    antonyms: tuple[str, ...] = ()  # likewise; only the relation antonym where relations are named
     sweeps: int = 20
     alpha: float = 0.5
     beta: float = 0.5
     repel: float = 0.3
-    margin: float = (
-        0.1  # the cosine beyond which antonyms are let be; less costs words that are related rather than alike
-    )
+    margin: float = 0.1  # no repulsion below this cosine; lower values hurt relatedness
     nu: float = 1.0
-    sigma: float | None = None  # None: the mean squared length of the edges, so that no scale matters
+    sigma: float | None = None  # None: the mean squared length of the edges
     form: Literal["normalized", "printed"] = "normalized"
     relations: tuple[str, ...] = ("synonym",)
     parts: tuple[Part, ...] = ()
@@ -52,20 +59,17 @@ class GraphRetrofit:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.sweeps < 0 or not self.alpha > 0 or not min(self.beta, self.repel) >= 0:
-            raise UsageError("Retrofitting wants alpha above 0, and beta, repel and sweeps of at least 0; give others.")
+        check_settings(self, positive=("alpha", "nu", "sigma"), not_negative=("sweeps", "beta", "repel"))
         if not -1 <= self.margin <= 1:
-            raise UsageError(f"The margin is a cosine, -1 to 1, and {self.margin} came; give another.")
-        if not self.nu > 0 or not (self.sigma is None or self.sigma > 0):
-            raise UsageError("Student's distribution wants nu and sigma above 0; give others.")
+            raise UsageError.expected("a cosine, -1 to 1", self.margin, where="margin")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         near, apart = self._graphs(vectors.vocabulary)
         sigma = self.sigma or _mean_square(vectors, near)
-        pull = self.beta * self._weighted(vectors, near, sigma)
+        pull = self.beta * self._edge_weights(vectors, near, sigma)
         home = np.full(len(vectors), self.alpha)
         base = np.zeros(len(vectors))
-        if self.form == "normalized":  # what a word has no edge for does not count
+        if self.form == "normalized":  # words without neighbours keep their full weight
             base = home + self.beta * _has_edges(near)
             home, pull = home / base, sparse.diags(1 / base) @ pull
         moved = np.flatnonzero(_has_edges(near) | _has_edges(apart))
@@ -79,17 +83,17 @@ class GraphRetrofit:
         apart = LexiconGraph(self.antonyms, ("antonym",), self.parts, self.directed, self.without).over(vocabulary)
         return without_edges(near, apart), apart
 
-    def _weighted(self, vectors: WordVectors, graph: Csr, sigma: float) -> Csr:
-        """The weights of the edges times γ: of each row's sum, or divided by the number of its neighbours."""
+    def _edge_weights(self, vectors: WordVectors, graph: Csr, sigma: float) -> Csr:
+        """Edge weights times γ, divided by their sum per row or by the number of neighbours."""
         graph = graph.copy()
         logs = log_gamma_weights(_squares(vectors, graph), self.nu, sigma) + np.log(graph.data)
-        held = np.diff(graph.indptr)
-        rows = np.flatnonzero(held)
+        degrees = np.diff(graph.indptr)
+        rows = rows_with_edges(graph)
         if self.form == "printed":
-            graph.data = np.exp(logs) / np.repeat(held, held)
+            graph.data = np.exp(logs) / np.repeat(degrees, degrees)
             return graph
-        if len(rows):  # the largest of each row is one before the sum: nothing vanishes, however far
-            logs -= np.repeat(np.maximum.reduceat(logs, graph.indptr[rows]), held[rows])
+        if len(rows):  # scaled to a maximum of one per row, so that nothing underflows
+            logs -= np.repeat(np.maximum.reduceat(logs, graph.indptr[rows]), degrees[rows])
         graph.data = np.exp(logs)
         return shares(graph)
 
@@ -99,19 +103,19 @@ def _has_edges(graph: Csr) -> NDArray[np.bool_]:
 
 
 def log_gamma_weights(squares: NDArray[np.float64], nu: float, sigma: float) -> NDArray[np.float64]:
-    """The logarithm of γ; by log-gamma, since Γ itself overflows from ν = 343."""
+    """ln γ, by log-gamma: Γ overflows from ν = 343."""
     ratio = math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2) - 0.5 * math.log(nu * math.pi)
     return np.asarray(math.log(2 * math.pi) + 2 * ratio - (nu + 1) * np.log1p(squares / (sigma * nu)))
 
 
 def _squares(vectors: WordVectors, graph: Csr) -> NDArray[np.float64]:
-    """The squared length of every edge (E,), in the graph's order."""
+    """Squared length of every edge (E,)."""
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     squares = np.empty(graph.nnz)
     for start in range(0, graph.nnz, _BLOCK):
-        some = slice(start, start + _BLOCK)
-        between = np.asarray(vectors.matrix[rows[some]], np.float32) - vectors.matrix[graph.indices[some]]
-        squares[some] = np.einsum("ed,ed->e", between, between, dtype=np.float64)
+        block = slice(start, start + _BLOCK)
+        offsets = np.asarray(vectors.matrix[rows[block]], np.float32) - vectors.matrix[graph.indices[block]]
+        squares[block] = np.einsum("ed,ed->e", offsets, offsets, dtype=np.float64)
     return squares
 
 

@@ -1,4 +1,4 @@
-"""What a lossy step has cost: how far each row was turned, and how much of the table was lost."""
+"""The loss of a lossy step: change of direction of the rows, and lost squared norm."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _BLOCK = 1 << 14
 
 
 def loss(before: WordVectors, after: WordVectors) -> dict[str, float]:
-    """The mean cosine of a row with what it was, over rows that had a direction, and the share of squares lost."""
+    """Mean cosine of rows before and after, over non-zero rows, and the share of the squared norm that is lost."""
     cosines, rows, lost, whole = 0.0, 0, 0.0, 0.0
     for start in range(0, len(before), _BLOCK):
-        old, new = (np.asarray(each.matrix[start : start + _BLOCK], np.float64) for each in (before, after))
+        old, new = (np.asarray(table.matrix[start : start + _BLOCK], np.float64) for table in (before, after))
         squares = (old * old).sum(1)
         lengths = np.sqrt(squares * (new * new).sum(1))
         dots = np.divide((old * new).sum(1), lengths, out=np.zeros(len(old)), where=lengths > 0)

@@ -1,12 +1,12 @@
-"""Natural alpha embeddings (Volpi & Malagò 2020): a word as a tangent vector of the model it stands for.
+"""Natural alpha embeddings (Volpi & Malagò 2020): words as tangent vectors on the manifold of models.
 
-A model of words U and contexts V says `p_w(χ) ∝ exp(u_w · v_χ)`. Seen from a reference p0, with `ΔV = V - Σ p0 v` and
+A model of words U and contexts V defines `p_w(χ) ∝ exp(u_w · v_χ)`. With a reference p0, `ΔV = V - Σ p0 v` and
 the Fisher matrix `I = Σ p0 ΔV ΔVᵀ`, the word is `W(w) = I⁻¹ Σ_χ l(χ) ΔV_χ` with
 `l = p0 (2/(1-α)) ((p_w/p0)^((1-α)/2) - 1)`, at α = 1 `p0 ln(p_w/p0)`. With α = 1 and a uniform reference W is U.
 The limit of α → -∞ is `I⁻¹ ΔV` of the context with the largest p_w/p0, or the mean over the `top` largest.
 
-U are the vectors. V are `contexts`, a .npy with a row a word, or the vectors themselves. All words are compared with
-all contexts: the time grows with the square of the vocabulary. Where numbers would overflow, a row is scaled down.
+U are the vectors; V are `contexts`, a .npy file with one row per word, or the vectors themselves. The time is quadratic
+in the size of the vocabulary. Rows that would overflow are scaled down.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from stillvec.numerics import principal_axes, raise_to_power
 from stillvec.refinement.frequencies import frequencies
 from stillvec.vectors import WordVectors
 
-_AT_ONCE = 1 << 22  # probabilities held at once
-_LARGEST = 30.0  # logarithm of the largest weight that is not scaled down
+_AT_ONCE = 1 << 22  # probabilities per block
+_LARGEST = 30.0  # logarithm of the largest weight without scaling
 
 Array = NDArray[np.float64]
-_BROKEN = (OSError, ValueError, TypeError, SyntaxError, EOFError, MemoryError, OverflowError, TokenError)  # a header
+_BROKEN = (OSError, ValueError, TypeError, SyntaxError, EOFError, MemoryError, OverflowError, TokenError)  # headers
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class NaturalAlpha:
 
     alpha: Literal["limit"] | float = -1.0
     reference: Literal["uniform", "unigram", "counts"] = "uniform"  # the paper's 0, u, ud
-    metric: Literal["identity", "fisher"] = "identity"  # cosines of the result are taken with this metric
+    metric: Literal["identity", "fisher"] = "identity"  # metric of cosines of the result
     contexts: str | None = None
-    plus: bool = False  # u_w + v_w in the place of u_w
-    top: int = 1  # in the limit: contexts that count
-    weighted: bool = False  # in the limit: each by its p_w/p0
+    plus: bool = False  # use u_w + v_w as the word
+    top: int = 1  # in the limit: number of contexts
+    weighted: bool = False  # in the limit: weight contexts by p_w/p0
 
     def __post_init__(self) -> None:
         if isinstance(self.alpha, float) and not np.isfinite(self.alpha):
-            raise UsageError(f"Alpha is a finite number or 'limit', and {self.alpha} came.")
+            raise UsageError.expected("a finite number or 'limit'", self.alpha, where="alpha")
         if self.top < 1:
-            raise UsageError(f"At least one context must count, and top is {self.top}.")
+            raise UsageError.expected("at least 1", self.top, where="top")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         contexts = self._contexts(vectors)  # (V, D)
@@ -68,33 +68,33 @@ class NaturalAlpha:
             return np.asarray(vectors.matrix, np.float64)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that a header is Python 2's
+                warnings.simplefilter("ignore")  # about headers written by Python 2
                 table = np.load(self.contexts, allow_pickle=False)
         except _BROKEN as error:
-            raise FormatError(f"A table of contexts in .npy was wanted in {self.contexts}: {error}.") from None
+            raise FormatError.expected("a .npy table of contexts", error, path=self.contexts) from None
         if not isinstance(table, np.ndarray) or table.dtype.kind not in "fiu" or not np.isfinite(table).all():
-            raise FormatError(f"A table of finite numbers in .npy was wanted in {self.contexts}, and it holds others.")
+            raise FormatError.expected("a .npy table of finite numbers", "other values", path=self.contexts)
         if table.shape != vectors.matrix.shape:
-            raise FormatError(f"{self.contexts} is of shape {table.shape}, and the words of {vectors.matrix.shape}.")
+            raise FormatError.expected(f"shape {vectors.matrix.shape}", table.shape, path=self.contexts)
         return np.asarray(table, np.float64)
 
     def _log_reference(self, vectors: WordVectors, words: Array, contexts: Array) -> Array:
-        """`ln p0`: all alike, the model's own mean over the words as they are met, or the counts."""
+        """`ln p0`: uniform, the mean of the model over the words weighted by frequency, or the word frequencies."""
         if self.reference != "uniform" and not vectors.vocabulary.counts.any():
-            raise UsageError(
-                "The reference wants the corpus's counts, and these vectors carry none; say reference=uniform."
+            raise UsageError.expected(
+                "vectors with word counts", "none", where=f"reference={self.reference}", cure="use reference=uniform"
             )
         shares = np.log(frequencies(vectors.vocabulary, "uniform" if self.reference == "uniform" else "counts"))
         if self.reference != "unigram":
             return shares
-        met = [
+        parts = [
             np.logaddexp.reduce(probabilities + shares[rows, None], axis=0)
             for rows, probabilities in _log_probabilities(words, contexts)
         ]
-        return np.asarray(np.logaddexp.reduce(met, axis=0))
+        return np.asarray(np.logaddexp.reduce(parts, axis=0))
 
     def _weights(self, ratios: Array, logs: Array) -> Array:
-        """`l(χ)` of some words (n, V) from `ln p_w/p0`."""
+        """`l(χ)` (n, V) from `ln p_w/p0`."""
         if self.alpha == "limit":
             return self._largest(ratios)
         bend = (1 - self.alpha) / 2
@@ -103,7 +103,7 @@ class NaturalAlpha:
         raised = bend * ratios
         over = np.maximum((raised + logs).max(1, keepdims=True) - _LARGEST, 0)  # (n, 1)
         scaled = np.exp(raised + logs - over) - np.exp(logs - over)
-        near = np.abs(raised) < 1  # where the difference would lose its digits
+        near = np.abs(raised) < 1  # where the difference would lose precision
         exact = np.exp(logs - over) * np.expm1(np.where(near, raised, 0))
         return np.asarray(np.where(near, exact, scaled) / bend)
 
@@ -118,7 +118,7 @@ class NaturalAlpha:
 
 
 def _log_probabilities(words: Array, contexts: Array) -> Iterator[tuple[slice, Array]]:
-    """`ln p_w(χ)` (n, V) for some rows at a time."""
+    """`ln p_w(χ)` (n, V) block by block."""
     step = max(1, _AT_ONCE // max(1, len(contexts)))
     for start in range(0, len(words), step):
         rows = slice(start, start + step)

@@ -1,4 +1,4 @@
-"""Rows of length one; a zero row stays zero."""
+"""Scale rows to unit length; a zero row stays zero."""
 
 from __future__ import annotations
 

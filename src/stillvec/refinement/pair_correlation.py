@@ -1,4 +1,4 @@
-"""Development pairs as rows of a table, and how well cosines order them."""
+"""Development pairs of known words."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ Array = NDArray[Any]
 
 
 class RatedPairs(NamedTuple):
-    """One file of pairs, as far as the words are known."""
+    """The pairs of one file whose words are known."""
 
     left: Array  # rows (n,)
     right: Array  # rows (n,)
-    gold: Array  # what people said (n,)
+    gold: Array  # human ratings (n,)
 
 
-def known_pairs(vocabulary: Vocabulary, places: Sequence[str], least: int) -> list[RatedPairs]:
-    """The files, or files of folders, that have at least so many pairs of known words."""
-    found, row = [], vocabulary.row
+def read_known_pairs(vocabulary: Vocabulary, places: Sequence[str], least: int) -> list[RatedPairs]:
+    """The pairs of each file that has at least `least` pairs of known words; `places` are files or folders."""
+    usable, row = [], vocabulary.row
     for file in [file for place in places for file in read_rated_pairs(place).values()]:
         known = [(a, b, s) for x, y, s in file if (a := row(x)) is not None and (b := row(y)) is not None]
         if len(known) >= least:
-            found.append(RatedPairs(*(np.array(column) for column in zip(*known, strict=True))))
-    if not found:
-        raise UsageError(
-            f"To choose, a file with {least} pairs of known words is wanted, and none of {', '.join(places)} has so "
-            "many; give other pairs."
+            usable.append(RatedPairs(*(np.array(column) for column in zip(*known, strict=True))))
+    if not usable:
+        raise UsageError.expected(
+            f"a file with {least} pairs of known words", "fewer", where=f"pairs {', '.join(places)}"
         )
-    return found
+    return usable

@@ -1,4 +1,4 @@
-"""Principal components: the same words in fewer dimensions, at the least squared loss."""
+"""Principal component analysis: fewer dimensions at the least squared error."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ class Pca:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not 1 <= self.dim <= vectors.dim:
-            raise UsageError(
-                f"Vectors of {vectors.dim} dimensions cannot be brought to {self.dim}; give 1 to {vectors.dim}."
-            )
+            raise UsageError.expected(f"1 to {vectors.dim}", self.dim, where="dim of pca")
         centred = Center()(vectors)
         axes = principal_directions(centred.matrix)[1][:, : self.dim]
         return vectors.with_matrix(centred.matrix @ axes)
 
 
 def principal_directions(centred: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Variances (D,) and directions (D, D) in columns, largest first."""
+    """Variances (D,), largest first, and directions (D, D) in columns."""
     values, axes = principal_axes(np.asarray(centred.T @ centred, np.float64) / max(len(centred), 1))
     return values, axes.astype(np.float32)

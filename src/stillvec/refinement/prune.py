@@ -1,8 +1,7 @@
-"""Pruning by magnitude (Gordon et al. 2020, its part on embeddings): the smallest numbers become zero.
+"""Magnitude pruning (Gordon et al. 2020, for embeddings): the smallest values become zero.
 
-`sparsity` is the share that goes: of the whole table, of each word's row or of each dimension's column. What was lost
-is measured, and stands in the manifest; random pruning is the control. If it is the last step and more than a third is
-gone, the verb stores only what is left.
+`sparsity` is the share of zeros: of the whole table, of each row or of each column. The loss is recorded in the
+manifest; random pruning is the control. After a last step that removes more than a third, folders are stored sparse.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ class Prune:
 
     def __post_init__(self) -> None:
         if not 0 <= self.sparsity <= 1:
-            raise UsageError(f"The share of numbers that go is 0 to 1, and {self.sparsity} came.")
+            raise UsageError.expected("0 to 1", self.sparsity, where="sparsity")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         matrix = np.array(vectors.matrix)
-        chance = self.by == "chance"
-        sizes = np.random.default_rng(self.seed).random(matrix.shape, np.float32) if chance else np.abs(matrix)
+        random = self.by == "chance"
+        sizes = np.random.default_rng(self.seed).random(matrix.shape, np.float32) if random else np.abs(matrix)
         if self.scope == "matrix":
             matrix.reshape(-1)[_smallest(sizes.reshape(-1), self.sparsity)] = 0
         else:
             axis = 1 if self.scope == "row" else 0
-            count = round(self.sparsity * matrix.shape[axis])
-            gone = np.take(np.argsort(sizes, axis, kind="stable"), range(count), axis)
-            np.put_along_axis(matrix, gone, 0, axis)
+            n_zeros = round(self.sparsity * matrix.shape[axis])
+            removed = np.take(np.argsort(sizes, axis, kind="stable"), range(n_zeros), axis)
+            np.put_along_axis(matrix, removed, 0, axis)
         return vectors.with_matrix(matrix)
 
     @property
@@ -54,11 +53,11 @@ class Prune:
 
 
 def _smallest(sizes: NDArray[Any], share: float) -> NDArray[np.bool_]:
-    """Which numbers go: exactly so many, of those alike the first."""
-    count = round(share * len(sizes))
-    if count == 0:
+    """Mask of the smallest values, exactly `share` of them; ties are broken by position."""
+    n_zeros = round(share * len(sizes))
+    if n_zeros == 0:
         return np.zeros(len(sizes), bool)
-    edge = np.partition(sizes, count - 1)[count - 1]
-    gone = np.asarray(sizes < edge)
-    gone[np.flatnonzero(sizes == edge)[: count - int(gone.sum())]] = True
-    return gone
+    edge = np.partition(sizes, n_zeros - 1)[n_zeros - 1]
+    removed = np.asarray(sizes < edge)
+    removed[np.flatnonzero(sizes == edge)[: n_zeros - int(removed.sum())]] = True
+    return removed

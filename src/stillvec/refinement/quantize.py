@@ -1,13 +1,13 @@
-"""Quantisation: numbers are rounded to what few bits can say. What was lost is measured, and stands in the manifest.
+"""Quantisation: values rounded to few bits. The loss is recorded in the manifest.
 
-- fp16: half precision, so two bytes a number.
-- int8: each row in 255 steps of its largest number, so a byte a number and a scale a row. A scale has 17 bits, so that
-  steps times scale is exact.
-- pq: product quantisation (Jégou et al. 2011): a row is cut into parts, and each part is the nearest of `codes` centres
-  found by k-means, so a byte a part.
+- fp16: half precision, two bytes per value.
+- int8: each row in 255 steps of its largest value, one byte per value and one scale per row. A scale has 17 bits, so
+  that steps times scale is exact.
+- pq: product quantisation (Jégou et al. 2011): a row is split into parts, and each part replaced by the nearest of
+  `codes` k-means centres, one byte per part.
 
-After int8 and pq the table holds the rounded numbers in full precision, as all else that takes vectors wants them. If
-this is the last step, the verb stores the codes (`stored`), and the folder is as small as they are.
+After int8 and pq the matrix has the rounded values in full precision. If this is the last step, folders store the codes
+(`stored`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Quantize:
     PAPERS: ClassVar[tuple[str, ...]] = ("jegou-2011",)
 
     to: Literal["fp16", "int8", "pq"] = "int8"
-    parts: int | None = None  # of a row, for pq; None: one for every four dimensions
-    codes: int = 256  # centres of a part, for pq
+    parts: int | None = None  # for pq; None: one per four dimensions
+    codes: int = 256  # centres per part, for pq
     seed: int = 0
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
-        rounded = {"fp16": _half, "int8": _bytes, "pq": self._product}[self.to]
-        return vectors.with_matrix(rounded(vectors.matrix))
+        round_values = {"fp16": _half, "int8": _bytes, "pq": self._product}[self.to]
+        return vectors.with_matrix(round_values(vectors.matrix))
 
     @property
     def stored(self) -> str | None:
@@ -50,18 +50,16 @@ class Quantize:
     def _product(self, matrix: Matrix) -> Matrix:
         parts = max(1, matrix.shape[1] // 4) if self.parts is None else self.parts
         if not 1 <= parts <= matrix.shape[1]:
-            raise UsageError(f"A row of {matrix.shape[1]} numbers cannot be cut into {parts} parts; give fewer.")
+            raise UsageError.expected(f"1 to {matrix.shape[1]}", parts, where="parts")
         if not 1 <= self.codes <= 256:
-            raise UsageError(f"A byte tells 1 to 256 centres apart, and codes is {self.codes}.")
+            raise UsageError.expected("1 to 256", self.codes, where="codes")
         return ProductCodes.learn(matrix, parts, self.codes, self.seed).decode().astype(_full(matrix))
 
 
 def _half(matrix: Matrix) -> Matrix:
     largest = np.abs(matrix).max(initial=0)
     if largest > np.finfo(np.float16).max:
-        raise UsageError(
-            f"Half precision ends at 65504, and the vectors hold {largest:.3g}; make them of unit length first."
-        )
+        raise UsageError.expected("values up to 65504", f"{largest:.3g}", where="to=fp16", cure="use normalize first")
     return matrix.astype(np.float16)
 
 
@@ -71,12 +69,12 @@ def _bytes(matrix: Matrix) -> Matrix:
         block = np.asarray(matrix[start : start + _BLOCK], result.dtype)
         halves, exponents = np.frexp(np.abs(block).max(1, keepdims=True, initial=0) / 127)  # (b, 1)
         scales = np.ldexp(np.rint(halves * _STEPS) / _STEPS, exponents).astype(result.dtype)
-        scales[scales < np.finfo(result.dtype).tiny] = 0  # smaller ones have lost bits: such a row is zero
+        scales[scales < np.finfo(result.dtype).tiny] = 0  # subnormal scales are inexact: such a row becomes zero
         codes = np.clip(np.rint(block / np.where(scales > 0, scales, 1)), -127, 127).astype(np.int8)
         result[start : start + _BLOCK] = codes * scales
     return result
 
 
 def _full(matrix: Matrix) -> np.dtype[Any]:
-    """At least single precision: half of it would round once more."""
+    """At least single precision: half precision would round a second time."""
     return np.result_type(matrix.dtype, np.float32)

@@ -1,8 +1,8 @@
-"""Retrofitting (Faruqui et al. 2015): a word moves halfway to the mean of its neighbours in a lexicon.
+"""Retrofitting (Faruqui et al. 2015): words move towards the mean of their neighbours in a lexicon.
 
-Sweeps `q_i <- (α q'_i + β Σ_j w_ij q_j) / (α + β)`, the weights of a word's edges summing to one, approach the solution
-of that system of equations. Words without an edge keep their bytes. The published program takes each line of a lexicon
-in one direction only (`directed=true`) and moves the words one after another, which ends at the same place.
+Iterates `q_i <- (α q'_i + β Σ_j w_ij q_j) / (α + β)`, the weights of a word's edges summing to one. Words without an
+edge stay unchanged. The published program uses each line of a lexicon in one direction only (`directed=true`) and
+updates the words one after another, which converges to the same solution.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillvec.errors import UsageError
-from stillvec.refinement.graph import LexiconGraph, Part, moved_rows, shares, sweep
+from stillvec.refinement.graph import LexiconGraph, Part, check_settings, rows_with_edges, shares, sweep
 from stillvec.vectors import WordVectors
 
 
@@ -22,7 +21,7 @@ class Retrofit:
     SUMMARY: ClassVar[str] = "words moved towards their neighbours in a lexicon"
     PAPERS: ClassVar[tuple[str, ...]] = ("faruqui-2015",)
 
-    lexicon: tuple[str, ...]  # files, folders of WordNet, "wordnet"
+    lexicon: tuple[str, ...]  # files, WordNet folders, "wordnet"
     sweeps: int = 10
     alpha: float = 1.0
     beta: float = 1.0
@@ -32,8 +31,7 @@ class Retrofit:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.sweeps < 0 or not self.alpha > 0 or not self.beta >= 0:
-            raise UsageError("Retrofitting wants alpha above 0, and beta and sweeps of at least 0; give others.")
+        check_settings(self, positive=("alpha",), not_negative=("sweeps", "beta"))
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         graph = LexiconGraph(self.lexicon, self.relations, self.parts, self.directed, self.without).over(
@@ -41,4 +39,4 @@ class Retrofit:
         )
         total = self.alpha + self.beta
         home = np.full(len(vectors), self.alpha / total)
-        return sweep(vectors, home, shares(graph) * (self.beta / total), moved_rows(graph), self.sweeps)
+        return sweep(vectors, home, shares(graph) * (self.beta / total), rows_with_edges(graph), self.sweeps)

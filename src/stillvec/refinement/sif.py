@@ -1,6 +1,6 @@
 """Smooth inverse frequency (Arora et al. 2017): each row times `a / (a + p(w))`.
 
-Cosines of words stay; the mean of the rows of a text becomes the weighted mean in which frequent words say little.
+Cosines of words do not change; in the mean of a text, frequent words get low weights.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Sif:
 
     def __post_init__(self) -> None:
         if not self.a > 0:
-            raise UsageError(f"The a of a / (a + p) is above 0, and {self.a} came.")
+            raise UsageError.expected("a number above 0", self.a, where="a")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         factors = self.a / (self.a + frequencies(vectors.vocabulary, self.frequencies))  # (V,)

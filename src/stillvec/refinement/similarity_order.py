@@ -1,7 +1,7 @@
 """Similarity of another order (Artetxe et al. 2018; Vulić et al. 2020): `XᵀX = QΔQᵀ`, `X' = X Q Δ^α`.
 
-α = (n - 1)/2 gives the similarity of order n, `X'X'ᵀ = (XXᵀ)^n`; 0 leaves all cosines as they are; -1/2 whitens without
-centring. For the space that is turned into another, Vulić et al. found -0.25, for the other 0.15.
+α = (n - 1)/2 gives the similarity of order n, `X'X'ᵀ = (XXᵀ)^n`; 0 leaves cosines unchanged; -1/2 whitens without
+centring. Vulić et al. recommend -0.25 for the space that is mapped and 0.15 for the target.
 """
 
 from __future__ import annotations

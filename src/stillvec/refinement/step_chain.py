@@ -1,4 +1,4 @@
-"""A chain of steps: read from text or from a manifest, run, and described so that it can be run on other vectors."""
+"""Chains of steps: parsed from text or a manifest, applied, and described in the manifest for reuse."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from stillvec.vectors import WordVectors
 
 
 def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[dict[str, Any], WordVectors]]:
-    """After each step, its description for the manifest and the vectors, whose provenance has it under `refined`.
+    """Yield the description of each step and the vectors after it, whose provenance has the steps under `refined`.
 
-    A step that chooses others is replaced by those it chose; one that it tried and left out has `left_out`.
+    A step that chooses others is replaced by those; one that it tried and rejected has `left_out`.
     """
     for given in steps:
         choose = getattr(given, "choose", None)
         for step, facts in choose(vectors) if choose else [(given, {})]:
-            made = _described(step) | facts
-            after = vectors if made.get("left_out") else step(vectors)
+            record = _describe(step) | facts
+            after = vectors if record.get("left_out") else step(vectors)
             if loss := getattr(step, "loss", None):
-                made["loss"] = loss(vectors, after)
+                record["loss"] = loss(vectors, after)
             if stored := getattr(step, "stored", None):
-                made["stored"] = stored
-            if not made.get("left_out"):
+                record["stored"] = stored
+            if not record.get("left_out"):
                 history = after.provenance
-                after = after.with_provenance({**history, "refined": [*history.get("refined", ()), made]})
-            yield made, after
+                after = after.with_provenance({**history, "refined": [*history.get("refined", ()), record]})
+            yield record, after
             vectors = after
 
 
 def read_step(step: str | Step | Mapping[str, Any]) -> Step:
-    """`NAME:key=value,...` as a step; a key that stands there twice has both values."""
+    """A step from `NAME:key=value,...` or its manifest entry; a repeated key collects its values."""
     if isinstance(step, Mapping):
         return settings_from(STEPS[step.get("step", "")], step.get("settings", {}), f"step {step.get('step')}")
     if not isinstance(step, str):
@@ -44,18 +44,18 @@ def read_step(step: str | Step | Mapping[str, Any]) -> Step:
     return create(STEPS, step)
 
 
-def _described(step: Step) -> dict[str, Any]:
-    """The name, the settings and the digests of the files they name."""
+def _describe(step: Step) -> dict[str, Any]:
+    """Name, settings, and digests of the files that the settings name."""
     name = next((name for name in STEPS if STEPS[name] is type(step)), type(step).__name__)
     settings = dataclasses.asdict(step)  # type: ignore[call-overload]
-    lists = [each for value in settings.values() if isinstance(value, tuple) for each in value]
-    files = [path for each in lists if isinstance(each, str) for path in (Path(each), Path(each.partition(":")[2]))]
+    items = [item for value in settings.values() if isinstance(value, tuple) for item in value if isinstance(item, str)]
+    files = [path for item in items for path in (Path(item), Path(item.partition(":")[2]))]
     digests = {str(path): file_digest(path) for path in files if path.is_file()}
     return {"step": name, "settings": settings} | ({"files": digests} if digests else {})
 
 
 def unknown_steps(text: str | None) -> list[Step]:
-    """What gives words never seen a vector: `subword`, perhaps with settings; nothing without a text."""
+    """The steps for out-of-vocabulary words: `subword`, optionally with settings; none for None."""
     if text is None:
         return []
     if text.partition(":")[0] != "subword":

@@ -1,4 +1,4 @@
-"""The steps by their names: each a frozen set of settings, called with vectors, that never changes its input."""
+"""The registry of refinement steps."""
 
 from __future__ import annotations
 

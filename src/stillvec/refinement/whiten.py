@@ -1,7 +1,7 @@
-"""Zipfian whitening (Yokoi et al. 2024): mean and covariance as a reader of the corpus meets the words.
+"""Zipfian whitening (Yokoi et al. 2024): mean and covariance weighted by word frequency.
 
 `μ = Σ p(w) x_w`, `S = Σ p(w) (x_w - μ)(x_w - μ)ᵀ = QΔQᵀ`, `x'_w = (x_w - μ) Q (Δ + ridge · mean of Δ)^-1/2`, with p(w)
-the corpus's real frequencies. With uniform frequencies it is the usual whitening, over the list of words.
+the corpus frequencies. Uniform frequencies give the usual whitening.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Whiten:
     PAPERS: ClassVar[tuple[str, ...]] = ("yokoi-2024",)
 
     frequencies: Frequencies = "counts"
-    ridge: float = 0.0  # a share of the mean variance, added to all: directions of little variance grow less
+    ridge: float = 0.0  # share of the mean variance that is added to all
 
     def __post_init__(self) -> None:
         if not self.ridge >= 0:
-            raise UsageError(f"A ridge is at least 0, and {self.ridge} came.")
+            raise UsageError.expected("0 or more", self.ridge, where="ridge")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         shares = frequencies(vectors.vocabulary, self.frequencies)

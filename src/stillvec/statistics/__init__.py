@@ -1,4 +1,4 @@
-"""Sums that merge: over batches, processes, machines, and over time."""
+"""Statistics that merge over batches, processes, machines and corpora."""
 
 from stillvec.statistics.mergeable import Statistics, merge
 

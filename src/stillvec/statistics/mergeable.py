@@ -1,12 +1,12 @@
-"""What a learner keeps of the pass, as plain arrays whose names say how two of them become one.
+"""Sufficient statistics of a learner: named arrays whose prefix says how two of them merge.
 
-`sum:`    a row a word, added            `max:` `min:`  a row a word, the larger or smaller
-`total:`  added as a whole               `bag:`         laid end to end; `bag:words` are rows of the vocabulary
-`stored:`   contexts that are trained on: they do not merge, and are not written beside the vectors
-`sample:` the rows with the smallest keys of each word, of both (`sampling`)
+`sum:`     one row per word, added        `max:` `min:`  one row per word, maximum or minimum
+`total:`   added as a whole               `ragged:`      concatenated; `ragged:words` are rows of the vocabulary
+`sample:`  the rows with the smallest keys per word (`sampling`)
+`stored:`  contexts for training: not merged, and not written to folders
 
-Words that a corpus lacks are read alone. `sum:read` and `sum:alone` count both readings of a word; what was read alone
-gives way when the other side has met the word in its corpus, so that the parts of a corpus merge into the whole.
+Words without a context in the corpus are encoded in isolation. `sum:read` and `sum:alone` count contexts and isolated
+readings of a word; the isolated one is dropped if the other side has contexts, so that parts merge into the whole.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.statistics.sampling import WORDS, rows_of, sampled
+from stillvec.statistics.sampling import WORDS, merge_samples, rows_of
 from stillvec.vocabulary import Vocabulary
 
 Array = NDArray[Any]
 N_CONTEXTS, N_ISOLATED = "sum:read", "sum:alone"
 ROWS = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf)}
 STORED = "stored:"
-CONCATENATED = ("bag", "sample")  # end to end
+CONCATENATED = ("ragged", "sample")
+_RENAMED = {"bag:": "ragged:"}  # prefixes in files of earlier versions
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,21 @@ class Statistics:
     vocabulary: Vocabulary
     arrays: Mapping[str, Array]
 
+    def __post_init__(self) -> None:
+        for old, new in _RENAMED.items():
+            if any(name.startswith(old) for name in self.arrays):
+                arrays = {
+                    new + name.removeprefix(old) if name.startswith(old) else name: self[name] for name in self.arrays
+                }
+                object.__setattr__(self, "arrays", arrays)
+
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
 
     def on(self, vocabulary: Vocabulary) -> Statistics:
-        """The same, with the rows of another vocabulary; words that it lacks are dropped, new ones are empty.
+        """The statistics with the rows of another vocabulary; missing words are dropped, new ones are empty.
 
-        Bags are whole sentences: none of their words can be dropped.
+        Ragged arrays are whole sentences: none of their words can be dropped.
         """
         if vocabulary is self.vocabulary:
             return self
@@ -52,25 +61,25 @@ class Statistics:
             if kind in ROWS:
                 moved[name] = np.full((len(vocabulary), *array.shape[1:]), _empty(kind, array.dtype), array.dtype)
                 moved[name][here] = array[there]
-        if "bag:words" in moved:
-            moved["bag:words"] = self.vocabulary.rows_in(vocabulary)[self["bag:words"]].astype(np.int32)
-            if (moved["bag:words"] < 0).any():
-                word = self.vocabulary.words[self["bag:words"][moved["bag:words"] < 0][0]]
-                raise UsageError(f"A vocabulary for these statistics must hold their words, and it lacks {word!r}.")
+        if "ragged:words" in moved:
+            moved["ragged:words"] = self.vocabulary.rows_in(vocabulary)[self["ragged:words"]].astype(np.int32)
+            if (moved["ragged:words"] < 0).any():
+                word = self.vocabulary.words[self["ragged:words"][moved["ragged:words"] < 0][0]]
+                raise UsageError.conflict(f"The vocabulary lacks {word!r}, a word of these statistics")
         if WORDS in moved:
             moved[WORDS] = self.vocabulary.rows_in(vocabulary)[self[WORDS]].astype(np.int32)
-            moved |= _staying(moved, moved[WORDS] >= 0)
+            moved |= _keep_samples(moved, moved[WORDS] >= 0)
         return Statistics(vocabulary, moved)
 
 
 def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) -> Statistics:
-    """One from two, on the union of their words unless a vocabulary is given that holds both."""
+    """Merge two statistics, on the union of their vocabularies unless a common one is given."""
     if a.arrays.keys() != b.arrays.keys():
-        odd = sorted(a.arrays.keys() ^ b.arrays.keys())
-        raise UsageError(f"Results of different methods or settings do not merge: only one of them has {odd[0]!r}.")
+        name = min(a.arrays.keys() ^ b.arrays.keys())
+        raise UsageError.conflict(f"Results of different methods or settings cannot be merged: only one has {name!r}")
     if any(name.startswith(STORED) for name in a.arrays):
-        raise UsageError(
-            "Results of methods that train do not merge: they keep no sums; train on both corpora at once."
+        raise UsageError.conflict(
+            "Results of methods that train cannot be merged", cure="train on both corpora at once"
         )
     vocabulary = a.vocabulary.union(b.vocabulary) if vocabulary is None else vocabulary
     a, b = a.on(vocabulary), b.on(vocabulary)
@@ -78,51 +87,50 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
     merged: dict[str, Array] = {}
     for name, one in a.arrays.items():
         other, kind = b.arrays[name], name.partition(":")[0]
-        first = 1 if kind in CONCATENATED else 0  # these may differ in length
+        first = 1 if kind in CONCATENATED else 0  # may differ in length
         if one.shape[first:] != other.shape[first:]:
-            raise UsageError(
-                f"Results of different teachers do not merge: {name!r} has the shape {one.shape} in one of them, "
-                f"{other.shape} in the other."
+            raise UsageError.conflict(
+                f"Results of different teachers cannot be merged: {name!r} has the shapes {one.shape} and {other.shape}"
             )
         merged[name] = (
             np.concatenate([one, other]) if kind in CONCATENATED else ROWS.get(kind, ROWS["sum"])[0](one, other)
         )
     if WORDS in merged:
-        merged |= sampled(merged)
+        merged |= merge_samples(merged)
     return Statistics(vocabulary, merged)
 
 
-def _drop_superseded(kept: Statistics, other: Statistics) -> Statistics:
-    """Without the words that were only read alone here, and in contexts there."""
-    if N_ISOLATED not in kept.arrays:
-        return kept
-    gone = (kept[N_ISOLATED] > 0) & (other[N_CONTEXTS] > 0)
-    if not gone.any():
-        return kept
-    arrays = dict(kept.arrays)
-    for name, array in kept.arrays.items():
+def _drop_superseded(own: Statistics, other: Statistics) -> Statistics:
+    """Drop words that were only read in isolation here if the other side has contexts of them."""
+    if N_ISOLATED not in own.arrays:
+        return own
+    superseded = (own[N_ISOLATED] > 0) & (other[N_CONTEXTS] > 0)
+    if not superseded.any():
+        return own
+    arrays = dict(own.arrays)
+    for name, array in own.arrays.items():
         kind = name.partition(":")[0]
         if kind in ROWS:
-            arrays[name] = np.where(gone.reshape(-1, *[1] * (array.ndim - 1)), _empty(kind, array.dtype), array)
+            arrays[name] = np.where(superseded.reshape(-1, *[1] * (array.ndim - 1)), _empty(kind, array.dtype), array)
             arrays[name] = arrays[name].astype(array.dtype, copy=False)
-    if "bag:words" in arrays:  # a word alone is a sentence of its own
-        sentence = np.repeat(np.arange(len(kept["bag:lengths"])), kept["bag:lengths"])
-        stay = np.ones(len(kept["bag:lengths"]), bool)
-        stay[sentence[gone[kept["bag:words"]]]] = False
-        bags = [name for name in arrays if name.startswith("bag:") and name != "bag:lengths"]
-        arrays |= {name: kept[name][stay[sentence]] for name in bags} | {"bag:lengths": kept["bag:lengths"][stay]}
+    if "ragged:words" in arrays:  # an isolated word is a sentence of its own
+        sentence = np.repeat(np.arange(len(own["ragged:lengths"])), own["ragged:lengths"])
+        mask = np.ones(len(own["ragged:lengths"]), bool)
+        mask[sentence[superseded[own["ragged:words"]]]] = False
+        ragged = [name for name in arrays if name.startswith("ragged:") and name != "ragged:lengths"]
+        arrays |= {name: own[name][mask[sentence]] for name in ragged} | {"ragged:lengths": own["ragged:lengths"][mask]}
     if WORDS in arrays:
-        arrays |= _staying(arrays, ~gone[kept[WORDS]])
-    return Statistics(kept.vocabulary, arrays)
+        arrays |= _keep_samples(arrays, ~superseded[own[WORDS]])
+    return Statistics(own.vocabulary, arrays)
 
 
-def _staying(arrays: Mapping[str, Array], stay: NDArray[np.bool_]) -> dict[str, Array]:
-    """The rows of a sample that stay; where all do, none is copied, since samples are large."""
-    return {} if stay.all() else rows_of(arrays, stay)
+def _keep_samples(arrays: Mapping[str, Array], mask: NDArray[np.bool_]) -> dict[str, Array]:
+    """The sampled rows in the mask; no copy if these are all, since samples are large."""
+    return {} if mask.all() else rows_of(arrays, mask)
 
 
 def _empty(kind: str, dtype: np.dtype[Any]) -> float | int:
-    """What a word has of which nothing is known."""
+    """The neutral value of a row."""
     if dtype.kind == "f" or kind == "sum":
         return ROWS[kind][1]
     return int(np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max)

@@ -163,7 +163,7 @@ def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("left\tright\tscore\nold\tnew\t1.5\n")
     assert read_rated_pairs(tmp_path) == {str(tmp_path / "a.tsv"): [("old", "new", 1.5)]}
     (tmp_path / "b.tsv").write_text("old\tnew\t1.5\nold\tnew\tmany\n")
-    with pytest.raises(LexiconError, match=r"b\.tsv:2: a word, a word and a number"):
+    with pytest.raises(LexiconError, match=r"b\.tsv:2: .*a word and a number"):
         read_rated_pairs(tmp_path)
 
 

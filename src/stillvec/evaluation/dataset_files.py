@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,17 +10,11 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
-from stillvec.files import inner_suffix, read_lines
+from stillvec.files import read_lines
+from stillvec.files.path_names import files_in
+from stillvec.lexicons.rated_pairs import parse_ratings, read_columns
 
-_NOT_DATA = ("readme", "license", "licence")
-
-
-def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
-    """The files of a folder with one of these endings, in order of name."""
-    if not folder.is_dir():
-        return []
-    wanted = (path for path in folder.iterdir() if inner_suffix(path) in suffixes and path.is_file())
-    return sorted(path for path in wanted if not path.name.lower().startswith((".", *_NOT_DATA)))
+__all__ = ["columns", "count_fields", "files_in", "lines", "parse_scored_pairs", "records"]
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -31,30 +24,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
     """(line number, fields) of each line: separated by tabs, else in a .csv by commas, else by spaces."""
-    indexed = False
-    first = True
-    for number, line in lines(path):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        if "\t" in text:
-            fields = text.split("\t")
-        elif "," in text and inner_suffix(path) == ".csv":
-            fields = _fields(text, path, number)
-            # pandas writes a column of numbers, and no name over it
-            indexed = indexed or (first and not fields[0])
-            fields = fields[1:] if indexed else fields
-        else:
-            fields = text.split()
-        first = False
-        yield number, [field.strip() for field in fields]
-
-
-def _fields(text: str, path: Path, line: int) -> list[str]:
-    try:
-        return next(csv.reader([text]))
-    except csv.Error as error:
-        raise DatasetError.expected("fields separated by commas", error, path=path, line=line) from None
+    return read_columns(path, DatasetError)
 
 
 def records(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -75,24 +45,17 @@ def records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def parse_scored_pairs(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> Items:
     """Items of two texts and a number per row; a first row without a number is a header."""
-    texts: list[tuple[str, ...]] = []
-    gold: list[float] = []
-    for place, (line, fields) in enumerate(rows):
+    pairs = [*parse_ratings(_require_three(rows, path, what), path, what, DatasetError)]
+    if not pairs:
+        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
+    return Items(tuple((left, right) for left, right, _ in pairs), np.array([rating for *_, rating in pairs]))
+
+
+def _require_three(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> Iterator[tuple[int, list[str]]]:
+    for line, fields in rows:
         if len(fields) != 3 or not all(fields):
             raise DatasetError.expected(what, count_fields(fields), path=path, line=line)
-        try:
-            value = float(fields[2])
-        except ValueError:
-            if place == 0:
-                continue
-            raise DatasetError.expected(what, repr(fields[2]), path=path, line=line) from None
-        if not math.isfinite(value):
-            raise DatasetError.expected("a finite number", repr(fields[2]), path=path, line=line)
-        texts.append((fields[0], fields[1]))
-        gold.append(value)
-    if not texts:
-        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
-    return Items(tuple(texts), np.array(gold))
+        yield line, fields
 
 
 def count_fields(fields: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Short names for several paths."""
+"""Names of paths: short unique names, and the data files of a folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stillvec.errors import UsageError
+from stillvec.files.compression import inner_suffix
 
 
 def unique_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -17,3 +18,11 @@ def unique_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     raise UsageError("The same vectors are given twice; give each set once.", code="given-twice")
+
+
+def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
+    """The data files of a folder with one of these endings, compressed or not, in order of name."""
+    if not folder.is_dir():
+        return []
+    files = (path for path in folder.iterdir() if inner_suffix(path) in suffixes and path.is_file())
+    return sorted(path for path in files if not path.name.lower().startswith((".", "readme", "license", "licence")))

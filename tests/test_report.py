@@ -123,17 +123,18 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
         return re.sub("<[^>]*>", "", verdict(ReportData(Report(scores, overall=overall), {})))
 
     assert told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01)).startswith("a is best over 1 dataset")
-    assert "is real" in told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01))
-    assert "its distance to b may be chance" in told(compared("b", "a", -0.1, 0.2), compared("a", "c", 0.2, 0.01))
+    assert "is significant" in told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01))
+    alike = told(compared("b", "a", -0.1, 0.2), compared("a", "c", 0.2, 0.01))
+    assert "the difference from b is not significant" in alike
     both = told(compared("a", "b", -0.1, 0.01), compared("a", "c", 0.2, 0.01))
-    assert "it is really ahead of 1 of the 2 others, it is really behind b, by" in both
+    assert "significantly better than 1 of 2 others; it is significantly worse than b (" in both
     assert "was not tested" in told()
     assert "inside the intervals" not in told()
     scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.4)) for task in ("x", "y"))
-    assert "with a mean of 50.0; its 10.0 points over b are inside the intervals; whether" in told()
+    assert "with a mean of 50.0, 10.0 points ahead of b with overlapping intervals. " in told()
     scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.2)) for task in ("x", "y"))
     assert "inside the intervals" not in told()
-    assert "none can be called" in re.sub("<[^>]*>", "", verdict(ReportData(Report((score("a", math.nan),)), {})))
+    assert "no best set" in re.sub("<[^>]*>", "", verdict(ReportData(Report((score("a", math.nan),)), {})))
 
 
 def test_a_comparison_is_turned_to_the_side_of_the_set_that_is_asked_about() -> None:
@@ -165,15 +166,15 @@ def test_a_page_is_written_where_parts_are_missing(case: str, tmp_path: Path) ->
         write_report(report, given, tmp_path / f"r{ending}")
     read = Reader((tmp_path / "r.html").read_text("utf-8"))
     anchors = {attributes["id"] for tag, attributes in read.tags if tag == "section"}
-    assert {"coverage", "what-the-numbers-mean"} <= anchors
+    assert {"coverage", "definitions"} <= anchors
     missing = {
-        "one set": {"where-they-disagree", "which-differences-are-real"},
+        "one set": {"largest-disagreements", "significant-differences"},
         "no counts": {"rare-and-frequent-words"},
-        "nothing known": {"ranking", "rare-and-frequent-words", "where-they-disagree", "pairs-in-a-plane"},
-        "no vectors": {"neighbours", "pairs-in-a-plane", "rare-and-frequent-words"},
-        "no data": {"where-they-disagree", "rare-and-frequent-words"},
+        "nothing known": {"ranking", "rare-and-frequent-words", "largest-disagreements", "gender-pairs"},
+        "no vectors": {"neighbours", "gender-pairs", "rare-and-frequent-words"},
+        "no data": {"largest-disagreements", "rare-and-frequent-words"},
         "nan": {"ranking"},
-        "no similarity": {"where-they-disagree", "rare-and-frequent-words"},
+        "no similarity": {"largest-disagreements", "rare-and-frequent-words"},
     }
     assert not missing.get(case, set()) & anchors
     assert ("a file was <bad>" in read.texts) == (case == "errors")
@@ -200,6 +201,6 @@ def test_a_teacher_judged_on_sentences_only_stands_on_the_page_without_a_rank(tm
     assert ">a<" in overall
     assert "teacher" not in overall
     assert by_task.index("sentences <small>") < by_task.index("teacher")
-    assert "teacher" in section(tmp_path, whole, "every-score", given)
+    assert "teacher" in section(tmp_path, whole, "all-scores", given)
     write_report(whole, given, tmp_path / "r.html", manifests=manifests)
     assert "plain text" in (tmp_path / "r.html").read_text("utf-8")

@@ -73,8 +73,8 @@ def test_a_page_of_a_saved_report_shows_the_answers_without_data_or_vectors(tmp_
     assert [pairs.texts for pairs in again.pairs] == [pairs.texts for pairs in report.pairs]
     write_report(again, {}, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text("utf-8")
-    assert 'id="where-they-disagree"' in page
-    assert section(tmp_path, again, "where-they-disagree") == section(tmp_path, report, "where-they-disagree")
+    assert 'id="largest-disagreements"' in page
+    assert section(tmp_path, again, "largest-disagreements") == section(tmp_path, report, "largest-disagreements")
 
 
 def test_neighbours_and_what_sets_share_of_them_are_told(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_neighbours_and_what_sets_share_of_them_are_told(tmp_path: Path) -> None
     shared = Report(report.scores, overlaps=(NeighbourOverlap("a", "b", 0.37, 10, 60),))
     write_report(shared, given, tmp_path / "r.html", words=["king", "nobody knows"])
     page = (tmp_path / "r.html").read_text("utf-8")
-    part = page[page.index('id="neighbours"') : page.index('id="pairs-in-a-plane"')]
+    part = page[page.index('id="neighbours"') : page.index('id="gender-pairs"')]
     shown = re.findall(r"<li[^>]*><bdi>([^<]*)</bdi>", part)
     assert [*map(html.unescape, shown[:8])] == [word for word, _ in given["a"].nearest("king", 8)]
     assert "37%" in part
@@ -122,9 +122,9 @@ def test_a_curve_joins_sets_of_one_method_made_from_several_sizes() -> None:
 
 
 def test_the_heat_map_shows_every_score_the_best_in_bold_and_how_far_it_is_from_the_mean(tmp_path: Path) -> None:
-    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4), score("a", 0.2, "e"))), "every-score")
+    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4), score("a", 0.2, "e"))), "all-scores")
     assert re.findall(r"<td[^>]*>(.*?)</td>", told) == ["<b>50.0</b>", "40.0", "<b>20.0</b>", "–"]
-    assert "a: 50.00, 95% 40.0 to 60.0; 10 of 10 items known" in told
+    assert "a: 50.00, 95% 40.0 to 60.0; 10 of 10 items covered" in told
     assert "b: not evaluated" in told
     assert re.findall(r"--heat:([\d.]+)", told)[:2] == ["0.33", "0.33"]  # 5 points of 15 to each side of the mean
     assert told.count('class="num up"') == 2
@@ -143,17 +143,17 @@ def test_differences_are_told_from_the_side_of_the_better_with_what_is_real(tmp_
     scores = (score("a", 0.5), score("b", 0.4), score("c", 0.3))
     overall = (compared("b", "a", -0.1, 0.2), compared("c", "a", -0.2, 0.01), compared("b", "c", 0.1, 0.0001))
     single = (compared("a", "b", 0.1, 0.01), compared("a", "b", 0.1, 0.5), compared("b", "c", -0.1, 0.01))
-    told = section(tmp_path, Report(scores, comparisons=single, overall=overall), "which-differences-are-real")
+    told = section(tmp_path, Report(scores, comparisons=single, overall=overall), "significant-differences")
     text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", told))
-    assert "a − b +10.0 0.0 to 20.0 0.200 may be chance" in text
+    assert "a − b +10.0 0.0 to 20.0 0.200 no" in text
     assert "a − c +20.0 10.0 to 30.0 0.010 yes" in text
     assert "b − c +10.0 0.0 to 20.0 &lt; 0.001 yes" in text
     assert re.findall(r"\d of \d", text) == ["1 of 2", "0 of 2", "0 of 1", "1 of 1"]
     assert "lexicon" not in text
     leaked = replace(overall[1], words="unleaked", difference=-0.04)
-    told = section(tmp_path, Report(scores, overall=(*overall, leaked)), "which-differences-are-real")
+    told = section(tmp_path, Report(scores, overall=(*overall, leaked)), "significant-differences")
     text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", told))
-    assert text.index("does not hold") < text.index("a − c +4.0")
+    assert text.index("does not contain") < text.index("a − c +4.0")
 
 
 def test_a_neighbour_that_another_set_has_too_is_pale(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_places_that_hang_on_unknown_words_are_marked(tmp_path: Path) -> None:
     rankings = (PolicyRanking("similarity", "d", "m", values), PolicyRanking("similarity", "e", "m", kept))  # type: ignore[arg-type]
     told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings), "coverage")
     assert "In 1 of 2 rankings" in told
-    part = told[told.index("When unknown words count") :]
+    part = told[told.index("Effect of out-of-vocabulary") :]
     cells = [re.sub("</?small>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", part)]
     assert cells == ["1. 50.0", "2. 40.0", "<b>2.</b> 30.0", "<b>1.</b> 40.0", "1. 50.0", " –"]
     same = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings[1:]), "coverage")

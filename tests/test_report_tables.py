@@ -76,7 +76,7 @@ def test_markdown_has_the_sentence_the_ranking_all_scores_and_what_is_real(tmp_p
     escaped = r"50%\_a \& b\|{x}"
     assert text.startswith("# A \\# B\n")
     assert (
-        f"{escaped} is best over 1 dataset of similarity, with a mean of 50.0; on word similarity alone its lead over"
+        f"{escaped} is best over 1 dataset of similarity, with a mean of 50.0. On word similarity alone, its lead"
         in text
     )
     assert f"| {escaped} | 50.0 | 40.0 to 60.0 |" in text

@@ -1,4 +1,4 @@
-"""An evaluation as a page that can be sent on, and as tables: one section, one file."""
+"""An evaluation as a self-contained page or as tables; one module per section of the page."""
 
 from stillvec.report.writer import ENDINGS, check_writable, write_report
 

@@ -1,4 +1,4 @@
-"""The score over the size of the corpus, where the same method was given several sizes."""
+"""Score by corpus size, for methods that were trained on corpora of different sizes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from stillvec.evaluation.score_table import MeanScore
-from stillvec.report.html_markup import Html, element, interval, join, numeric, set_name, table
+from stillvec.report.html_markup import Html, column, element, interval, join, lead, numeric, set_name, table
 from stillvec.report.report_data import ReportData
 from stillvec.report.svg import Line, colour, line_chart
 
-_MOST = 8  # curves
-_TICKS = 4  # sizes that have room for their numbers
+_MAX_CURVES = 8
+_MAX_TICKS = 4  # sizes whose labels fit
 
 
 def corpus_size_section(data: ReportData) -> Html | None:
@@ -27,55 +27,54 @@ def corpus_size_section(data: ReportData) -> Html | None:
         return 8 + 84 * (math.log10(size) - low) / (high - low)
 
     lines = [
-        Line(label, colour(at), [(place(size), *each[1:]) for size, each in curve])
+        Line(label, colour(at), [(place(size), *mean[1:]) for size, mean in curve])
         for at, (label, curve) in enumerate(curves.items())
     ]
     powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
-    told = sorted({*sizes}) if len({*sizes}) <= _TICKS else powers
-    ticks = [(place(size), short(size)) for size in (told if len(told) > 1 else (min(sizes), max(sizes)))]
-    said = "The mean score of the ranking over the words of text that a set was made from, on a logarithmic scale."
-    chart = line_chart(lines, ticks, "Score over the size of the corpus, a line for each method")
+    labelled = sorted({*sizes}) if len({*sizes}) <= _MAX_TICKS else powers
+    ticks = [(place(size), short(size)) for size in (labelled if len(labelled) > 1 else (min(sizes), max(sizes)))]
+    chart = line_chart(lines, ticks, "Score by corpus size, one line per method")
     body = [
         (
             element("th", set_name(label), scope="row", class_=f"set {colour(at)}"),
             numeric(size, f"{size:,.0f}"),
-            set_name(each.name),
-            numeric(each.value),
-            element("td", interval(each.low, each.high), class_="num pale"),
+            set_name(mean.name),
+            numeric(mean.value),
+            element("td", interval(mean.low, mean.high), class_="num pale"),
         )
         for at, (label, curve) in enumerate(curves.items())
-        for size, each in curve
+        for size, mean in curve
     ]
-    right = [element("th", each, scope="col", class_="num") for each in ("words", "mean", "95%")]
-    figures = table("Score by size of corpus", ("method", right[0], "vectors", *right[1:]), body, classes="sortable")
-    return join((element("p", said, class_="lead"), chart, figures))
+    head = ("method", column("words"), "vectors", column("mean"), column("95%"))
+    text = "The mean score of the ranking by the number of words in the corpus, on a logarithmic scale."
+    return join((lead(text), chart, table("Score by corpus size", head, body, classes="sortable")))
 
 
 def size_curves(data: ReportData) -> dict[str, list[tuple[float, MeanScore]]]:
-    """Method and teacher → points of rising size; those with two sizes or more."""
-    found: dict[str, list[tuple[float, MeanScore]]] = {}
+    """Method and teacher → (size, mean score) by increasing size; only those with at least two sizes."""
+    points: dict[str, list[tuple[float, MeanScore]]] = {}
     labels: dict[str, str] = {}
-    for each in data.ranking:
-        manifest = data.manifests.get(each.name, {})
+    for mean in data.ranking:
+        manifest = data.manifests.get(mean.name, {})
         size = words_read(manifest)
-        if size and math.isfinite(each.value):
-            told = [manifest.get("method"), manifest.get("settings"), manifest.get("refined")]
+        if size and math.isfinite(mean.value):
+            recipe = [manifest.get("method"), manifest.get("settings"), manifest.get("refined")]
             teacher = manifest.get("teacher")
             name = teacher.get("name") if isinstance(teacher, Mapping) else teacher
-            key = json.dumps([told, name], sort_keys=True, default=str)
-            found.setdefault(key, []).append((size, each))
+            key = json.dumps([recipe, name], sort_keys=True, default=str)
+            points.setdefault(key, []).append((size, mean))
             labels[key] = " of ".join(str(part) for part in (manifest.get("method"), name) if part)
-    curves = {key: sorted(curve, key=lambda point: point[0]) for key, curve in found.items()}
-    kept = [(key, curve) for key, curve in curves.items() if curve[0][0] < curve[-1][0]][:_MOST]
-    doubled = [labels[key] for key, _ in kept]
+    curves = {key: sorted(curve, key=lambda point: point[0]) for key, curve in points.items()}
+    shown = [(key, curve) for key, curve in curves.items() if curve[0][0] < curve[-1][0]][:_MAX_CURVES]
+    names = [labels[key] for key, _ in shown]
     return {
-        labels[key] if doubled.count(labels[key]) == 1 else f"{labels[key]} ({at + 1})": curve
-        for at, (key, curve) in enumerate(kept)
+        labels[key] if names.count(labels[key]) == 1 else f"{labels[key]} ({at + 1})": curve
+        for at, (key, curve) in enumerate(shown)
     }
 
 
 def words_read(manifest: Mapping[str, Any]) -> float | None:
-    """The words of the corpus; where they are not told, those that the teacher read."""
+    """The number of words of the corpus, else of those that the teacher read."""
     for part in ("corpus", "read"):
         inside = manifest.get(part)
         words = inside.get("words") if isinstance(inside, Mapping) else None

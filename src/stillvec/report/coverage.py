@@ -1,4 +1,4 @@
-"""What each set knows, and where the treatment of unknown words changes who is better."""
+"""Which items each set covers, and where the policy for OOV words changes the order of the sets."""
 
 from __future__ import annotations
 
@@ -8,39 +8,49 @@ from collections.abc import Mapping, Sequence
 from stillvec.evaluation.evaluation_report import OovPolicy, PolicyRanking
 from stillvec.evaluation.score_table import ScoreRow, group_scores
 from stillvec.evaluation.tasks import task_class
-from stillvec.report.html_markup import Html, element, join, number, numeric, plural, set_name, table
+from stillvec.report.html_markup import (
+    Html,
+    column,
+    dataset_row,
+    element,
+    fold,
+    join,
+    lead,
+    number,
+    numeric,
+    plural,
+    table,
+)
 from stillvec.report.report_data import ReportData
 
 _POLICIES: Mapping[OovPolicy, str] = {
     "skip": "left out",
     "mean": "the mean vector",
     "zero": "the zero vector",
-    "subword": "made of n-grams",
+    "subword": "composed from n-grams",
 }
-_SHOWN = 3  # datasets, before the others are folded
+_N_OPEN = 3  # datasets shown before the others are folded
 
 
 def coverage_section(data: ReportData) -> Html | None:
-    kept: dict[tuple[str, str], ScoreRow] = {}
+    rows: dict[tuple[str, str], ScoreRow] = {}
     for row in group_scores(data.report.scores):
         if row.words == "own":
-            kept.setdefault((row.task, row.dataset), row)
-    if not kept:
+            rows.setdefault((row.task, row.dataset), row)
+    if not rows:
         return None
-    alike = all(len({score.n_covered for score in row.scores.values()}) == 1 for row in kept.values())
+    alike = all(len({score.n_covered for score in row.scores.values()}) == 1 for row in rows.values())
     names = data.names[:1] if alike else data.names
-    labels = ["all sets"] if alike and len(data.names) > 1 else map(set_name, names)
-    heads = (element("th", label, scope="col", class_="num") for label in labels)
-    body = [(_label(row), *(_share(row, name) for name in names)) for row in kept.values()]
-    shares = table("Items that are known, in percent", ("dataset", *heads), body, classes="heat sortable")
-    said = "The share of items that each set covers. Fewer items usually means easier items."
-    return join((element("p", said, class_="lead"), shares, *_policies(data)))
+    heads = [column("all sets")] if alike and len(data.names) > 1 else data.set_columns(names)
+    body = [(_label(row), *(_share(row, name) for name in names)) for row in rows.values()]
+    shares = table("Covered items, in percent", ("dataset", *heads), body, classes="heat sortable")
+    text = "The share of items that each set covers. The items that a set covers are usually the easier ones."
+    return join((lead(text), shares, *_policy_effects(data)))
 
 
 def _label(row: ScoreRow) -> Html:
     n = max(score.n_items for score in row.scores.values())
-    small = element("small", f"{row.task} · {plural(n, 'item')}")
-    return element("th", element("bdi", row.dataset), " ", small, scope="row")
+    return dataset_row(row.dataset, f"{row.task} · {plural(n, 'item')}")
 
 
 def _share(row: ScoreRow, name: str) -> Html:
@@ -52,39 +62,35 @@ def _share(row: ScoreRow, name: str) -> Html:
     return numeric(share, f"{100 * share:.0f}%", title=title, class_="bar", style=f"--share:{100 * share:.1f}%")
 
 
-def _policies(data: ReportData) -> list[Html]:
-    """A sentence, and a table of the datasets where the order of the sets hangs on the policy."""
-    found = data.report.policies
-    if not found or len(data.names) < 2:
+def _policy_effects(data: ReportData) -> list[Html]:
+    """A sentence, and a table of the datasets where the order of the sets depends on the policy."""
+    if not data.report.policies or len(data.names) < 2:
         return []
-    found = tuple(each for each in found if task_class(each.task).ranks_by(each.metric))
-    changed = [each for each in found if each.changes]
-    count = plural(len(found), "ranking")
-    heading = element("h3", "When unknown words count")
+    rankings = [ranking for ranking in data.report.policies if task_class(ranking.task).ranks_by(ranking.metric)]
+    changed = [ranking for ranking in rankings if ranking.changes]
+    count = plural(len(rankings), "ranking")
+    heading = element("h3", "Effect of out-of-vocabulary (OOV) words")
     if not changed:
-        said = f"Whether unknown words are left out, the mean or the zero vector changes none of {count}."
-        return [heading, element("p", said)]
-    said = f"In {len(changed)} of {count}, by dataset and metric, the order depends on the policy for OOV words: "
-    parts = [heading, element("p", said, "the place of each set, and its score."), _orders(data, changed[:_SHOWN])]
-    if changed[_SHOWN:]:
-        summary = element("summary", f"The other {len(changed) - _SHOWN}")
-        parts.append(element("details", summary, _orders(data, changed[_SHOWN:])))
+        text = f"The policy for OOV words (left out, mean vector or zero vector) changes none of {count}."
+        return [heading, element("p", text)]
+    text = f"In {len(changed)} of {count} (one per dataset and metric) the order depends on the policy for OOV words: "
+    parts = [heading, element("p", text, "the rank and score of each set."), _orders(data, changed[:_N_OPEN])]
+    if changed[_N_OPEN:]:
+        parts.append(fold(f"The other {len(changed) - _N_OPEN}", _orders(data, changed[_N_OPEN:])))
     return parts
 
 
 def _orders(data: ReportData, changed: Sequence[PolicyRanking]) -> Html:
-    names = [name for name in data.names if any(name in each.orders["skip"] for each in changed)]
+    names = [name for name in data.names if any(name in ranking.orders["skip"] for ranking in changed)]
     body = []
-    for each in changed:
-        for policy, order in each.orders.items():
-            small = element("small", f"{each.metric} · unknown: {_POLICIES[policy]}")
-            cells: list[Html] = [element("th", element("bdi", each.dataset), " ", small, scope="row")]
+    for ranking in changed:
+        for policy, order in ranking.orders.items():
+            cells = [dataset_row(ranking.dataset, f"{ranking.metric} · OOV: {_POLICIES[policy]}")]
             for name in names:
-                value = each.values[policy].get(name, math.nan)
+                value = ranking.values[policy].get(name, math.nan)
                 place = f"{order.index(name) + 1}." if math.isfinite(value) else ""
-                moved = bool(place) and order.index(name) != each.orders["skip"].index(name)
-                told = (element("b", place) if moved else place, " ", element("small", number(value)))
-                cells.append(numeric(value, join(told), class_="down" if moved else "", style="--heat:0.4"))
+                moved = bool(place) and order.index(name) != ranking.orders["skip"].index(name)
+                content = (element("b", place) if moved else place, " ", element("small", number(value)))
+                cells.append(numeric(value, join(content), class_="down" if moved else "", style="--heat:0.4"))
             body.append(cells)
-    heads = (element("th", set_name(name), scope="col", class_="num") for name in names)
-    return table("Places by what is done with unknown words", ("dataset", *heads), body, classes="heat")
+    return table("Ranks by policy for OOV words", ("dataset", *data.set_columns(names)), body, classes="heat")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.numerics import principal_plane, unit_rows
-from stillvec.report.html_markup import Html, element, join, set_name
+from stillvec.report.html_markup import Html, element, fold, join, lead, note, set_name
 from stillvec.report.report_data import ReportData
 from stillvec.vectors import WordVectors
 
@@ -31,7 +31,7 @@ def gender_section(data: ReportData) -> Html | None:
     pairs = [pair for pair in PAIRS if names and all(_has_vectors(data.sets[name], pair) for name in names)]
     if len(pairs) < _MIN_PAIRS:
         return None
-    lead = (
+    text = (
         f"{len(pairs)} pairs of words that differ by gender, joined by lines, on the first two principal components of "
         "vectors of length one. The more parallel the lines, the more the space represents gender as one direction; "
         "the mean cosine between the differences in the full space is given above each plot."
@@ -40,16 +40,15 @@ def gender_section(data: ReportData) -> Html | None:
     for name in names:
         words = [word for pair in pairs for word in pair]
         points = unit_rows(data.sets[name][words], np.float64)  # (2n, d)
-        note = element("p", f"Mean cosine between pair differences: {mean_offset_cosine(points):.3f}.", class_="note")
+        remark = note(f"Mean cosine between pair differences: {mean_offset_cosine(points):.3f}.")
         figure = _plot(f"PCA of {name}", principal_plane(points), pairs)
         heading = element("h3", set_name(name), class_=f"set {data.colour(name)}")
-        figures.append(element("div", heading, note, element("div", figure, class_="planes"), class_="space"))
+        figures.append(element("div", heading, remark, element("div", figure, class_="planes"), class_="space"))
     n_left = len(data.with_vectors) - len(names)
-    rest = element("p", f"The first {_MAX_SETS} of {len(data.with_vectors)} sets.", class_="note") if n_left else None
+    rest = note(f"The first {_MAX_SETS} of {len(data.with_vectors)} sets.") if n_left else None
     if figures[_N_OPEN:]:
-        folded = element("details", element("summary", f"The other {len(figures) - _N_OPEN}"), *figures[_N_OPEN:])
-        figures = [*figures[:_N_OPEN], folded]
-    return join((element("p", lead, class_="lead"), *figures, rest))
+        figures[_N_OPEN:] = [fold(f"The other {len(figures) - _N_OPEN}", *figures[_N_OPEN:])]
+    return join((lead(text), *figures, rest))
 
 
 def mean_offset_cosine(points: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Markup that cannot be broken by a word: text is escaped where it enters, only `Html` is taken as it is."""
+"""HTML elements: every text is escaped, except values of type `Html`."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
 
 def escape(value: object) -> Html:
-    """Any value as text of a page; what no page may hold (control characters, halves of pairs) becomes U+FFFD."""
+    """Escape a value; characters not allowed in HTML (control characters, lone surrogates) become U+FFFD."""
     return value if isinstance(value, Html) else Html(html.escape(plain(value), quote=True))
 
 
 def plain(value: object) -> str:
-    """Text that UTF-8 and every reader can hold."""
+    """Replace characters that UTF-8 or HTML cannot represent."""
     return _NOT_TEXT.sub("\ufffd", str(value))
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Html:
-    """`element("td", word, class_="word")`; an attribute that is None is left out, one that is True stands alone."""
-    told = []
+    """`element("td", word, class_="word")`; None or False omits an attribute, True writes only its name."""
+    pairs = []
     for key, value in attributes.items():
         if value is not None and value is not False:
             label = key.rstrip("_").replace("_", "-")
-            told.append(f" {label}" if value is True else f' {label}="{escape(value)}"')
-    opening = f"<{name}{''.join(told)}>"
+            pairs.append(f" {label}" if value is True else f' {label}="{escape(value)}"')
+    opening = f"<{name}{''.join(pairs)}>"
     return Html(opening if name in _VOID else f"{opening}{join(children)}</{name}>")
 
 
@@ -45,12 +45,12 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 
 def word(text: object) -> Html:
-    """A word or a name, in its own direction of writing."""
+    """A word or a name, isolated from the text direction around it."""
     return element("bdi", text)
 
 
 def set_name(text: object) -> Html:
-    """The name of a set, which may break after a joint of it."""
+    """The name of a set, with line breaks allowed after punctuation."""
     parts = re.split(r"(?<=[-_/:,])", plain(text))
     return element("bdi", join(parts, str(element("wbr"))), class_="name")
 
@@ -63,11 +63,11 @@ def table(
     classes: str = "",
     foot: Sequence[object] | None = None,
 ) -> Html:
-    """A table whose first column names its rows; it scrolls by itself where it is wider than the page.
+    """A table that scrolls if it is wider than the page; the first column contains row headers.
 
-    A cell may be a whole `td`; other values become one.
+    Cells that are not already `td` or `th` elements become `td` elements.
     """
-    heads = (each if _is(each, "th") else element("th", each, scope="col") for each in head)
+    heads = (label if _is(label, "th") else element("th", label, scope="col") for label in head)
     parts = [element("caption", caption), element("thead", element("tr", *heads))]
     parts.append(element("tbody", *(element("tr", _first(row[0]), *map(_cell, row[1:])) for row in rows)))
     if foot is not None:
@@ -77,13 +77,13 @@ def table(
 
 
 def number(value: float, digits: int = 1) -> str:
-    """A score times a hundred; a dash where there is none."""
-    return "–" if not math.isfinite(value) else _signed(f"{100 * value:.{digits}f}")
+    """A score times 100; a dash for NaN."""
+    return "–" if not math.isfinite(value) else _use_minus_sign(f"{100 * value:.{digits}f}")
 
 
 def points(value: float) -> str:
-    """A difference of scores times a hundred, with its sign."""
-    return "–" if not math.isfinite(value) else _signed(f"{100 * value:+.1f}")
+    """A difference of scores times 100, with its sign."""
+    return "–" if not math.isfinite(value) else _use_minus_sign(f"{100 * value:+.1f}")
 
 
 def interval(low: float, high: float) -> str:
@@ -97,15 +97,44 @@ def format_score(row: ScoreRow, name: str) -> str:
 
 
 def numeric(value: float, text: object | None = None, **attributes: object) -> Html:
-    """A cell that sorts by its number."""
-    told = number(value) if text is None else text
+    """A cell that is sorted by its number."""
     sort = f"{value:.6g}" if math.isfinite(value) else "-inf"
     classes = " ".join(filter(None, ("num", str(attributes.pop("class_", "") or ""))))
-    return element("td", told, class_=classes, data_sort=sort, **attributes)
+    return element("td", number(value) if text is None else text, class_=classes, data_sort=sort, **attributes)
 
 
-def plural(count: int, one: str, several: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+def column(label: object, classes: str = "num") -> Html:
+    """The header of a column."""
+    return element("th", label, scope="col", class_=classes)
+
+
+def chart_column(axis: Html) -> Html:
+    """The header of a column of charts: their axis, and a label for screen readers."""
+    return column(join((axis, element("span", "chart", class_="hidden"))), "chart")
+
+
+def dataset_row(dataset: str, remark: str, classes: str | None = None) -> Html:
+    """The header of the row of a dataset."""
+    return element("th", word(dataset), " ", element("small", remark), scope="row", class_=classes)
+
+
+def lead(*text: object) -> Html:
+    """The paragraph that introduces a section."""
+    return element("p", *text, class_="lead")
+
+
+def note(*text: object) -> Html:
+    """A remark below a table or figure."""
+    return element("p", *text, class_="note")
+
+
+def fold(summary: object, *content: object) -> Html:
+    """Content that is shown after a click."""
+    return element("details", element("summary", summary), *content)
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -113,7 +142,7 @@ def join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 
 
-def _signed(text: str) -> str:
+def _use_minus_sign(text: str) -> str:
     shown = "0.0" if text in ("-0.0", "+0.0") else text
     return shown.replace("-", "−")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from stillvec.evaluation import Report
 from stillvec.evaluation.score_table import MeanScore, choose_basis, rank_sets
+from stillvec.report.html_markup import Html, column, element, set_name
 from stillvec.report.svg import colour
 from stillvec.vectors import WordVectors
 
@@ -20,7 +21,7 @@ class ReportData:
     report: Report
     sets: Mapping[str, WordVectors]  # those of the report that were given
     manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    words: tuple[str, ...] = ()  # whose neighbours to show; empty: some are chosen
+    words: tuple[str, ...] = ()  # whose neighbours to show; empty: chosen automatically
 
     @cached_property
     def ranking(self) -> list[MeanScore]:
@@ -47,3 +48,11 @@ class ReportData:
 
     def colour(self, name: str) -> str:
         return colour(self.names.index(name))
+
+    def set_row(self, name: str) -> Html:
+        """The header of the row of a set, in its colour."""
+        return element("th", set_name(name), scope="row", class_=f"set {self.colour(name)}")
+
+    def set_columns(self, names: Sequence[str] | None = None) -> list[Html]:
+        """The headers of one column per set, by default of all."""
+        return [column(set_name(name)) for name in (self.names if names is None else names)]

@@ -1,11 +1,8 @@
-"""The page: one HTML file with everything in it, nothing loaded, readable without its script."""
+"""The report as one self-contained HTML file that loads nothing and is readable without its script."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 
 from stillvec import __version__
 from stillvec.report.corpus_size import corpus_size_section
@@ -18,49 +15,49 @@ from stillvec.report.html_markup import Html, element, join_names, plural
 from stillvec.report.neighbours import neighbours_section
 from stillvec.report.provenance import notes_section, provenance_section
 from stillvec.report.report_data import ReportData
-from stillvec.report.scores import heat_section, ranking_section
+from stillvec.report.scores import heat_section, rank_section
 from stillvec.report.significance import significance_section
 from stillvec.report.verdict import verdict
+from stillvec.report.web_page import hash_source, read_assets
 
-SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # what has nothing to tell is left out
-    "Ranking": ranking_section,
-    "Every score": heat_section,
+SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections without content are left out
+    "Ranking": rank_section,
+    "All scores": heat_section,
     "Intervals and sections": details_section,
-    "Which differences are real": significance_section,
+    "Significant differences": significance_section,
     "Rare and frequent words": frequency_section,
     "Coverage": coverage_section,
-    "Where they disagree": disagreement_section,
+    "Largest disagreements": disagreement_section,
     "Neighbours": neighbours_section,
-    "Pairs in a plane": gender_section,
-    "Size of the corpus": corpus_size_section,
-    "How each was made": provenance_section,
-    "What the numbers mean": notes_section,
+    "Gender pairs": gender_section,
+    "Corpus size": corpus_size_section,
+    "Provenance": provenance_section,
+    "Definitions": notes_section,
 }
 
 
-def asset(name: str) -> str:
-    """A file that lies beside this one."""
-    return files(__package__).joinpath(name).read_text("utf-8")
-
-
 def html_page(data: ReportData, title: str) -> str:
-    """The whole file."""
-    style, script = Html(asset("colours.css") + asset("style.css")), Html(asset("page.js"))
-    told = {name: content for name, section in SECTIONS.items() if (content := section(data))}
-    links = [element("li", element("a", name, href=f"#{_anchor(name)}")) for name in told]
-    sections = [element("section", element("h2", name), content, id=_anchor(name)) for name, content in told.items()]
+    """The complete file."""
+    style, script = (read_assets(__package__, *names) for names in (("colours.css", "style.css"), ("page.js",)))
+    contents = {name: content for name, section in SECTIONS.items() if (content := section(data))}
+    links = [element("li", element("a", name, href=f"#{_anchor(name)}")) for name in contents]
+    sections = [
+        element("section", element("h2", name), content, id=_anchor(name)) for name, content in contents.items()
+    ]
     header = element("header", element("h1", title), _about(data), verdict(data))
     nav = element("nav", element("ul", *links), aria_label="Sections")
-    footer = element("footer", f"Written by stillvec {__version__}. One file; it loads nothing.")
-    body = element("body", header, nav, element("main", *sections), footer, element("script", script))
+    footer = element("footer", f"Written by stillvec {__version__}. This page loads nothing.")
+    body = element("body", header, nav, element("main", *sections), footer, element("script", Html(script)))
+    # styles of elements set the shades of cells, so that inline styles are allowed
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_source(script)}; base-uri 'none'"
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
-        element("style", style),
+        element("style", Html(style)),
     )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
@@ -71,12 +68,6 @@ def _about(data: ReportData) -> Html:
     count = len({(score.task, score.dataset) for score in report.scores})
     sets = plural(len(report.names), "set of vectors", "sets of vectors")
     return element("p", f"{sets} on {plural(count, 'dataset')}: {join_names(tasks)}.", class_="about")
-
-
-def _policy(script: str) -> str:
-    """The browser refuses whatever is not this page: no network, and no script but its own."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
 
 
 def _anchor(name: str) -> str:

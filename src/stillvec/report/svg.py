@@ -1,4 +1,4 @@
-"""Figures as SVG in the page. Places are percentages, so that a figure grows with the page and its letters do not."""
+"""SVG figures. Positions are percentages, so that a figure grows with the page while its text does not."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from itertools import pairwise
 
 from stillvec.report.html_markup import Html, element, number
 
-COLOURS = 8  # as many as style.css has; sets after these are grey
+COLOURS = 8  # defined in colours.css; later sets are grey
 
 
 def colour(place: int) -> str:
-    """The class of the set at a place of the ranking."""
+    """The CSS class of the set at a rank."""
     return f"c{place + 1}" if place < COLOURS else "c0"
 
 
@@ -26,7 +26,7 @@ class Scale:
 
     @classmethod
     def around(cls, values: Iterable[float]) -> Scale:
-        """The least scale between round numbers that holds all finite values."""
+        """The smallest scale between round numbers that contains all finite values."""
         finite = [value for value in values if math.isfinite(value)]
         if not finite:
             return cls(0.0, 1.0)
@@ -45,11 +45,11 @@ class Scale:
 
 
 def _step(span: float) -> float:
-    """Of 1, 2 and 5 and their tens, the one that gives about five ticks."""
+    """The step 1, 2 or 5 times a power of ten that gives about five ticks."""
     if not span > 0:
         return 0.05
     power: float = 10.0 ** math.floor(math.log10(span / 4))
-    return next(power * each for each in (1, 2, 5, 10) if span / (power * each) <= 5.001)
+    return next(power * digit for digit in (1, 2, 5, 10) if span / (power * digit) <= 5.001)
 
 
 def percent(value: float) -> str:
@@ -57,9 +57,9 @@ def percent(value: float) -> str:
 
 
 def svg(*children: object, label: str | None, height: int, classes: str = "") -> Html:
-    """A figure of the width of its place; without a label it only repeats what stands beside it."""
-    told = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
-    return element("svg", *children, width="100%", height=height, class_=f"figure {classes}".strip(), **told)
+    """A figure of full width; without a label it is hidden from screen readers."""
+    aria = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
+    return element("svg", *children, width="100%", height=height, class_=f"figure {classes}".strip(), **aria)
 
 
 def whisker(scale: Scale, value: float, low: float, high: float, classes: str) -> Html:
@@ -74,12 +74,12 @@ def whisker(scale: Scale, value: float, low: float, high: float, classes: str) -
     return svg(*parts, label=None, height=28, classes="strip")
 
 
-def axis(scale: Scale, most: int = 6) -> Html:
-    """The numbers over a column of whiskers; where there is little room, only some."""
+def axis(scale: Scale, n_max: int = 6) -> Html:
+    """The tick labels above a column of whiskers, at most `n_max` of them."""
     ticks = scale.ticks()
     labels = [
         element("text", number(tick, 0), x=percent(scale(tick)), y=14, class_="tick", text_anchor="middle")
-        for tick in ticks[:: math.ceil(len(ticks) / most)]
+        for tick in ticks[:: math.ceil(len(ticks) / n_max)]
     ]
     return svg(*labels, label=None, height=20, classes="strip")
 
@@ -94,7 +94,7 @@ class Line:
 
 
 def line_chart(lines: Sequence[Line], ticks: Sequence[tuple[float, str]], label: str) -> Html:
-    """Lines over places named by `ticks` (percent, text); whiskers are intervals."""
+    """Lines over positions labelled by `ticks` (percent, text); whiskers are intervals."""
     scale = Scale.around(value for line in lines for point in line.points for value in point[1:])
     rules, labels = [], []
     for tick in scale.ticks():
@@ -104,18 +104,18 @@ def line_chart(lines: Sequence[Line], ticks: Sequence[tuple[float, str]], label:
     below = [
         element("text", text, x=percent(x), y="100%", dy=22, class_="tick", text_anchor="middle") for x, text in ticks
     ]
-    drawn = [part for line in reversed(lines) for part in _line(line, scale)]
-    inside = element("svg", *rules, *labels, *below, *drawn, width="100%", height=240, y=12, overflow="visible")
+    curves = [part for line in reversed(lines) for part in _line(line, scale)]
+    inside = element("svg", *rules, *labels, *below, *curves, width="100%", height=240, y=12, overflow="visible")
     return element("div", svg(inside, label=label, height=284), class_="plot")
 
 
 def _line(line: Line, scale: Scale) -> list[Html]:
-    kept = [point for point in line.points if math.isfinite(point[1])]
-    places = [(percent(x), *(percent(100 - scale(y)) for y in rest)) for x, *rest in kept]
+    finite = [point for point in line.points if math.isfinite(point[1])]
+    places = [(percent(x), *(percent(100 - scale(y)) for y in rest)) for x, *rest in finite]
     parts = [
         element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], class_=f"line {line.classes}") for a, b in pairwise(places)
     ]
-    for (x, y, low, high), point in zip(places, kept, strict=True):
+    for (x, y, low, high), point in zip(places, finite, strict=True):
         if math.isfinite(point[2]) and math.isfinite(point[3]):
             parts.append(element("line", x1=x, x2=x, y1=low, y2=high, class_=f"whisker thin {line.classes}"))
         title = element("title", f"{line.name}: {number(point[1])}, 95% {number(point[2])} to {number(point[3])}")

@@ -25,59 +25,59 @@ _ON = {"common": ", common words", "unleaked": ", outside the lexicon"}
 
 
 def csv_text(data: ReportData) -> str:
-    """A row a score, all fields but the sections inside a dataset; NaN is empty."""
+    """One row per score, all fields except the sections of a dataset; NaN is empty."""
     names = [field.name for field in fields(Score) if field.name != "details"]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
     for score in data.report.scores:
         values = asdict(score)
-        writer.writerow(["" if _missing(values[name]) else values[name] for name in names])
+        writer.writerow(["" if _is_missing(values[name]) else values[name] for name in names])
     return plain(stream.getvalue())
 
 
 def json_text(data: ReportData) -> str:
-    """As `stillvec evaluate --json`."""
+    """The same as `stillvec evaluate --json`."""
     return plain(json.dumps(data.report.to_json(), ensure_ascii=False, indent=1)) + "\n"
 
 
 def markdown_text(data: ReportData, title: str) -> str:
-    """The ranking, every score, and which differences of means are real."""
+    """The ranking, all scores, and the significant differences of means."""
     report = data.report
-    mean = [(each.name, number(each.value), f"{number(each.low)} to {number(each.high)}") for each in data.ranking]
-    said = html.unescape(re.sub(r"<[^>]*>", "", verdict(data)))
-    parts = [f"# {_markdown(title)}", _markdown(said), _markdown_table(("vectors", "mean", "95%"), mean)]
-    parts.append("Scores times 100; the best of a row is bold.")
+    means = [(mean.name, number(mean.value), f"{number(mean.low)} to {number(mean.high)}") for mean in data.ranking]
+    summary = html.unescape(re.sub(r"<[^>]*>", "", verdict(data)))
+    parts = [f"# {_markdown(title)}", _markdown(summary), _markdown_table(("vectors", "mean", "95%"), means)]
+    parts.append("Scores times 100; the best score of a row is bold.")
     body = []
     for row in group_scores(report.scores):
         if row.words == "common" and data.basis == "own":
-            continue  # it would repeat the row before
+            continue  # the same as the row before
         cells = [format_score(row, name) for name in data.names]
         shown = [f"**{cell}**" if name in row.best else cell for name, cell in zip(data.names, cells, strict=True)]
         body.append((row.task, _dataset(row), row.metric, *shown))
     parts.append(_markdown_table(("task", "dataset", "metric", *data.names), body, literal=3))
     if report.overall:
-        found = [
+        differences = [
             (
-                each.a,
-                each.b,
-                f"{100 * each.difference:+.1f}",
-                f"{each.p_corrected:.3f}",
-                "yes" if each.significant else "no",
+                pair.a,
+                pair.b,
+                f"{100 * pair.difference:+.1f}",
+                f"{pair.p_corrected:.3f}",
+                "yes" if pair.significant else "no",
             )
-            for each in report.overall
+            for pair in report.overall
         ]
-        parts.append("Differences of means over similarity datasets, in points; p corrected by Holm.")
-        parts.append(_markdown_table(("a", "b", "a − b", "p", "real"), found))
+        parts.append("Differences of means over similarity datasets, in points; p with Holm's correction.")
+        parts.append(_markdown_table(("a", "b", "a − b", "p", "significant"), differences))
     return "\n\n".join(parts) + "\n"
 
 
 def latex_text(data: ReportData) -> str:
-    """A table for booktabs: a row a set, a column a dataset by its first metric, the best of each bold."""
+    """A booktabs table: one row per set, one column per dataset by its first metric, the best in bold."""
     report = data.report
     columns = first_metric_rows(report, data.basis)
     heads = [_latex(row.dataset) for row in columns]
-    on = "the items that all sets know" if data.basis == "common" else "the items that each set knows"
+    on = "the items that all sets cover" if data.basis == "common" else "the items that each set covers"
     lines = [
         f"% \\usepackage{{booktabs}}; scores times 100, the first metric of each dataset, on {on}",
         f"\\begin{{tabular}}{{l{'r' * len(columns)}r}}",
@@ -85,17 +85,17 @@ def latex_text(data: ReportData) -> str:
         " & ".join(["", *heads, "mean"]) + r" \\",
         "\\midrule",
     ]
-    top = max((each.value for each in data.ranking if math.isfinite(each.value)), default=math.nan)
-    for each in data.ranking:
-        cells = [_latex_cell(row, each.name) for row in columns]
-        mean = _bold(number(each.value), each.value == top and len(data.names) > 1)
-        lines.append(" & ".join([_latex(each.name), *cells, mean]) + r" \\")
+    top = max((mean.value for mean in data.ranking if math.isfinite(mean.value)), default=math.nan)
+    for mean in data.ranking:
+        cells = [_latex_cell(row, mean.name) for row in columns]
+        cells.append(_bold(number(mean.value), mean.value == top and len(data.names) > 1))
+        lines.append(" & ".join([_latex(mean.name), *cells]) + r" \\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
 def _latex_cell(row: ScoreRow, name: str) -> str:
     score = row.scores.get(name)
-    return "--" if score is None or _missing(score.value) else _bold(number(score.value), name in row.best)
+    return "--" if score is None or _is_missing(score.value) else _bold(number(score.value), name in row.best)
 
 
 def _bold(text: str, best: bool) -> str:
@@ -112,7 +112,7 @@ def _dataset(row: ScoreRow) -> str:
 
 
 def _markdown_table(head: tuple[str, ...], body: Sequence[tuple[str, ...]], literal: int = 99) -> str:
-    """Cells from `literal` on are markup already."""
+    """Cells from column `literal` on are already markup."""
     left = literal if literal < len(head) else 1  # columns of text
     lines = [[*map(_markdown, head)], ["---"] * left + ["---:"] * (len(head) - left)]
     lines += [[cell if at >= literal else _markdown(cell) for at, cell in enumerate(row)] for row in body]
@@ -120,9 +120,9 @@ def _markdown_table(head: tuple[str, ...], body: Sequence[tuple[str, ...]], lite
 
 
 def _markdown(text: str) -> str:
-    """Text that a reader of Markdown shows as it is."""
+    """Escape text for Markdown."""
     return re.sub(r"([\\`*_\[\]|<>&#~])", r"\\\1", re.sub(r"\s+", " ", plain(text)))
 
 
-def _missing(value: object) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))

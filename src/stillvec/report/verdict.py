@@ -1,4 +1,4 @@
-"""One sentence at the top: what is best, and whether the differences are real."""
+"""The first sentence of the page: which set is best, and whether the differences are significant."""
 
 from __future__ import annotations
 
@@ -11,63 +11,64 @@ from stillvec.evaluation.tasks import task_class
 from stillvec.report.html_markup import Html, element, join, join_names, number, plural, word
 from stillvec.report.report_data import ReportData
 
-_TESTED = "by the paired bootstrap, corrected for the number of comparisons"
+_TEST = "paired bootstrap, Holm's correction"
 
 
 def verdict(data: ReportData) -> Html:
     """The sentence, as a paragraph."""
-    standings = [each for each in data.ranking if math.isfinite(each.value)]
+    standings = [mean for mean in data.ranking if math.isfinite(mean.value)]
     if not standings:
-        return _paragraph("No set of vectors has a score on all datasets, so none can be called the best.")
+        return _paragraph("No set of vectors has a score on all datasets, so there is no best set.")
     counted = rank_rows(data.report, data.basis)
     over = f"over {plural(len(counted), 'dataset')} of {join_names([*dict.fromkeys(row.task for row in counted)])}"
     best = standings[0]
     if len(standings) == 1:
         return _paragraph(word(best.name), f" has a mean score of {number(best.value)} {over}.")
     opening = (element("strong", word(best.name)), f" is best {over}, with a mean of {number(best.value)}")
-    close = len({row.task for row in counted}) > 1 and standings[1].high >= best.low
-    lead = f"; its {number(best.value - standings[1].value)} points over "
-    inside = (lead, word(standings[1].name), " are inside the intervals") if close else ()
-    return _paragraph(*opening, *inside, *_reality(data, best.name))
+    second = standings[1]
+    overlap = len({row.task for row in counted}) > 1 and second.high >= best.low
+    margin = f", {number(best.value - second.value)} points ahead of "
+    close = (margin, word(second.name), " with overlapping intervals") if overlap else ()
+    return _paragraph(*opening, *close, ". ", *_significance(data, best.name))
 
 
-def _reality(data: ReportData, best: str) -> list[object]:
-    """The end of the sentence: is the lead real?"""
+def _significance(data: ReportData, best: str) -> list[object]:
+    """The second sentence: is the lead significant?"""
     against = leads(data.report.overall, best)
     if against:
-        return [*_on_similarity(against), f", {_TESTED}."]
+        return [*_on_similarity(against), f" ({_TEST})."]
     second = data.names[1]
-    single = [each for each in leads(data.report.comparisons, best) if each.b == second]
+    single = [pair for pair in leads(data.report.comparisons, best) if pair.b == second]
     if not single:
-        return ["; whether that is more than chance was not tested."]
-    won = sum(each.significant and each.difference > 0 for each in single)
-    lost = sum(each.significant and each.difference < 0 for each in single)
-    said = f"; against the next, it is really better in {won} and really worse in {lost} of "
-    return [said, f"{plural(len(single), 'comparison')}, {_TESTED}."]
+        return ["Significance was not tested."]
+    n_won = sum(pair.significant and pair.difference > 0 for pair in single)
+    n_lost = sum(pair.significant and pair.difference < 0 for pair in single)
+    text = f"Compared with the second, it is significantly better in {n_won} and significantly worse in {n_lost} of "
+    return [text, f"{plural(len(single), 'comparison')} ({_TEST})."]
 
 
 def _on_similarity(against: Sequence[Comparison]) -> list[object]:
-    """Of whom it is really ahead, from whom it cannot be told apart, and behind whom it really is."""
-    ahead = [each for each in against if each.significant and each.difference > 0]
-    behind = [each.b for each in against if each.significant and each.difference < 0]
-    alike = [each.b for each in against if not each.significant]
-    if len(ahead) == len(against):
-        told = "over the other" if len(against) == 1 else "over each of the others"
-        return [f"; on word similarity alone its lead {told} is real"]
+    """The sets that it is significantly ahead of, not significantly different from, and significantly behind."""
+    n_ahead = sum(pair.significant and pair.difference > 0 for pair in against)
+    behind = [pair.b for pair in against if pair.significant and pair.difference < 0]
+    alike = [pair.b for pair in against if not pair.significant]
+    if n_ahead == len(against):
+        others = "the other" if len(against) == 1 else "all others"
+        return [f"On word similarity alone, its lead over {others} is significant"]
     clauses: list[Html] = []
-    if ahead:
-        clauses.append(join((f"it is really ahead of {len(ahead)} of the {len(against)} others",)))
+    if n_ahead:
+        clauses.append(join((f"it is significantly better than {n_ahead} of {len(against)} others",)))
     if alike:
-        clauses.append(join(("its distance to ", join(map(word, alike), ", "), " may be chance")))
+        clauses.append(join(("the difference from ", join(map(word, alike), ", "), " is not significant")))
     if behind:
-        clauses.append(join(("it is really behind ", join(map(word, behind), ", "))))
-    return ["; on word similarity alone ", join(clauses, ", ")]
+        clauses.append(join(("it is significantly worse than ", join(map(word, behind), ", "))))
+    return ["On word similarity alone, ", join(clauses, "; ")]
 
 
 def leads(comparisons: tuple[Comparison, ...], best: str) -> list[Comparison]:
-    """The comparisons of one set with others, all seen from its side."""
-    turned = [each.from_side(best) for each in comparisons if best in (each.a, each.b)]
-    return [each for each in turned if each.words != "unleaked" and task_class(each.task).ranks_by(each.metric)]
+    """The comparisons of one set with others, from its side."""
+    turned = [pair.from_side(best) for pair in comparisons if best in (pair.a, pair.b)]
+    return [pair for pair in turned if pair.words != "unleaked" and task_class(pair.task).ranks_by(pair.metric)]
 
 
 def _paragraph(*parts: object) -> Html:

@@ -1,4 +1,4 @@
-"""What every page of ours is made of: its files, filled into a template under a strict content security policy."""
+"""Shared parts of all HTML pages: assets, templates and the content security policy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from importlib.resources import files
 def read_asset(package: str, name: str) -> str:
     """The text of a file of a package."""
     return files(package).joinpath(name).read_text("utf-8")
+
+
+def read_assets(package: str, *names: str) -> str:
+    """The text of several files of a package, one after the other."""
+    return "".join(read_asset(package, name) for name in names)
 
 
 def hash_source(text: str) -> str:

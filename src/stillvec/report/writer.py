@@ -1,4 +1,4 @@
-"""`write_report`: an evaluation as a file for people or programs, its form told by the ending of the name."""
+"""`write_report`: write an evaluation as a page or table; the file extension selects the format."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def write_report(
     *,
     manifests: Mapping[str, Mapping[str, Any]] | None = None,
     words: Sequence[str] = (),
-    title: str = "Word vectors, evaluated",
+    title: str = "Evaluation of word vectors",
 ) -> None:
     """Write an evaluation as a page (.html) or as tables (.md, .csv, .json, .tex).
 
-    `sets` are the vectors by their names in the report, `manifests` how they were made (`read_manifest`), `words` those
-    whose neighbours are shown. Sections that need what is not given are left out, so that a page can also be made from
-    a saved report alone (`Report.loads`).
+    `sets` are the vectors by their names in the report, `manifests` their manifests (`read_manifest`), `words` those
+    whose neighbours are shown. Sections without the data they need are left out, so that a page can also be written
+    from a saved report alone (`Report.loads`).
     """
     file = Path(path)
     check_writable(file)

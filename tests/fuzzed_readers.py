@@ -298,11 +298,11 @@ def _late(folder: Path) -> None:
     """Words that are read when the first is asked for, as those of a large folder."""
     from stillvec.formats import stillvec_folder
 
-    before, stillvec_folder._AT_ONCE = stillvec_folder._AT_ONCE, 0
+    before, stillvec_folder._MAX_EAGER = stillvec_folder._MAX_EAGER, 0
     try:
         _used(load(folder / "v"))
     finally:
-        stillvec_folder._AT_ONCE = before
+        stillvec_folder._MAX_EAGER = before
 
 
 # --- evaluation

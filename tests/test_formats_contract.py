@@ -117,7 +117,7 @@ def test_words_that_no_line_can_hold_are_refused_and_nothing_is_left(tmp_path: P
 def test_words_with_spaces_survive_or_are_refused_by_name(tmp_path: Path, name: str) -> None:
     vectors = WordVectors(["ice", "new york", ". . ."], MATRIX)
     if name == "word2vec-binary":
-        with pytest.raises(FormatError, match=r"'new york' holds a space.*--replace-space"):
+        with pytest.raises(FormatError, match=r"'new york'.*--replace-space"):
             save(vectors, tmp_path / "v", format=name)
         return
     save(vectors, tmp_path / "v", format=name)
@@ -138,7 +138,7 @@ def test_half_precision_loses_nothing(tmp_path: Path, name: str) -> None:
 def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, name: str, number: float) -> None:
     matrix = MATRIX.copy()
     matrix[1, 2] = number
-    with pytest.raises(FormatError, match="'snow' holds a number that is not finite"):
+    with pytest.raises(FormatError, match="'snow'"):
         save(WordVectors(["ice", "snow", "fire"], matrix), tmp_path / "v", format=name)
     assert list(tmp_path.iterdir()) == []
 
@@ -149,13 +149,13 @@ def test_a_double_too_large_for_the_format_is_refused_or_kept(tmp_path: Path, na
         save(WordVectors(["a"], np.array([[1e300, 0]])), tmp_path / "v", format=name)
         assert load(tmp_path / "v", format=name).matrix.tolist() == [[1e300, 0]]
         return
-    with pytest.raises(FormatError, match="'a' holds a number that is not finite"):
+    with pytest.raises(FormatError, match="'a'"):
         save(WordVectors(["a"], np.array([[1e300, 0]])), tmp_path / "v", format=name)
 
 
 @every_format
 def test_vectors_without_numbers_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FormatError, match="have no numbers"):
+    with pytest.raises(FormatError, match="0 dimensions"):
         save(WordVectors(["a"], np.zeros((1, 0), np.float32)), tmp_path / "v", format=name)
 
 
@@ -163,7 +163,7 @@ def test_vectors_without_numbers_are_refused(tmp_path: Path, name: str) -> None:
 def test_no_words_come_back_as_no_words(tmp_path: Path, name: str) -> None:
     none = WordVectors([], np.zeros((0, 3), np.float32))
     if name in WITHOUT_HEADER:
-        with pytest.raises(FormatError, match="there are no words"):
+        with pytest.raises(FormatError, match="no words"):
             save(none, tmp_path / "v", format=name)
         return
     save(none, tmp_path / "v", format=name)
@@ -262,7 +262,7 @@ def test_a_folder_where_a_file_is_wanted_is_refused(tmp_path: Path, name: str) -
 @folder_formats
 def test_a_folder_of_other_things_is_neither_read_nor_replaced(tmp_path: Path, name: str) -> None:
     (tmp_path / "diary.txt").write_text("Dear diary")
-    with pytest.raises(FormatError, match="has no "):
+    with raises(FormatError, code="not-found"):
         load(tmp_path, format=name)
     with raises(UsageError, code="conflict", path=tmp_path):
         save(WordVectors(["ice", "snow", "fire"], MATRIX), tmp_path, format=name)
@@ -271,9 +271,9 @@ def test_a_folder_of_other_things_is_neither_read_nor_replaced(tmp_path: Path, n
 @file_formats
 def test_an_empty_file_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "v").touch()
-    with pytest.raises(FormatError, match=r"is empty|first line"):
+    with pytest.raises(FormatError, match=r"empty|words and dimensions|floret"):
         load(tmp_path / "v", format=name)
-    with pytest.raises(FormatError, match="is empty"):
+    with raises(FormatError, code="empty", path=tmp_path / "v"):
         load(tmp_path / "v")
 
 
@@ -298,12 +298,12 @@ def test_any_bytes_are_read_or_refused_with_our_own_error(tmp_path: Path, name: 
 
 def test_an_unknown_file_gets_the_list_of_formats(tmp_path: Path) -> None:
     (tmp_path / "v").write_text("Dear diary,\ntoday I read.\n")
-    with pytest.raises(FormatError, match=r"none of the formats stillvec, .*fasttext, word2vec, .*glove"):
+    with pytest.raises(FormatError, match=r"stillvec, .*fasttext, word2vec, .*glove"):
         load(tmp_path / "v")
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"has no manifest\.json"):
+    with pytest.raises(FormatError, match=r"manifest\.json"):
         load(tmp_path)
 
 

@@ -90,14 +90,14 @@ def put(kind: str, value: object, place: int) -> Callable[[bytes], bytes]:
 
 
 BAD = {
-    "another version": (put("<i", 99, 4), "does not begin as a fastText model of version 12"),
+    "another version": (put("<i", 99, 4), "1 to 12"),
     "pruned": (put("<q", 0, 84), "quantized or pruned"),
-    "other dimension": (put("<i", 7, 8), "does not fit"),
-    "more words": (put("<i", 3, 68), "announces 3 words and has 8"),
-    "cut in its words": (lambda raw: raw[:93], "ends within its words"),
-    "cut in its header": (lambda raw: raw[:30], "cut short"),
-    "cut in its vectors": (lambda raw: raw[:700], "ends within its 68 vectors"),
-    "a NaN": (lambda raw: raw[:-600] + b"\xff" * 400 + raw[-200:], "not finite"),
+    "other dimension": (put("<i", 7, 8), "7 dimensions"),
+    "more words": (put("<i", 3, 68), "8 words instead of 3"),
+    "cut in its words": (lambda raw: raw[:93], "ends within the words"),
+    "cut in its header": (lambda raw: raw[:30], "truncated"),
+    "cut in its vectors": (lambda raw: raw[:700], "68 vectors"),
+    "a NaN": (lambda raw: raw[:-600] + b"\xff" * 400 + raw[-200:], "NaN"),
 }
 
 
@@ -119,7 +119,7 @@ def test_a_quantized_model_is_refused(tmp_path: Path, ours: WordVectors) -> None
     place = len(raw) - 17 - ours.matrix.nbytes - 17  # the sign before the table
     assert raw[place : place + 1] == b"\0"
     (tmp_path / "v").write_bytes(put("<?", True, place)(raw))
-    with pytest.raises(FormatError, match="quantized or pruned fastText model"):
+    with pytest.raises(FormatError, match="quantized"):
         load(tmp_path / "v")
 
 
@@ -127,7 +127,7 @@ def test_a_pickle_is_never_read_and_the_sentence_says_what_to_do(
     tmp_path: Path, ours: WordVectors, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["convert", str(_saved(ours, tmp_path / "a.vec")), str(tmp_path / "v.kv")]) == 0
-    with pytest.raises(FormatError, match=r"v\.kv is a pickle.*KeyedVectors\.load\('v\.kv'\)\.save_word2vec_format"):
+    with pytest.raises(FormatError, match=r"v\.kv: .*pickle.*KeyedVectors\.load\('v\.kv'\)\.save_word2vec_format"):
         load(tmp_path / "v.kv")
 
 

@@ -170,7 +170,7 @@ def test_arrays_that_are_none_are_refused_in_one_sentence(kind: str, tmp_path: P
     assert arrays is not None
     for wrong in _broken(arrays, kind):
         write_tensors(tmp_path / "v" / "vectors.safetensors", wrong)
-        with pytest.raises(FormatError, match=f"3000 x 32 numbers packed as '{kind}'"):
+        with pytest.raises(FormatError, match=f"3000 x 32 .*'{kind}'"):
             load(tmp_path / "v")
 
 

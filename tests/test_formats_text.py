@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from error_checks import raises
 from gensim.models import KeyedVectors
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,22 +25,22 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 @pytest.mark.parametrize("header", ["x 2", "2", "2 2 2", "2.0 2", "-2 2", "2 0", "", "²" + " 2", "9" * 5000 + " 2"])
 def test_a_bad_header_is_named(tmp_path: Path, header: str) -> None:
-    with pytest.raises(FormatError, match=r"v\.txt:1: the first line"):
+    with raises(FormatError, code="header", path=tmp_path / "v.txt", line=1):
         load(written(tmp_path, f"{header}\nice 1 2\nfire 3 4\n"), format="word2vec")
 
 
 def test_fewer_rows_than_announced_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.txt:3: the file ends after 1 words and announces 2"):
+    with raises(FormatError, path=tmp_path / "v.txt", line=3, match="2 words .*got 1"):
         load(written(tmp_path, "2 2\nice 1 2\n"))
 
 
 def test_more_rows_than_announced_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.txt:3: the file announces 1 words in line 1 and goes on"):
+    with raises(FormatError, path=tmp_path / "v.txt", line=3, match="1 words .*got more"):
         load(written(tmp_path, "1 2\nice 1 2\nfire 3 4\n"))
 
 
 def test_a_header_that_announces_more_than_memory_costs_nothing(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="ends after 1 words"):
+    with pytest.raises(FormatError, match=r"words .*got 1"):
         load(written(tmp_path, "999999999999 2\nice 1 2\n"))
 
 
@@ -49,35 +50,35 @@ def test_a_header_that_announces_more_than_memory_costs_nothing(tmp_path: Path) 
         ("fire 0.3", "2 fields"),
         ("fire", "1 fields"),
         ("", "0 fields"),
-        ("fire 0.1 0.2 0.3", "ends in 3 numbers"),
-        ("fire 0.1 x", "'x' stands where a number should"),
-        ("fire x 0.1", "'x' stands where a number should"),
-        ("fire 0.1  0.2", "stands where a number should"),
-        ("fire 0.1 0.2.3", "'0.2.3' stands"),
-        ("fire 0.1 0.2-3", "'0.2-3' stands"),
-        ("fire 0.1 0x2", "'0x2' stands"),
-        ("fire 0.1 1_0", "'1_0' stands"),
-        ("fire 0.1 2e", "'2e' stands"),
-        ("fire 0.1 ²", "'²' stands"),
+        ("fire 0.1 0.2 0.3", "got 3 numbers"),
+        ("fire 0.1 x", "'x' instead"),
+        ("fire x 0.1", "'x' instead"),
+        ("fire 0.1  0.2", "instead"),
+        ("fire 0.1 0.2.3", "'0.2.3' instead"),
+        ("fire 0.1 0.2-3", "'0.2-3' instead"),
+        ("fire 0.1 0x2", "'0x2' instead"),
+        ("fire 0.1 1_0", "'1_0' instead"),
+        ("fire 0.1 2e", "'2e' instead"),
+        ("fire 0.1 ²", "'²' instead"),
         ("fire 0.1\t0.2", "2 fields"),
-        ("fire nan 1", "'fire' holds a number that is not finite"),
-        ("fire 1 -inf", "'fire' holds a number that is not finite"),
-        ("fire 1 1e39", "'fire' holds a number that is not finite"),
-        ("fire 1 1e999", "'fire' holds a number that is not finite"),
-        (" 0.1 0.2", "the word is empty"),
-        ("ice 0.1 0.2", r"the word 'ice' came before, at .*v\.txt:{first}"),
+        ("fire nan 1", "NaN .*'fire'"),
+        ("fire 1 -inf", "NaN .*'fire'"),
+        ("fire 1 1e39", "NaN .*'fire'"),
+        ("fire 1 1e999", "NaN .*'fire'"),
+        (" 0.1 0.2", "an empty one"),
+        ("ice 0.1 0.2", "'ice' again .*line {first}"),
     ],
 )
 @pytest.mark.parametrize("format", ["word2vec", "glove"])
 def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str, format: str) -> None:
     header, first = ("4 2\n", 2) if format == "word2vec" else ("", 1)
     path = written(tmp_path, f"{header}ice 1 2\nsnow 3 4\n{line}\nrain 5 6\n")
-    with pytest.raises(FormatError, match=rf"v\.txt:{first + 2}: .*{said.format(first=first)}"):
+    with raises(FormatError, path=path, line=first + 2, match=said.format(first=first)):
         load(path, format=format)
 
 
 def test_a_short_and_a_long_line_do_not_make_two_good_ones(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.txt:2: .*2 fields"):
+    with raises(FormatError, path=tmp_path / "v.txt", line=2, match="2 fields"):
         load(written(tmp_path, "2 2\nice 0.1\nfire 0.1 0.2 0.3\n"))
 
 
@@ -85,7 +86,7 @@ def test_a_bad_line_far_down_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("stillvec.formats.text_rows._BLOCK", 64)
     lines = [f"w{i} {i} 0.5" for i in range(100)]
     lines[77] = "w77 77"
-    with pytest.raises(FormatError, match=r"v\.txt:79: "):
+    with raises(FormatError, path=tmp_path / "v.txt", line=79):
         load(written(tmp_path, "100 2\n" + "\n".join(lines) + "\n"))
 
 
@@ -102,7 +103,7 @@ def test_words_with_spaces_are_told_by_the_number_of_columns(tmp_path: Path) -> 
     ("format", "word"), [("word2vec", "windows 3.1"), ("glove", "windows 3.1"), ("glove", "windows 95")]
 )
 def test_words_that_would_be_read_as_numbers_are_not_written(tmp_path: Path, format: str, word: str) -> None:
-    with pytest.raises(FormatError, match=f"'{word}' ends in a number"):
+    with pytest.raises(FormatError, match=f"'{word}' ends with a number"):
         save(WordVectors([word], [[1.0, 2.0]]), tmp_path / "v", format=format)
 
 
@@ -125,17 +126,17 @@ def test_the_spellings_of_other_writers_are_read(tmp_path: Path, text: str) -> N
 
 def test_broken_bytes_are_replaced_with_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, b"ice 1 2\nsn\xffow 3 4\nra\xfein 5 6\n")
-    with pytest.warns(StillvecWarning, match=r"v\.txt:2: 'sn\ufffdow' is not UTF-8") as told:
+    with pytest.warns(StillvecWarning, match=r"v\.txt: 2 words .*UTF-8.*'sn\ufffdow' in line 2") as caught:
         vectors = load(path)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert vectors.words == ("ice", "sn\ufffdow", "ra\ufffdin")
 
 
 def test_of_words_made_equal_by_broken_bytes_the_first_stays(tmp_path: Path) -> None:
     path = written(tmp_path, b"ice 1 2\nsn\xff 3 4\nsn\xfe 5 6\nrain 7 8\n")
-    with pytest.warns(StillvecWarning) as told:
+    with pytest.warns(StillvecWarning) as caught:
         vectors = load(path)
-    assert "1 words with broken bytes cannot be told from earlier ones" in str(told[1].message)
+    assert "1 words with invalid bytes" in str(caught[1].message)
     assert vectors.words == ("ice", "sn\ufffd", "rain")
     np.testing.assert_array_equal(vectors.matrix, [[1, 2], [3, 4], [7, 8]])
 
@@ -144,18 +145,18 @@ def test_a_true_duplicate_is_an_error_even_beside_broken_bytes(tmp_path: Path) -
     path = written(tmp_path, b"ice 1 2\nsn\xff 3 4\nice 5 6\n")
     with (
         pytest.warns(StillvecWarning),
-        pytest.raises(FormatError, match=r"v\.txt:3: the word 'ice' came before"),
+        raises(FormatError, path=path, line=3, match="'ice'"),
     ):
         load(path)
 
 
 def test_the_first_lines_vote_on_gloves_dimension(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.txt:1: a word and 3 numbers are wanted"):
+    with raises(FormatError, path=tmp_path / "v.txt", line=1, match="3 numbers"):
         load(written(tmp_path, "ice 1 2\nsnow 1 2 3\nrain 1 2 3\n"), format="glove")
 
 
 def test_a_file_of_words_only_is_refused_as_glove(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.txt:1: a word and its numbers"):
+    with raises(FormatError, code="header", path=tmp_path / "v.txt", line=1):
         load(written(tmp_path, "ice\nsnow\n"), format="glove")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from error_checks import raises
 from gensim.models import KeyedVectors
 
 from stillvec import WordVectors
@@ -35,39 +36,39 @@ def test_records_are_read_with_and_without_line_breaks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [1, 5, 9, 12])
 def test_a_truncated_file_is_named_by_word(tmp_path: Path, cut: int) -> None:
     whole = b"2 2\nice " + ROW + b"fire " + ROW
-    with pytest.raises(FormatError, match=r"v\.bin, word 2: the file ends here and announces 2 words"):
+    with pytest.raises(FormatError, match=r"v\.bin: word 2: .*2 words, got 1"):
         read(tmp_path, whole[:-cut])
 
 
 def test_more_than_announced_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.bin, word 2: the file announces 1 words and goes on"):
+    with pytest.raises(FormatError, match=r"v\.bin: word 2: .*1 words, got more"):
         read(tmp_path, b"1 2\nice " + ROW + b"fire " + ROW)
 
 
 def test_a_bad_header_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"v\.bin:1: the first line"):
+    with raises(FormatError, code="header", path=tmp_path / "v.bin", line=1):
         read(tmp_path, b"two 2\nice " + ROW)
 
 
 def test_a_number_that_is_not_finite_is_named_by_word(tmp_path: Path) -> None:
     bad = np.array([1, np.nan], "<f4").tobytes()
-    with pytest.raises(FormatError, match=r"v\.bin, word 2: the vector of 'fire' holds"):
+    with pytest.raises(FormatError, match=r"v\.bin: word 2: .*'fire'"):
         read(tmp_path, b"2 2\nice " + ROW + b"fire " + bad)
 
 
 def test_a_duplicate_names_both_words(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"word 2: the word 'ice' came before, at .*v\.bin, word 1"):
+    with pytest.raises(FormatError, match=r"word 2: .*'ice' .*word 1"):
         read(tmp_path, b"2 2\nice " + ROW + b"ice " + ROW)
 
 
-@pytest.mark.parametrize(("word", "said"), [(b"", "is empty"), (b"fi\nre", "holds a line break")])
+@pytest.mark.parametrize(("word", "said"), [(b"", "empty"), (b"fi\nre", "line break")])
 def test_a_word_that_cannot_be_is_named(tmp_path: Path, word: bytes, said: str) -> None:
-    with pytest.raises(FormatError, match=f"word 2: the word {said}"):
+    with pytest.raises(FormatError, match=f"word 2: .*{said}"):
         read(tmp_path, b"2 2\nice " + ROW + b"%b " % word + ROW)
 
 
 def test_broken_bytes_are_replaced_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(StillvecWarning, match="not UTF-8"):
+    with pytest.warns(StillvecWarning, match="UTF-8"):
         assert read(tmp_path, b"1 2\ni\xffce " + ROW).words == ("i\ufffdce",)
 
 

@@ -72,20 +72,20 @@ def header(path: Path, **facts: Any) -> Path:
 
 def test_a_manifest_nested_too_deeply_is_refused(folder: Path) -> None:
     (folder / "manifest.json").write_text(DEEP)
-    with pytest.raises(FormatError, match=r"manifest\.json is not JSON"):
+    with raises(FormatError, code="damaged", path=folder / "manifest.json"):
         load(folder)
 
 
 def test_a_safetensors_header_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "t", len(DEEP).to_bytes(8, "little") + DEEP.encode())
-    with pytest.raises(FormatError, match="its header is not JSON"):
+    with pytest.raises(FormatError, match="not JSON"):
         map_tensors(path)
 
 
 def test_a_list_of_words_of_spacy_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     (reader,) = readers_of("spacy")
     place(dict(reader.seeds[0]) | {"v/vocab/strings.json": DEEP.encode()}, tmp_path)
-    with pytest.raises(FormatError, match=r"strings\.json is not JSON"):
+    with raises(FormatError, code="damaged", path=tmp_path / "v/vocab/strings.json"):
         load(tmp_path / "v")
 
 
@@ -146,19 +146,19 @@ def test_a_place_of_thousands_of_digits_in_a_treebank_is_read_or_refused(tmp_pat
 @pytest.mark.parametrize("count", [DIGITS, "9223372036854775808"])
 def test_a_count_beyond_64_bits_is_refused(folder: Path, count: str) -> None:
     (folder / "vocabulary.tsv").write_text(f"ice\t{count}\nsnow\t1\n")
-    with pytest.raises(FormatError, match="larger than 64 bits hold"):
+    with raises(FormatError, code="damaged", path=folder / "vocabulary.tsv"):
         load(folder)
 
 
 def test_a_count_of_thousands_of_digits_in_the_projector_is_refused(tmp_path: Path) -> None:
     place({"v/vectors.tsv": b"1\t2\n", "v/metadata.tsv": f"word\tcount\nice\t{DIGITS}\n".encode()}, tmp_path)
-    with pytest.raises(FormatError, match="what is no count"):
+    with raises(FormatError, path=tmp_path / "v/metadata.tsv", line=2):
         load(tmp_path / "v")
 
 
 @pytest.mark.parametrize("facts", [{"dtype": ["F32"]}, {"shape": [float("inf")]}, {"data_offsets": [0, float("inf")]}])
 def test_a_safetensors_entry_of_odd_types_is_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
-    with pytest.raises(FormatError, match=r"does not describe|which numpy does not have"):
+    with pytest.raises(FormatError, match="matrix"):
         map_tensors(header(tmp_path / "t", **facts))
 
 
@@ -170,12 +170,12 @@ def test_a_header_with_absurd_sizes_takes_no_memory(tmp_path: Path, first: str, 
 
 
 def test_a_wide_header_over_short_lines_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="a word and 2000000 numbers are wanted"):
+    with pytest.raises(FormatError, match="2000000 numbers"):
         load(written(tmp_path, "v.w2v", "2 2000000\n" + "ice 1 2\n" * 900))
 
 
 def test_a_floret_table_without_columns_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="a floret table begins with"):
+    with pytest.raises(FormatError, match="floret"):
         load(written(tmp_path, "v.floret", "2 0 2 3 1 5 < >\n0\n1\n"), format="floret")
 
 
@@ -184,13 +184,13 @@ def test_a_sparse_table_far_wider_than_its_numbers_is_refused(tmp_path: Path) ->
     matrix[:, 0] = 1
     write_folder(WordVectors([f"w{row}" for row in range(8)], matrix), tmp_path / "v", {}, packed="sparse")
     told(tmp_path / "v", dim=1 << 40)
-    with pytest.raises(FormatError, match="does not hold the arrays"):
+    with raises(FormatError, code="compression"):
         load(tmp_path / "v")
 
 
 def test_a_packing_that_is_no_name_is_refused(folder: Path) -> None:
     told(folder, stored={"a": 1})
-    with pytest.raises(FormatError, match="no packing and shape are known"):
+    with raises(FormatError, code="compression", path=folder / "manifest.json"):
         load(folder)
 
 
@@ -199,7 +199,7 @@ def test_scales_that_overflow_are_told_without_a_warning_of_numpy(tmp_path: Path
     write_folder(WordVectors([f"w{row}" for row in range(4)], matrix), tmp_path / "v", {}, packed="int8")
     arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "v" / "vectors.safetensors").items()}
     write_tensors(tmp_path / "v" / "vectors.safetensors", arrays | {"scales": arrays["scales"] * np.float32(1e38)})
-    with pytest.raises(FormatError, match="not finite"):
+    with pytest.raises(FormatError, match="NaN"):
         load(tmp_path / "v")
 
 
@@ -209,19 +209,19 @@ def test_weights_of_static_embeddings_that_overflow_are_told_without_a_warning_o
     place(reader.seeds[1], tmp_path)
     arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "v" / "model.safetensors").items()}
     write_tensors(tmp_path / "v" / "model.safetensors", arrays | {"weights": np.full(4, 1e300)})
-    with pytest.raises(FormatError, match="not finite"):
+    with pytest.raises(FormatError, match="NaN"):
         load(tmp_path / "v")
 
 
 def test_a_row_beyond_64_bits_is_refused(tmp_path: Path) -> None:
     (reader,) = readers_of("spacy")
     place(dict(reader.seeds[0]) | {"v/vocab/key2row": b"\x81\x01\xcf" + b"\xff" * 8}, tmp_path)
-    with pytest.raises(FormatError, match="tells of row 18446744073709551615"):
+    with pytest.raises(FormatError, match="18446744073709551615"):
         load(tmp_path / "v")
     tokenizer = {"model": {"vocab": {"ice": 2**64}}, "normalizer": None}
     (reader,) = readers_of("model2vec")
     place(dict(reader.seeds[0]) | {"v/tokenizer.json": json.dumps(tokenizer).encode()}, tmp_path / "static")
-    with pytest.raises(FormatError, match="the token 'ice' has the row"):
+    with pytest.raises(FormatError, match="'ice'"):
         load(tmp_path / "static" / "v", format="model2vec")
 
 
@@ -241,7 +241,7 @@ def test_a_module_that_lies_elsewhere_is_refused(tmp_path: Path, path: str) -> N
     (reader,) = readers_of("sentence-transformers")
     modules = [{"type": "sentence_transformers.models.StaticEmbedding", "path": path}]
     place(dict(reader.seeds[0]) | {"v/modules.json": json.dumps(modules).encode()}, tmp_path)
-    with pytest.raises(FormatError, match="in a folder inside this one"):
+    with raises(FormatError, code="outside", path=tmp_path / "v/modules.json"):
         load(tmp_path / "v")
 
 
@@ -257,7 +257,7 @@ def test_a_prefix_of_pieces_that_is_no_text_is_read_or_refused(tmp_path: Path) -
 def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
     whole = MADE | {"words": 2, "dim": 4, "dtype": "float32"}
     assert card(whole)
-    with pytest.raises(FormatError, match="No card can be made"):
+    with pytest.raises(FormatError, match="manifest"):
         card(whole | facts)
 
 
@@ -284,7 +284,7 @@ def test_a_checkpoint_that_lacks_what_listeners_hold_is_refused(tmp_path: Path) 
     arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "out.checkpoint").items()}
     for lacking in ("contexts", next(name for name in arrays if name.startswith("part/"))):
         write_tensors(tmp_path / "out.checkpoint", {name: each for name, each in arrays.items() if name != lacking})
-        with pytest.raises(UsageError, match="leave --resume out to begin anew"):
+        with pytest.raises(UsageError, match="--resume"):
             reader.read(tmp_path)
 
 
@@ -307,7 +307,7 @@ def test_contexts_of_alpha_that_are_no_table_are_refused(tmp_path: Path, content
 def test_a_file_of_scores_that_holds_none_is_refused(tmp_path: Path, text: str) -> None:
     from stillvec.cli.info_command import _scores
 
-    with pytest.raises(DatasetError, match="is no file of scores"):
+    with pytest.raises(DatasetError, match="scores"):
         _scores(written(tmp_path, "s.json", text), tmp_path / "v")
 
 
@@ -344,7 +344,7 @@ def test_a_kept_list_of_verbs_that_was_damaged_is_made_anew(text: str) -> None:
 @pytest.mark.parametrize("facts", [b"{", b"\xff\xfe", b"3", DEEP.encode()])
 def test_a_checkpoint_whose_facts_cannot_be_read_is_refused(tmp_path: Path, facts: bytes) -> None:
     write_tensors(tmp_path / "out.checkpoint", {"facts": np.frombuffer(facts, np.uint8)})
-    with pytest.raises(UsageError, match="leave --resume out to begin anew"):
+    with pytest.raises(UsageError, match="--resume"):
         PassCheckpoint(tmp_path / "out", resume=True).read({"seed": 1})
 
 

@@ -1,4 +1,4 @@
-"""Vectors from files and to files: `load` finds the format by looking, `save` writes whole or not at all."""
+"""Load and save vectors: `load` recognizes the format by the content, `save` writes atomically."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from stillvec.errors import FormatError, UsageError
-from stillvec.files import inner_name, read_head
+from stillvec.files import inner_suffix, read_head
+from stillvec.formats.checks import empty_error
 from stillvec.formats.format import Format
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.registry import Registry
@@ -24,13 +25,13 @@ __all__ = [
     "write_folder",
 ]
 
-FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones before the wide
+FORMATS: Registry[Format] = Registry(  # in the order of recognition, the most specific first
     "format",
     {
         "stillvec": "stillvec.formats.stillvec_folder:FORMAT",
         "spacy": "stillvec.formats.spacy:FORMAT",
-        "model2vec": "stillvec.formats.model2vec:FORMAT",
-        "sentence-transformers": "stillvec.formats.sentence_transformers:FORMAT",
+        "model2vec": "stillvec.formats.static_embeddings:MODEL2VEC",
+        "sentence-transformers": "stillvec.formats.static_embeddings:SENTENCE_TRANSFORMERS",
         "projector": "stillvec.formats.projector:FORMAT",
         "npy": "stillvec.formats.npy:FORMAT",
         "parquet": "stillvec.formats.parquet_table:FORMAT",
@@ -39,7 +40,7 @@ FORMATS: Registry[Format] = Registry(  # asked in this order: the narrow ones be
         "fasttext-bin": "stillvec.formats.fasttext_bin:FORMAT",
         "gensim": "stillvec.formats.gensim:FORMAT",
         "floret": "stillvec.formats.floret:FORMAT",
-        "fasttext": "stillvec.formats.fasttext_vec:FORMAT",
+        "fasttext": "stillvec.formats.word2vec:FASTTEXT",
         "word2vec": "stillvec.formats.word2vec:FORMAT",
         "word2vec-binary": "stillvec.formats.word2vec_binary:FORMAT",
         "glove": "stillvec.formats.glove_text:FORMAT",
@@ -53,7 +54,7 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
     Parameters
     ----------
     path: the folder or file.
-    format: its name in `FORMATS` (default: recognised from the content).
+    format: its name in `FORMATS` (default: recognized by the content).
     """
     place = Path(path)
     if not place.exists():
@@ -65,26 +66,26 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
 def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Write vectors; an existing file is replaced only when the new one is complete.
 
-    A stillvec folder also gets the provenance of the vectors (its manifest) and keeps the packing of its last step.
+    A stillvec folder also gets the provenance of the vectors (its manifest) and the compression of its last step.
 
     Parameters
     ----------
-    vectors: what to write.
+    vectors: the vectors.
     path: the folder or file; .gz, .bz2 and .xz compress a file.
-    format: a name in `FORMATS` (default: by the ending of `path`; a name without an ending is a stillvec folder).
+    format: a name in `FORMATS` (default: by the suffix of `path`; without a suffix, a stillvec folder).
     """
     place = Path(path)
     FORMATS[format or format_by_ending(place)].write(vectors, place)
 
 
 def format_by_ending(path: Path) -> str:
-    """The format that the ending of a file name means."""
-    ending = Path(inner_name(path)).suffix.lower()
+    """The format of files with this suffix."""
+    suffix = inner_suffix(path)
     for name in FORMATS:
-        if ending in FORMATS[name].endings:
+        if suffix in FORMATS[name].suffixes:
             return name
-    raise UsageError(
-        f"The ending of {path} names no format; give the format: {', '.join(FORMATS)}.", code="unknown-ending"
+    raise UsageError.expected(
+        f"a format ({', '.join(FORMATS)})", f"the suffix {suffix!r}", path=path, code="unknown-ending"
     )
 
 
@@ -94,10 +95,9 @@ def _recognize(path: Path) -> str:
         if FORMATS[name].recognize(path, head):
             return name
     if path.is_dir():
-        raise FormatError(
-            f"The folder {path} has no manifest.json, so it is no folder of vectors, nor is it one of spaCy, "
-            "model2vec, sentence-transformers (StaticEmbedding) or the projector."
-        )
+        what = "a folder of stillvec (manifest.json), spaCy, model2vec, sentence-transformers or the projector"
+        raise FormatError.expected(what, "another folder", path=path, code="unknown-format")
     if not head:
-        raise FormatError(f"{path} is empty, and vectors were to be read from it.")
-    raise FormatError(f"{path} looks like none of the formats {', '.join(FORMATS)}; if it is one, name it.")
+        raise empty_error(path)
+    what = f"one of the formats {', '.join(FORMATS)}"
+    raise FormatError.expected(what, "a file of another", path=path, cure="or give its format", code="unknown-format")

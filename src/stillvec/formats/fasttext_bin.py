@@ -1,6 +1,6 @@
-"""fastText's `.bin`: a word is the mean of its row and those of its hashed n-grams (Bojanowski et al., 2017).
+"""The `.bin` model of fastText: a word is the mean of its own row and those of its hashed n-grams.
 
-Vectors are written as a model without n-grams, which fastText and gensim load.
+Bojanowski et al. (2017). Vectors are written as a model without n-grams, which fastText and gensim can load.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_local
+from stillvec.formats.checks import damage_error, empty_error
 from stillvec.formats.format import Format
-from stillvec.formats.grams import ngrams
-from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encode_words
+from stillvec.formats.grams import hash_ngrams
+from stillvec.formats.vector_table import VectorTableBuilder, encode_words
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
 _MAGIC, _VERSION = 793_712_314, 12
-_SETTINGS = struct.Struct("<ii12id")  # magic, version, and what fastText calls args
-_SIZES = struct.Struct("<3iqq")  # entries, words, labels; tokens, n-grams that pruning left (-1: all)
+_SETTINGS = struct.Struct("<ii12id")  # magic, version, and the training arguments
+_SIZES = struct.Struct("<3iqq")  # entries, words, labels; tokens, n-grams left by pruning (-1: all)
 _SOFTMAX, _SKIPGRAM, _SUPERVISED = 3, 2, 3
-_WORDS = 1 << 12  # words whose n-grams are looked up at once
+_WORDS = 1 << 12  # words per batch
 _FLOAT = np.dtype("<f4")
+_KIND = "a fastText model"
 
 
 @dataclass(frozen=True)
@@ -45,26 +48,22 @@ def recognize(path: Path, head: bytes) -> bool:
 def read(path: Path) -> WordVectors:
     with open_local(path, FormatError) as place, open(place, "rb") as stream:
         if not place.stat().st_size:
-            raise FormatError(f"{path} is empty, and vectors were to be read from it.")
+            raise empty_error(path)
         raw = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         try:
             model = _parse_model(path, raw)
         except (struct.error, OverflowError) as error:
-            raise FormatError(f"{path} ends before its words and vectors do; it is cut short.") from error
-        rows = VectorTableBuilder(path, model.table.shape[1], lambda row: f"{path}, word {row + 1:,}")
+            raise damage_error(path, _KIND, error) from None
+        rows = VectorTableBuilder(path, model.table.shape[1])
         for first in range(0, len(model.words), _WORDS):
-            some = model.words[first : first + _WORDS]
-            rows.add(some, _means(model, some, first))
+            words = model.words[first : first + _WORDS]
+            rows.add(words, _average_ngrams(model, words, first))
         return rows.finish(model.counts)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    check_numbers(vectors, path, np.float32)
-    words = encode_words(vectors, path)
-    bad = next((word for word in words if b"\0" in word), None)
-    if bad is not None:
-        raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a word there.")
-    counts = np.maximum(vectors.vocabulary.counts, 1).tolist()  # gensim leaves out words never seen, not their vectors
+    words = encode_words(vectors, path, forbidden="\0")
+    counts = np.maximum(vectors.vocabulary.counts, 1).tolist()  # gensim drops words of count 0, but not their vectors
     size, dim = len(words), vectors.dim
     with create_bytes(path) as stream:
         settings = (dim, 5, 0, 1, 5, 1, _SOFTMAX, _SKIPGRAM, 0, 0, 0, 100, 1e-4)
@@ -72,65 +71,62 @@ def write(vectors: WordVectors, path: Path) -> None:
         for word, count in zip(words, counts, strict=True):
             stream.write(b"%b\0%b" % (word, struct.pack("<qb", count, 0)))
         stream.write(struct.pack("<?qq", False, size, dim))
-        for first in range(0, size, _WORDS):
-            stream.write(np.ascontiguousarray(vectors.matrix[first : first + _WORDS], _FLOAT).data)
-        stream.write(struct.pack("<?qq", False, 0, dim))  # no output layer: it is not trained on
+        for _, block in iterate_blocks(vectors.matrix, _FLOAT, _WORDS):
+            stream.write(np.ascontiguousarray(block).data)
+        stream.write(struct.pack("<?qq", False, 0, dim))  # no output layer, so training cannot continue
 
 
 def _parse_model(path: Path, raw: mmap.mmap) -> _Model:
     magic, version, dim, *_, kind, buckets, shortest, longest, _, _ = _SETTINGS.unpack_from(raw)
     if magic != _MAGIC or not 0 < version <= _VERSION:
-        raise FormatError(f"{path} does not begin as a fastText model of version {_VERSION} or before does.")
+        raise damage_error(path, _KIND, f"wrong magic number or a version other than 1 to {_VERSION}")
     entries, size, _, _, left = _SIZES.unpack_from(raw, _SETTINGS.size)
-    words, counts, position = _dictionary(path, raw, entries, size)
+    words, counts, position = _parse_dictionary(path, raw, entries, size)
     position += 8 * max(0, left)
     quantized, rows, columns = struct.unpack_from("<?qq", raw, position)
     if quantized or left >= 0:
-        raise FormatError(
-            f"{path} is a quantized or pruned fastText model (.ftz), whose vectors are rounded to codes; take the .bin "
-            "it was made of."
-        )
+        cure = "give the .bin file that it was made from"
+        raise FormatError.expected(_KIND, "a quantized or pruned one (.ftz)", path=path, cure=cure, code="quantized")
     position += struct.calcsize("<?qq")
     if columns != dim or dim < 1 or rows != size + buckets or buckets < 0:
-        raise FormatError(
-            f"{path}: a table of {rows} x {columns} does not fit {size} words, {buckets} buckets, {dim} numbers."
-        )
+        sizes = f"a table of {rows} x {columns} for {size} words, {buckets} buckets and {dim} dimensions"
+        raise damage_error(path, _KIND, sizes)
     if position + rows * columns * _FLOAT.itemsize > len(raw):
-        raise FormatError(f"{path} ends within its {rows:,} vectors of {columns} numbers; it is cut short.")
+        raise damage_error(path, _KIND, f"it ends before the last of {rows:,} vectors of {columns} numbers")
     table = np.frombuffer(raw, _FLOAT, rows * columns, position).reshape(rows, columns)
-    if not buckets or (version < _VERSION and kind == _SUPERVISED):  # which had n-grams in name only
+    if not buckets or (version < _VERSION and kind == _SUPERVISED):  # n-grams were not used
         longest = 0
     return _Model(words, counts, table, shortest, longest)
 
 
-def _dictionary(path: Path, raw: mmap.mmap, entries: int, size: int) -> tuple[list[bytes], list[int], int]:
-    """The words, without labels, their counts, and where the entries end."""
+def _parse_dictionary(path: Path, raw: mmap.mmap, entries: int, size: int) -> tuple[list[bytes], list[int], int]:
+    """The words (without labels), their counts, and the end position of the dictionary."""
     words, counts, position = [], [], _SETTINGS.size + _SIZES.size
     for _ in range(entries):
         end = raw.find(b"\0", position)
         if end < 0:
-            raise FormatError(f"{path} ends within its words; it is cut short.")
+            raise damage_error(path, _KIND, "it ends within the words")
         count, label = struct.unpack_from("<qb", raw, end + 1)
         if label == 0:
             words.append(raw[position:end])
             counts.append(count)
         position = end + 1 + struct.calcsize("<qb")
     if len(words) != size:
-        raise FormatError(f"{path} announces {size:,} words and has {len(words):,}; it is damaged.")
+        raise damage_error(path, _KIND, f"{len(words):,} words instead of {size:,}")
     return words, counts, position
 
 
-def _means(model: _Model, words: Sequence[bytes], first: int) -> NDArray[np.float32]:
-    """Means over a word's row and those of its n-grams, `first` being the row of the first word."""
+def _average_ngrams(model: _Model, words: Sequence[bytes], first: int) -> NDArray[np.float32]:
+    """The mean of each word's row and the rows of its n-grams; `first` is the row of the first word."""
     from scipy.sparse import csr_array
 
-    grams, owners = ngrams(words, model.shortest, model.longest)
-    bare = np.array([word == b"</s>" for word in words])[owners]  # fastText's own: the end of a sentence has none
+    grams, owners = hash_ngrams(words, model.shortest, model.longest)
+    bare = np.array([word == b"</s>" for word in words])[owners]  # the end-of-sentence token has no n-grams
     rows = len(model.words) + grams[~bare].astype(np.int64) % max(1, len(model.table) - len(model.words))
     rows = np.concatenate([np.arange(first, first + len(words)), rows])
     owners = np.concatenate([np.arange(len(words)), owners[~bare]])
-    used, place = np.unique(rows, return_inverse=True)
-    parts = csr_array((np.ones(len(rows), np.float32), (owners, place)), shape=(len(words), len(used)))
+    used, column = np.unique(rows, return_inverse=True)
+    parts = csr_array((np.ones(len(rows), np.float32), (owners, column)), shape=(len(words), len(used)))
     sums = parts @ np.ascontiguousarray(model.table[used], np.float32)
     return np.asarray(sums / np.bincount(owners, minlength=len(words))[:, None].astype(np.float32), np.float32)
 

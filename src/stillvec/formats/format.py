@@ -1,4 +1,4 @@
-"""What a format is: how to recognise it, read it and write it."""
+"""The functions that define a format."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Format:
-    """Three functions and the file endings that mean this format and no other."""
+    """How to recognize, read and write a format, and the file suffixes that stand for it."""
 
     recognize: Callable[[Path, bytes], bool]  # from the path and the first bytes, uncompressed
     read: Callable[[Path], WordVectors]
     write: Callable[[WordVectors, Path], None]
-    endings: tuple[str, ...] = ()  # "" is a name without an ending
+    suffixes: tuple[str, ...] = ()  # "" is a name without a suffix

@@ -1,4 +1,4 @@
-"""The character n-grams of fastText and their hashes, of many words at once (Bojanowski et al., 2017)."""
+"""Hashes of the character n-grams of fastText, vectorized over words (Bojanowski et al., 2017)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def ngrams(words: Sequence[bytes], shortest: int, longest: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """FNV-1a hashes (of signed bytes, as in fastText) of the n-grams of `<word>` in characters, and whose they are."""
+def hash_ngrams(words: Sequence[bytes], shortest: int, longest: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """FNV-1a hashes (of signed bytes, as in fastText) of the n-grams of each `<word>`, and the index of the word."""
     text = np.frombuffer(b"".join([b"<%b>" % word for word in words]), np.int8)
     lengths = np.fromiter((len(word) + 2 for word in words), np.int64, len(words))
     owner = np.repeat(np.arange(len(words)), lengths)
     ends = np.cumsum(lengths)[owner]  # (bytes,) one past the last byte of the word
-    begins = (text.view(np.uint8) & 0xC0) != 0x80  # where a character begins
-    first = np.flatnonzero(begins)
+    starts = (text.view(np.uint8) & 0xC0) != 0x80  # whether a byte starts a character
+    first = np.flatnonzero(starts)
     at, hashes = first.copy(), np.full(len(first), 2_166_136_261, np.uint32)
-    found: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [(hashes[:0], first[:0])]
+    ngrams: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [(hashes[:0], first[:0])]
     for length in range(1, longest + 1):
         alive = at < ends[first]
         first, at, hashes = first[alive], at[alive], hashes[alive]
@@ -28,8 +28,8 @@ def ngrams(words: Sequence[bytes], shortest: int, longest: int) -> tuple[NDArray
             hashes[more] = (hashes[more] ^ text[at[more]].astype(np.uint32)) * np.uint32(16_777_619)
             at[more] += 1
             more &= at < ends[first]
-            more[more] = ~begins[at[more]]
+            more[more] = ~starts[at[more]]
         if length >= shortest:
             sign = (length == 1) & ((at == ends[first]) | (first == ends[first] - lengths[owner[first]]))
-            found.append((hashes[~sign], owner[first[~sign]]))
-    return tuple(map(np.concatenate, zip(*found, strict=True)))  # type: ignore[return-value]
+            ngrams.append((hashes[~sign], owner[first[~sign]]))
+    return tuple(map(np.concatenate, zip(*ngrams, strict=True)))  # type: ignore[return-value]

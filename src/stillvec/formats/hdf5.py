@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from stillvec.errors import FormatError
 from stillvec.files import create_local, open_local
+from stillvec.formats.checks import damage_error
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encode_words
+from stillvec.formats.npy import float_dtype
+from stillvec.formats.vector_table import assemble, encode_words
+from stillvec.numerics import iterate_blocks
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
-_BLOCK = 1 << 22  # numbers written at once
-_HEAP = b"GCOL\x01\0\0\0"  # how a collection of texts begins, version 1; its header has 16 bytes, that of a text too
+_BLOCK = 1 << 22  # numbers per write
+_HEAP = b"GCOL\x01\0\0\0"  # magic of a global heap (version 1); its header and those of its objects have 16 bytes
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -29,77 +30,66 @@ def recognize(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> WordVectors:
     h5py = require("h5py", "hdf5", "Reading HDF5")
-    with open_local(path, FormatError) as place:
-        _check_heaps(path, place)
+    with open_local(path, FormatError) as local:
+        _check_heaps(path, local)
         try:
-            with h5py.File(place, "r") as file:
-                found = _tables(path, h5py, file)
+            with h5py.File(local, "r") as file:
+                words, counts, matrix, lowercase = _read_datasets(path, h5py, file)
         except FormatError:
             raise
-        # a damaged file fails in as many ways as it has bytes, and h5py hands on whatever the C library met
-        except Exception as error:
-            raise FormatError(
-                f"{path} is empty, cut short or no HDF5 file ({str(error).partition(chr(10))[0]})."
-            ) from error
-    words, counts, matrix, lowercase = found
+        except Exception as error:  # h5py passes on any error of the C library
+            raise damage_error(path, "HDF5", error) from None
     return assemble(path, words, matrix, counts, lowercase=lowercase)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
     h5py = require("h5py", "hdf5", "Writing HDF5")
-    kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
-    check_numbers(vectors, path, kept.type)
-    words = encode_words(vectors, path)
-    bad = next((word for word in words if b"\0" in word), None)
-    if bad is not None:
-        raise FormatError(f"{path} was not written: the word {bad.decode()!r} holds a NUL, which ends a text in HDF5.")
-    with create_local(path) as place, _plainly(), h5py.File(place, "w") as file:
+    dtype = float_dtype(vectors.matrix)
+    words = encode_words(vectors, path, dtype, forbidden="\0")
+    with create_local(path) as local, _restore_errno(), h5py.File(local, "w") as file:
         file.attrs["lowercase"] = vectors.vocabulary.lowercase
         file.create_dataset("words", data=words, shape=(len(words),), dtype=h5py.string_dtype("utf-8"))
         file.create_dataset("counts", data=vectors.vocabulary.counts)
-        table = file.create_dataset("vectors", vectors.matrix.shape, kept.newbyteorder("<"))
-        step = max(1, _BLOCK // vectors.dim)
-        for first in range(0, len(words), step):
-            table[first : first + step] = vectors.matrix[first : first + step]
+        table = file.create_dataset("vectors", vectors.matrix.shape, dtype)
+        for rows, block in iterate_blocks(vectors.matrix, dtype, max(1, _BLOCK // vectors.dim)):
+            table[rows] = block
 
 
 @contextmanager
-def _plainly() -> Iterator[None]:
-    """A full disk as the system calls it; h5py tells it in lines about its buffers."""
+def _restore_errno() -> Iterator[None]:
+    """Raise the error of the operating system (a full disk), which h5py hides in its message."""
     try:
         yield
     except OSError as error:
-        told = re.search(r"errno = (\d+)", str(error))
-        raise OSError(int(told[1]), os.strerror(int(told[1]))) if told else error from None
+        errno = re.search(r"errno = (\d+)", str(error))
+        raise OSError(int(errno[1]), os.strerror(int(errno[1]))) if errno else error from None
 
 
-def _check_heaps(path: Path, place: Path) -> None:
-    """Refuse texts without an end: the C library would look for it for ever."""
-    with open(place, "rb") as stream:
-        if place.stat().st_size < 16:
+def _check_heaps(path: Path, local: Path) -> None:
+    """Refuse a free heap object of size 0, on which the C library loops for ever."""
+    with open(local, "rb") as stream:
+        if local.stat().st_size < 16:
             return
         raw = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    long = raw[14 if raw[8] < 2 else 10]  # bytes of a length, by the version of the file's head
+    width = raw[14 if raw[8] < 2 else 10]  # bytes per length, by the version of the superblock
     begin = raw.find(_HEAP)
     while begin >= 0:
-        at, end = begin + 16, begin + int.from_bytes(raw[begin + 8 : begin + 8 + long], "little")
+        at, end = begin + 16, begin + int.from_bytes(raw[begin + 8 : begin + 8 + width], "little")
         while at + 16 <= min(end, len(raw)):
-            free, size = raw[at : at + 2] == b"\0\0", int.from_bytes(raw[at + 8 : at + 8 + long], "little")
+            free, size = raw[at : at + 2] == b"\0\0", int.from_bytes(raw[at + 8 : at + 8 + width], "little")
             if free and not size:
-                raise FormatError(f"{path} is damaged: a list of texts in it has no end; fetch or write it again.")
+                raise damage_error(path, "HDF5", "a heap of strings has no end")
             at += size if free else 16 + (size + 7 & ~7)
         begin = raw.find(_HEAP, begin + 1)
 
 
-def _tables(path: Path, h5py: Any, file: Any) -> tuple[list[str], Any, Any, bool | None]:
+def _read_datasets(path: Path, h5py: Any, file: Any) -> tuple[list[str], Any, Any, bool | None]:
     missing = [name for name in ("words", "vectors") if not isinstance(file.get(name), h5py.Dataset)]
     if missing:
-        there = ", ".join(map(repr, file)) or "nothing"
-        raise FormatError(
-            f"{path} has no dataset {missing[0]!r}; 'words' and 'vectors' are wanted, and there is {there}."
-        )
+        names = ", ".join(map(repr, file)) or "none"
+        raise FormatError.expected("the datasets 'words' and 'vectors'", names, path=path)
     if h5py.check_string_dtype(file["words"].dtype) is None or file["words"].ndim != 1:
-        raise FormatError(f"{path}: 'words' should be a list of texts, and is {file['words'].dtype}.")
+        raise FormatError.expected("a list of strings", file["words"].dtype, where="'words'", path=path)
     words = [*file["words"].asstr()[:]]
     counts = file["counts"][:].tolist() if isinstance(file.get("counts"), h5py.Dataset) else None
     lowercase = file.attrs.get("lowercase")

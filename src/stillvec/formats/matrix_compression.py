@@ -1,7 +1,7 @@
-"""Tables in fewer bytes that give the same numbers again, bit for bit: steps a row, product codes, sparse rows.
+"""Lossless compression of tables: int8 codes with one scale per row, product codes, and sparse rows.
 
-A packing never rounds: `pack` gives the arrays that say a table exactly, or None where these would not be smaller or
-not exact. Rounding is the work of `refine` (`quantize`, `prune`), whose tables fit.
+`pack` returns arrays that represent a table exactly, or None if they would be inexact or not smaller. Only the refine
+steps `quantize` and `prune` round numbers; their tables can be compressed.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 
-_BLOCK = 1 << 14  # rows unpacked at once to be compared
-_SAMPLE = 4096  # rows that say where the parts of product codes end
-_CODES = 256  # that a byte tells apart
-_WIDE = 1 << 16  # a sparse table that is wider has a number for each column
+_BLOCK = 1 << 14  # rows per block
+_SAMPLE = 4096  # rows that determine the parts of product codes
+_CODES = 256  # values of a byte
+_WIDE = 1 << 16  # dimensions; a wider sparse table must have as many values
 
 
 class Packing(NamedTuple):
     pack: Callable[[Array], Arrays | None]
-    unpack: Callable[[Mapping[str, Array], slice, int], Array]  # some rows, and how wide they are
-    check: Callable[[Mapping[str, Array], tuple[int, int]], bool]  # whether the arrays can be a table of this shape
+    unpack: Callable[[Mapping[str, Array], slice, int], Array]  # a slice of rows, and their dimension
+    check: Callable[[Mapping[str, Array], tuple[int, int]], bool]  # whether the arrays fit a table of this shape
 
 
 def pack(matrix: Array, kind: str) -> Arrays | None:
-    """The arrays that say a table (V, D), or None: it does not fit, or is no smaller."""
+    """The arrays that represent a table (V, D), or None if they would be inexact or not smaller."""
     packing = PACKINGS[kind]
     arrays = packing.pack(matrix) if matrix.size and matrix.dtype.itemsize >= 4 else None
     if arrays is None or sum(array.nbytes for array in arrays.values()) >= matrix.nbytes:
         return None
     for start in range(0, len(matrix), _BLOCK):
-        some = slice(start, start + _BLOCK)
-        if not np.array_equal(_bits(packing.unpack(arrays, some, matrix.shape[1])), _bits(matrix[some])):
+        rows = slice(start, start + _BLOCK)
+        if not np.array_equal(_bits(packing.unpack(arrays, rows, matrix.shape[1])), _bits(matrix[rows])):
             return None
     return arrays
 
 
 def unpack(arrays: Mapping[str, Array], kind: str, shape: tuple[int, int]) -> Array | None:
-    """The table (V, D), or None where the arrays are none of this kind and shape."""
+    """The table (V, D), or None if the arrays are not of this kind and shape."""
     packing = PACKINGS[kind]
     try:
         if not packing.check(arrays, shape):
@@ -57,25 +57,25 @@ def unpack(arrays: Mapping[str, Array], kind: str, shape: tuple[int, int]) -> Ar
 
 
 def _bits(rows: Array) -> Array:
-    """Compared as whole numbers: a zero has a sign."""
+    """The numbers as integers, which distinguish 0.0 from -0.0."""
     return np.ascontiguousarray(rows).view(f"u{rows.dtype.itemsize}")
 
 
 def _pack_steps(matrix: Array) -> Arrays | None:
-    """`x = code · scale`, a scale a row: its largest number is 127 of them."""
+    """`x = code · scale` with one scale per row, whose largest number has the code 127."""
     scales = np.abs(matrix).max(1) / matrix.dtype.type(127)  # (V,)
     codes = np.empty(matrix.shape, np.int8)
     for start in range(0, len(matrix), _BLOCK):
-        some = slice(start, start + _BLOCK)
-        steps = matrix[some] / np.where(scales[some] > 0, scales[some], 1)[:, None]
-        codes[some] = np.clip(np.rint(steps), -127, 127)
+        rows = slice(start, start + _BLOCK)
+        steps = matrix[rows] / np.where(scales[rows] > 0, scales[rows], 1)[:, None]
+        codes[rows] = np.clip(np.rint(steps), -127, 127)
     return {"codes": codes, "scales": scales}
 
 
-def _unpack_steps(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
-    scales = arrays["scales"][some]
-    with np.errstate(over="ignore"):  # a damaged scale; what is infinite is found
-        return np.multiply(arrays["codes"][some], scales[:, None], dtype=scales.dtype)
+def _unpack_steps(arrays: Mapping[str, Array], rows: slice, dim: int) -> Array:
+    scales = arrays["scales"][rows]
+    with np.errstate(over="ignore"):  # a damaged scale; the caller reports infinity
+        return np.multiply(arrays["codes"][rows], scales[:, None], dtype=scales.dtype)
 
 
 def _check_steps(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
@@ -84,13 +84,13 @@ def _check_steps(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
 
 
 def _pack_products(matrix: Array) -> Arrays | None:
-    """Neighbouring columns that hold few different rows together are a part; a byte says which of them."""
-    edges = _parts(matrix[:: max(1, len(matrix) // _SAMPLE)])
+    """Split the columns into parts of at most 256 distinct rows; one byte per part selects a row."""
+    edges = _find_parts(matrix[:: max(1, len(matrix) // _SAMPLE)])
     codes = np.empty((len(matrix), len(edges) - 1), np.uint8)
     centres = np.zeros((_CODES, matrix.shape[1]), matrix.dtype)
     most = 0
     for part, (start, end) in enumerate(pairwise(edges)):
-        first, which = _different(matrix[:, start:end])
+        first, which = _find_distinct(matrix[:, start:end])
         if len(first) > _CODES:
             return None
         centres[: len(first), start:end] = matrix[first, start:end]
@@ -99,30 +99,30 @@ def _pack_products(matrix: Array) -> Arrays | None:
     return {"codes": codes, "centres": centres[:most].copy(), "widths": np.diff(edges).astype(np.int32)}
 
 
-def _parts(rows: Array) -> list[int]:
-    """Where parts begin, and the end: each as wide as it can be."""
+def _find_parts(rows: Array) -> list[int]:
+    """The edges of the parts, each as wide as possible."""
     edges = [0]
     for column in range(1, rows.shape[1]):
-        if len(_different(rows[:, edges[-1] : column + 1])[0]) > _CODES:
+        if len(_find_distinct(rows[:, edges[-1] : column + 1])[0]) > _CODES:
             edges.append(column)
     return [*edges, rows.shape[1]]
 
 
-def _different(rows: Array) -> tuple[Array, Array]:
-    """The first place of each different row, and which of these each row is: told by a hash, for `pack` to check."""
+def _find_distinct(rows: Array) -> tuple[Array, Array]:
+    """The first index of each distinct row, and the inverse; compared by a hash, which `pack` verifies."""
     bits = _bits(rows).astype(np.uint64)
     odd = np.random.default_rng(0).integers(1, 1 << 63, bits.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
     _, first, which = np.unique(bits @ odd, return_index=True, return_inverse=True)
     return first, which
 
 
-def _unpack_products(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
-    codes, centres = arrays["codes"][some], arrays["centres"]
+def _unpack_products(arrays: Mapping[str, Array], rows: slice, dim: int) -> Array:
+    codes, centres = arrays["codes"][rows], arrays["centres"]
     edges = np.concatenate([[0], np.cumsum(arrays["widths"])]).tolist()
-    rows = np.empty((len(codes), dim), centres.dtype)
+    block = np.empty((len(codes), dim), centres.dtype)
     for part, (start, end) in enumerate(pairwise(edges)):
-        rows[:, start:end] = centres[codes[:, part], start:end]
-    return rows
+        block[:, start:end] = centres[codes[:, part], start:end]
+    return block
 
 
 def _check_products(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
@@ -136,22 +136,22 @@ def _check_products(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool
 
 
 def _pack_sparse(matrix: Array) -> Arrays | None:
-    """What is not zero, row after row, the column of each, and how many there are in a row."""
+    """The non-zero values in row order, their columns, and the number of values per row."""
     small = np.uint16 if matrix.shape[1] <= 1 << 16 else np.uint32
-    kept = _bits(matrix) != 0  # (V, D)
-    columns = np.broadcast_to(np.arange(matrix.shape[1], dtype=small), matrix.shape)[kept]
-    return {"values": matrix[kept], "columns": columns, "lengths": kept.sum(1, dtype=np.uint32)}
+    nonzero = _bits(matrix) != 0  # (V, D)
+    columns = np.broadcast_to(np.arange(matrix.shape[1], dtype=small), matrix.shape)[nonzero]
+    return {"values": matrix[nonzero], "columns": columns, "lengths": nonzero.sum(1, dtype=np.uint32)}
 
 
-def _unpack_sparse(arrays: Mapping[str, Array], some: slice, dim: int) -> Array:
+def _unpack_sparse(arrays: Mapping[str, Array], rows: slice, dim: int) -> Array:
     lengths = arrays["lengths"]
-    start, _, _ = some.indices(len(lengths))
+    start, _, _ = rows.indices(len(lengths))
     begin = int(lengths[:start].sum(dtype=np.int64))
-    inside = lengths[some]
+    inside = lengths[rows]
     end = begin + int(inside.sum(dtype=np.int64))
-    rows = np.zeros((len(inside), dim), arrays["values"].dtype)
-    rows[np.repeat(np.arange(len(inside)), inside), arrays["columns"][begin:end]] = arrays["values"][begin:end]
-    return rows
+    block = np.zeros((len(inside), dim), arrays["values"].dtype)
+    block[np.repeat(np.arange(len(inside)), inside), arrays["columns"][begin:end]] = arrays["values"][begin:end]
+    return block
 
 
 def _check_sparse(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:

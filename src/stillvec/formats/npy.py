@@ -1,4 +1,4 @@
-"""numpy's own file and a file of words beside it: `vectors.npy` and `vectors.words.txt`, one word a line."""
+"""A NumPy array and a list of words: `vectors.npy` and `vectors.words.txt`, one word per line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_file, create_local, inner_name, open_local
+from stillvec.formats.checks import damage_error, decode_text
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encode_words
+from stillvec.formats.vector_table import assemble, encode_words
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
-_BLOCK = 1 << 22  # numbers written at once
-_BROKEN = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, OverflowError, OSError)  # a header
+_BLOCK = 1 << 22  # numbers per write
+_BROKEN = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, OverflowError, OSError)
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -25,51 +27,48 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    beside = words_file(path)
-    with open_local(path, FormatError) as place:
-        matrix = map_table(place, path)
-    if not beside.is_file():
-        raise FormatError(f"{path} has no words: {beside.name} should lie beside it, one word a line.")
-    text = beside.read_bytes()
-    if text and not text.endswith(b"\n"):
-        text += b"\n"
-    try:
-        words = text.decode().split("\n")[:-1]
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{beside} is not UTF-8 ({error}).") from error
-    return assemble(path, words, matrix)
+    file = words_file(path)
+    with open_local(path, FormatError) as local:
+        matrix = map_table(local, path)
+    if not file.is_file():
+        raise FormatError.not_found(file, f"the words of {path.name}, one per line")
+    text = decode_text(file.read_bytes(), file).removesuffix("\n")
+    return assemble(path, text.split("\n") if file.stat().st_size else [], matrix)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    kept = vectors.matrix.dtype if vectors.matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
-    check_numbers(vectors, path, kept.type)
-    words = encode_words(vectors, path)
-    with atomic_file(words_file(path)) as beside, create_local(path) as place:
-        beside.write_bytes(b"".join([b"%b\n" % word for word in words]))
-        with open(place, "wb") as stream:
-            shape = {"shape": vectors.matrix.shape, "fortran_order": False}
-            np.lib.format.write_array_header_1_0(stream, {"descr": kept.newbyteorder("<").str, **shape})
-            step = max(1, _BLOCK // vectors.dim)
-            for first in range(0, len(words), step):
-                stream.write(np.ascontiguousarray(vectors.matrix[first : first + step], kept.newbyteorder("<")).data)
+    dtype = float_dtype(vectors.matrix)
+    words = encode_words(vectors, path, dtype)
+    with atomic_file(words_file(path)) as file, create_local(path) as local:
+        file.write_bytes(b"".join([b"%b\n" % word for word in words]))
+        with open(local, "wb") as stream:
+            header = {"descr": dtype.str, "shape": vectors.matrix.shape, "fortran_order": False}
+            np.lib.format.write_array_header_1_0(stream, header)
+            for _, block in iterate_blocks(vectors.matrix, dtype, max(1, _BLOCK // vectors.dim)):
+                stream.write(np.ascontiguousarray(block).data)
+
+
+def float_dtype(matrix: NDArray[Any]) -> np.dtype[Any]:
+    """The little-endian float type to store a matrix in: its own, or float32."""
+    stored = matrix.dtype if matrix.dtype in (np.float16, np.float64) else np.dtype(np.float32)
+    return stored.newbyteorder("<")
 
 
 def words_file(path: Path) -> Path:
-    """Where the words of a table are."""
+    """The file of words that belongs to a `.npy` file."""
     return path.with_name(f"{inner_name(path).removesuffix('.npy')}.words.txt")
 
 
-def map_table(file: Path, called: Path) -> NDArray[Any]:
-    """An array of numpy, memory-mapped; errors call it `called`."""
+def map_table(file: Path, path: Path) -> NDArray[Any]:
+    """Memory-map a `.npy` file; error messages name it `path`."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a header is Python 2's, or only nearly Python
+            warnings.simplefilter("ignore")  # about headers written by Python 2
             matrix = np.load(file, mmap_mode="r", allow_pickle=False)
     except _BROKEN as error:
-        problem = str(error).partition("\n")[0]
-        raise FormatError(f"{called} is empty, cut short or no table of numpy ({problem}).") from error
+        raise damage_error(path, "a NumPy array", error) from None
     if not isinstance(matrix, np.ndarray):
-        raise FormatError(f"{called} is an archive of numpy (.npz), and one table (.npy) is wanted.")
+        raise FormatError.expected("one array (.npy)", "an archive (.npz)", path=path)
     return matrix
 
 

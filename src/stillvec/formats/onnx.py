@@ -1,7 +1,7 @@
-"""ONNX: a model from rows of words to the mean of their vectors, with the words in its metadata.
+"""ONNX: a model that averages word vectors, with the words in its metadata.
 
-`rows` (texts, n) int64, the row of each word, below 0 for an unknown one or where a text has ended
-→ `mean` (texts, dim) float32, zero where a text has no known word.
+Input `rows` (texts, n) int64: the row of each word, negative for unknown words and padding.
+Output `mean` (texts, dim) float32: zero for a text without known words.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_bytes
+from stillvec.formats.checks import damage_error, empty_error, write_error
 from stillvec.formats.format import Format
-from stillvec.formats.vector_table import assemble, check_numbers, encode_words
+from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
-_OPSET, _IR = 13, 8  # runtimes of 2021 know both
-_LARGEST = (1 << 31) - (1 << 20)  # bytes of a protobuf
-_STEPS = (  # what is done, with what, to what
+_OPSET, _IR = 13, 8  # supported by runtimes since 2021
+_MAX_BYTES = (1 << 31) - (1 << 20)  # bytes per protobuf
+_NODES = (  # operator, inputs, output
     ("GreaterOrEqual", ("rows", "zero"), "known"),
     ("Cast", ("known",), "ones"),  # (texts, n)
     ("Unsqueeze", ("ones", "last"), "mask"),  # (texts, n, 1)
@@ -36,7 +37,7 @@ _STEPS = (  # what is done, with what, to what
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    return head[:1] == b"\x08" and b"\x12\x08stillvec" in head[:16]  # the version of the form, then who made it
+    return head[:1] == b"\x08" and b"\x12\x08stillvec" in head[:16]  # IR version, then producer
 
 
 def read(path: Path) -> WordVectors:
@@ -45,36 +46,35 @@ def read(path: Path) -> WordVectors:
     with open_bytes(path, FormatError) as stream:
         raw = stream.read()
     if not raw:
-        raise FormatError(f"{path} is empty, and vectors were to be read from it.")
+        raise empty_error(path)
     try:
         model = onnx.ModelProto.FromString(raw)
     except (decoding.DecodeError, ValueError) as error:
-        raise FormatError(f"{path} is cut short or no ONNX model ({error}).") from error
-    told = {entry.key: entry.value for entry in model.metadata_props}
-    table = next((each for each in model.graph.initializer if each.name == "vectors"), None)
-    if table is None or table.data_location or not {"words", "counts", "lowercase"} <= told.keys():
-        raise FormatError(f"{path} is an ONNX model without words or a table 'vectors', not one that stillvec wrote.")
+        raise damage_error(path, "ONNX", error) from None
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    table = next((tensor for tensor in model.graph.initializer if tensor.name == "vectors"), None)
+    if table is None or table.data_location or not {"words", "counts", "lowercase"} <= metadata.keys():
+        raise FormatError.expected("an ONNX model written by stillvec", "another one", path=path)
     try:
         matrix = onnx.numpy_helper.to_array(table)
-        words, counts, lowercase = (json.loads(told[name]) for name in ("words", "counts", "lowercase"))
-        listed = [str(word) for word in words], [int(count) for count in counts]
+        words, counts, lowercase = (json.loads(metadata[name]) for name in ("words", "counts", "lowercase"))
+        words, counts = [str(word) for word in words], [int(count) for count in counts]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FormatError(f"{path}: the words or the table of the model are damaged ({error}).") from error
-    return assemble(path, listed[0], np.asarray(matrix), listed[1], lowercase=bool(lowercase))
+        raise damage_error(path, "words and vectors", error) from None
+    return assemble(path, words, np.asarray(matrix), counts, lowercase=bool(lowercase))
 
 
 def write(vectors: WordVectors, path: Path) -> None:
     onnx = require("onnx", "onnx", "Writing ONNX")
-    check_numbers(vectors, path, np.float32)
     encode_words(vectors, path)
-    kept = vectors.vocabulary
-    told = {"words": [*kept.words], "counts": kept.counts.tolist(), "lowercase": kept.lowercase}
-    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in told.items()}
+    vocabulary = vectors.vocabulary
+    facts = {"words": [*vocabulary.words], "counts": vocabulary.counts.tolist(), "lowercase": vocabulary.lowercase}
+    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in facts.items()}
     size = 4 * vectors.matrix.size + sum(len(text.encode()) for text in metadata.values())
-    if size > _LARGEST:
-        raise FormatError(f"{path} was not written: {size:,} bytes are more than an ONNX model holds, 2 GiB.")
+    if size > _MAX_BYTES:
+        raise write_error(path, f"{size:,} bytes exceed the limit of an ONNX model, 2 GiB")
     model = onnx.helper.make_model(
-        _graph(onnx, np.asarray(vectors.matrix, np.float32)),
+        _build_graph(onnx, np.asarray(vectors.matrix, np.float32)),
         producer_name="stillvec",
         opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
         ir_version=_IR,
@@ -84,7 +84,7 @@ def write(vectors: WordVectors, path: Path) -> None:
         stream.write(model.SerializeToString(deterministic=True))
 
 
-def _graph(onnx: Any, matrix: Any) -> Any:
+def _build_graph(onnx: Any, matrix: Any) -> Any:
     helper, kinds = onnx.helper, onnx.TensorProto
     constants = {
         "vectors": matrix,
@@ -95,7 +95,7 @@ def _graph(onnx: Any, matrix: Any) -> Any:
     }
     settings = {"Cast": {"to": kinds.FLOAT}, "ReduceSum": {"keepdims": 0}}
     return helper.make_graph(
-        [helper.make_node(kind, given, [made], **settings.get(kind, {})) for kind, given, made in _STEPS],
+        [helper.make_node(kind, inputs, [output], **settings.get(kind, {})) for kind, inputs, output in _NODES],
         "mean of words",
         [helper.make_tensor_value_info("rows", kinds.INT64, ["texts", "n"])],
         [helper.make_tensor_value_info("mean", kinds.FLOAT, ["texts", matrix.shape[1]])],

@@ -1,6 +1,6 @@
-"""A pipeline of spaCy, for `spacy.load(folder)`: the tokenizer of no one language ("xx") and the vectors, nothing else.
+"""A spaCy pipeline for `spacy.load(folder)`: the multi-language tokenizer ("xx") and the vectors.
 
-Read are the table, the rows of hashed words and the words themselves, by hand: spaCy's own reader is not asked.
+The table, the rows of hashed words and the words are read directly, without the reader of spaCy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
+from stillvec.formats.checks import damage_error, read_json, require_files
 from stillvec.formats.format import Format
 from stillvec.formats.npy import map_table
-from stillvec.formats.vector_table import assemble, check_numbers, encode_words, storable
+from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _TABLE, _KEYS, _STRINGS, _SETTINGS = "vocab/vectors", "vocab/key2row", "vocab/strings.json", "vocab/vectors.cfg"
-_WHOLE = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
+_INTEGERS = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -30,34 +31,28 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> WordVectors:
-    strings, attrs = (require(f"spacy.{name}", "spacy", "Reading a pipeline of spaCy") for name in ("strings", "attrs"))
-    for name in (_TABLE, _KEYS, _STRINGS):
-        if not (path / name).is_file():
-            raise FormatError(f"{path} has no {name}; it is no pipeline of spaCy with vectors.")
-    settings = _json(path / _SETTINGS) if (path / _SETTINGS).is_file() else {}
+    strings, attrs = (require(f"spacy.{name}", "spacy", "Reading spaCy") for name in ("strings", "attrs"))
+    require_files(path, (_TABLE, _KEYS, _STRINGS), "spaCy pipeline with vectors")
+    settings = read_json(path / _SETTINGS) if (path / _SETTINGS).is_file() else {}
     if not isinstance(settings, dict) or settings.get("mode", "default") != "default":
-        raise FormatError(f"{path} holds floret vectors, a table of hashed n-grams and none of words.")
+        raise FormatError.expected("word vectors", "a table of n-grams (floret)", path=path, code="floret")
     table = map_table(path / _TABLE, path / _TABLE)
-    pairs = sorted(_key_rows(path / _KEYS), key=lambda pair: pair[1])
-    if pairs and pairs[-1][1] >= 1 << 63:
-        raise FormatError(f"{path / _KEYS} tells of row {pairs[-1][1]}, and {_TABLE} is of shape {table.shape}.")
+    pairs = sorted(_read_rows(path / _KEYS), key=lambda pair: pair[1])
+    if pairs and (table.ndim != 2 or not 0 <= pairs[0][1] <= pairs[-1][1] < len(table)):
+        got = f"rows {pairs[0][1]} to {pairs[-1][1]}"
+        raise FormatError.expected(f"rows of {_TABLE}, which has shape {table.shape}", got, path=path / _KEYS)
     rows = np.array([row for _, row in pairs], np.int64)
-    if len(rows) and (table.ndim != 2 or not 0 <= rows[0] <= rows[-1] < len(table)):
-        raise FormatError(
-            f"{path / _KEYS} tells of rows {rows[0]} to {rows[-1]}, and {_TABLE} is of shape {table.shape}."
-        )
-    words = _words(path / _STRINGS, strings.StringStore(), [key for key, _ in pairs])
-    good = storable(path, words)
-    words, rows = [*compress(words, good)], rows[good]
-    matrix = table if np.array_equal(rows, np.arange(len(table))) else table[rows]  # rows may be shared
+    words = _find_words(path / _STRINGS, strings.StringStore(), [key for key, _ in pairs])
+    storable = find_storable(path, words)
+    words, rows = [*compress(words, storable)], rows[storable]
+    matrix = table if np.array_equal(rows, np.arange(len(table))) else table[rows]  # words may share rows
     return assemble(path, words, matrix, lowercase=settings.get("attr") == attrs.LOWER or None)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
     spacy, tables, attrs = (
-        require(name, "spacy", "Writing a pipeline of spaCy") for name in ("spacy", "spacy.vectors", "spacy.attrs")
+        require(name, "spacy", "Writing spaCy") for name in ("spacy", "spacy.vectors", "spacy.attrs")
     )
-    check_numbers(vectors, path, np.float32)
     encode_words(vectors, path)
     pipeline = spacy.blank("xx")
     for word in vectors.words:
@@ -69,59 +64,52 @@ def write(vectors: WordVectors, path: Path) -> None:
     attribute = attrs.LOWER if vectors.vocabulary.lowercase else attrs.ORTH
     with atomic_folder(path, "meta.json") as part:
         pipeline.to_disk(part)
-        # spaCy reads the attribute whose text is looked up, "ice" for "Ice", but writes it for floret only
+        # spaCy reads the attribute to look up, "ice" for "Ice", but writes it only for floret
         (part / _SETTINGS).write_text(json.dumps({"mode": "default", "attr": int(attribute)}) + "\n")
 
 
-def _key_rows(file: Path) -> list[tuple[int, int]]:
-    """The pairs of a map from whole numbers to whole numbers in msgpack."""
+def _read_rows(file: Path) -> list[tuple[int, int]]:
+    """The (hash, row) pairs of a msgpack map of integers."""
     raw = file.read_bytes()
     try:
-        size, place = _size(raw)
+        size, position = _parse_size(raw)
         numbers = []
         for _ in range(2 * size):
-            kind = raw[place]
-            form = _WHOLE.get(kind)
-            numbers.append(kind if form is None else struct.unpack_from(form, raw, place + 1)[0])
-            place += 1 if form is None else 1 + struct.calcsize(form)
+            kind = raw[position]
+            form = _INTEGERS.get(kind)
+            numbers.append(kind if form is None else struct.unpack_from(form, raw, position + 1)[0])
+            position += 1 if form is None else 1 + struct.calcsize(form)
             if form is None and kind > 0x7F:
-                raise ValueError(f"the byte {kind:#x} begins no whole number")
-        if place != len(raw):
-            raise ValueError(f"{len(raw) - place} bytes are left")
+                raise ValueError(f"the byte {kind:#x} does not start an integer")
+        if position != len(raw):
+            raise ValueError(f"{len(raw) - position} bytes are left")
     except (ValueError, IndexError, struct.error) as error:
-        raise FormatError(f"{file} is cut short or no map of hashes to rows ({error}).") from error
+        raise damage_error(file, "a map of hashes to rows", error) from None
     return [*zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def _size(raw: bytes) -> tuple[int, int]:
-    """How many pairs a map of msgpack has, and where the first begins."""
+def _parse_size(raw: bytes) -> tuple[int, int]:
+    """The number of pairs in a msgpack map, and the position of the first."""
     if raw[0] & 0xF0 == 0x80:
         return raw[0] & 0x0F, 1
     forms = {0xDE: (">H", 3), 0xDF: (">I", 5)}
     if raw[0] not in forms:
-        raise ValueError(f"the byte {raw[0]:#x} begins no map")
-    form, begin = forms[raw[0]]
-    return int(struct.unpack_from(form, raw, 1)[0]), begin
+        raise ValueError(f"the byte {raw[0]:#x} does not start a map")
+    form, start = forms[raw[0]]
+    return int(struct.unpack_from(form, raw, 1)[0]), start
 
 
-def _words(file: Path, store: Any, keys: list[int]) -> list[str]:
+def _find_words(file: Path, store: Any, keys: list[int]) -> list[str]:
     """The words whose hashes are `keys`."""
-    told = _json(file)
-    if not isinstance(told, list) or not all(isinstance(word, str) for word in told):
-        raise FormatError(f"{file} should be a list of words.")
+    words = read_json(file)
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise FormatError.expected("a list of words", type(words).__name__, path=file)
     try:
-        for word in told:
+        for word in words:
             store.add(word)
         return [store[key] for key in keys]
     except (KeyError, ValueError, OverflowError) as error:
-        raise FormatError(f"{file} lacks a word that has a vector, or has one that is no text.") from error
-
-
-def _json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{file} is not JSON ({error}).") from error
+        raise damage_error(file, "every word that has a vector", error) from None
 
 
 FORMAT = Format(recognize, read, write)

@@ -1,7 +1,7 @@
-"""The folder of vectors: a matrix, plain (version 1) or packed (2), its words, a manifest and perhaps statistics.
+"""The stillvec folder: a matrix, plain (version 1) or compressed (version 2), words, a manifest and statistics.
 
-Written down in docs/formats.md. Opening maps the matrix, but for a packed one, which is unpacked, and reads the words;
-many words only when one is asked for. Nothing is ever unpickled.
+Specified in docs/formats.md. Loading memory-maps a plain matrix, decompresses others, and reads the words; a large
+vocabulary is parsed on first use. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.files import atomic_folder
+from stillvec.formats.checks import damage_error, decode_text, read_json, require_files, write_error
 from stillvec.formats.format import Format
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.model_card import CARD, card
 from stillvec.formats.tensors import map_tensors, write_tensors
-from stillvec.formats.vector_table import LOOKED_AT, check_finite, check_numbers, encode_words
+from stillvec.formats.vector_table import MAX_CHECKED, check_finite, encode_words
 from stillvec.registry import settings_from
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-VERSION = 2  # a folder says the lowest version that can say it: 1, or 2 where the matrix is packed
+VERSION = 2  # a folder is written as the lowest possible version: 1, or 2 with a compressed matrix
 _MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
     "subwords.safetensors",
 )  # fmt: skip
-_NOT_PARTING = bytes({*range(256)} - {*b"\t\n"})
-_AT_ONCE = 1 << 20  # bytes of words read on opening; of a larger file, only how many lines it has
+_NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
+_MAX_EAGER = 1 << 20  # bytes of words parsed on loading; a larger file is parsed on first use
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -43,18 +44,18 @@ def recognize(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> WordVectors:
     manifest = read_manifest(path)
-    vocabulary = _read_vocabulary(_part(path, _WORDS), manifest.get("lowercase"))
-    file = _part(path, _VECTORS)
+    require_files(path, (_WORDS, _VECTORS), "stillvec folder")
+    vocabulary = _read_vocabulary(path / _WORDS, manifest.get("lowercase"))
+    file = path / _VECTORS
     matrix = _read_matrix(file, manifest)
     if matrix.ndim != 2 or matrix.dtype.kind != "f":
-        raise FormatError(
-            f"{file}: 'matrix' should be a table of floats, and is {matrix.dtype} of shape {matrix.shape}."
-        )
+        raise FormatError.expected("a table of floats", f"{matrix.dtype} of shape {matrix.shape}", path=file)
     if len(matrix) != len(vocabulary):
-        raise FormatError(f"{path}: {_VECTORS} has {len(matrix):,} rows and {_WORDS} {len(vocabulary):,} words.")
-    announced = (manifest.get("words", len(matrix)), manifest.get("dim", matrix.shape[1]))
-    if announced != matrix.shape:
-        raise FormatError(f"{path}: {_VECTORS} is of shape {matrix.shape}, and {_MANIFEST} says {announced}.")
+        got = f"{len(matrix):,} rows"
+        raise FormatError.expected(f"one vector for each of {len(vocabulary):,} words", got, path=file, code="shape")
+    shape = (manifest.get("words", len(matrix)), manifest.get("dim", matrix.shape[1]))
+    if shape != matrix.shape:
+        raise FormatError.expected(f"shape {shape} as in {_MANIFEST}", matrix.shape, path=file, code="shape")
     check_finite(file, vocabulary, matrix)
     return WordVectors(vocabulary, matrix, subwords=_read_subwords(path, manifest, matrix), provenance=manifest)
 
@@ -74,16 +75,15 @@ def write_folder(
 ) -> None:
     """Write vectors with their manifest, the statistics they were computed from and a trained model, atomically.
 
-    The matrix is packed (int8, pq or sparse; default: as the last refine step allows) if that loses not a bit.
+    The matrix is compressed (int8, pq or sparse; default: as the last refine step allows) if that is lossless.
     """
     from stillvec import __version__
 
-    place = Path(path)
+    folder = Path(path)
     if vectors.matrix.dtype not in (np.float16, np.float32, np.float64):
-        raise FormatError(f"{place} was not written: numbers of type {vectors.matrix.dtype} are not kept.")
-    check_numbers(vectors, place, vectors.matrix.dtype.type)
-    words = encode_words(vectors, place)
-    packed = packed or packing_of(manifest)
+        raise write_error(folder, f"numbers of type {vectors.matrix.dtype} cannot be stored")
+    words = encode_words(vectors, folder, vectors.matrix.dtype)
+    packed = packed or find_packing(manifest)
     arrays = None if packed is None else pack(vectors.matrix, packed)
     facts: dict[str, object] = {
         "format": 1 if arrays is None else VERSION,
@@ -99,7 +99,7 @@ def write_folder(
     if arrays is not None:
         facts["stored"] = packed
     text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
-    with atomic_folder(place, _MANIFEST) as part:
+    with atomic_folder(folder, _MANIFEST) as part:
         write_tensors(part / _VECTORS, arrays or {"matrix": vectors.matrix})
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
@@ -113,95 +113,88 @@ def write_folder(
         (part / CARD).write_bytes(card(json.loads(text)).encode())
 
 
-def packing_of(manifest: Mapping[str, Any]) -> str | None:
-    """The packing (int8, pq or sparse) that the last refine step allows; `subword` leaves the matrix as it was."""
+def find_packing(manifest: Mapping[str, Any]) -> str | None:
+    """The compression (int8, pq or sparse) that the last refine step allows; `subword` does not change the matrix."""
     changed = [step for step in manifest.get("refined") or () if step.get("step") != "subword"]
     packing = changed[-1].get("stored") if changed else manifest.get("stored")
     return packing if packing in PACKINGS else None
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """How the vectors of a folder were made."""
-    place = Path(path)
-    if not place.is_dir():
-        raise FormatError(f"{place} is not a folder of vectors.")
-    file = _part(place, _MANIFEST)
-    try:
-        manifest = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{file} is not JSON ({error}).") from error
+    """The manifest of a folder: how its vectors were made."""
+    file = Path(path) / _MANIFEST
+    if not file.parent.is_dir():
+        raise FormatError.expected("a stillvec folder", "a file", path=path, code="is-file")
+    require_files(file.parent, (_MANIFEST,), "stillvec folder")
+    manifest = read_json(file)
     version = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(version, int) or version < 1:
-        raise FormatError(f"{file} does not say which version of the format it is ('format': {VERSION}).")
+        raise FormatError.expected(f"'format': 1 to {VERSION}", repr(version), path=file, code="no-version")
     if version > VERSION:
-        raise FormatError(
-            f"{file} is of version {version} of the format, written by a newer stillvec, and this one reads "
-            f"up to {VERSION}: pip install --upgrade stillvec."
-        )
+        cure = "it was written by a newer stillvec: pip install --upgrade stillvec"
+        raise FormatError.expected(f"'format': 1 to {VERSION}", version, path=file, cure=cure, code="newer-version")
     return dict(manifest)
 
 
 def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The sums the vectors were made of, memory-mapped."""
+    """The statistics that the vectors were computed from, memory-mapped."""
     read_manifest(path)
     file = Path(path) / _STATISTICS
     if not file.exists():
-        raise FormatError(f"{path} has no {_STATISTICS}: its method keeps no sums, so it cannot be merged or added to.")
+        raise FormatError.not_found(file, "the statistics of a method that can be merged or continued")
     return map_tensors(file)
 
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """What a method that trains learnt beside the vectors, memory-mapped; nothing for the others."""
+    """The parameters of a trained model besides the vectors, memory-mapped; empty for other methods."""
     read_manifest(path)
     file = Path(path) / _MODEL
     return map_tensors(file) if file.exists() else {}
-
-
-def _part(path: Path, name: str) -> Path:
-    if not (path / name).is_file():
-        raise FormatError(f"The folder {path} has no {name}; it is not a whole folder of vectors.")
-    return path / name
 
 
 def _read_matrix(file: Path, manifest: Mapping[str, Any]) -> NDArray[Any]:
     arrays, kind = map_tensors(file), manifest.get("stored")
     if kind is None:
         if "matrix" not in arrays:
-            raise FormatError(f"{file} has no array called 'matrix'.")
+            raise FormatError.expected("an array 'matrix'", ", ".join(map(repr, arrays)) or "none", path=file)
         return arrays["matrix"]
-    words, dim = manifest.get("words"), manifest.get("dim")
-    if str(kind) not in PACKINGS or not isinstance(words, int) or not isinstance(dim, int):
-        raise FormatError(f"{file.parent / _MANIFEST}: no packing and shape are known of {kind!r}, {words} x {dim}.")
+    n_words, dim = manifest.get("words"), manifest.get("dim")
+    if str(kind) not in PACKINGS or not isinstance(n_words, int) or not isinstance(dim, int):
+        got = f"{kind!r} with {n_words!r} words x {dim!r}"
+        what = f"a compression ({', '.join(PACKINGS)}) and the shape of the matrix"
+        raise FormatError.expected(what, got, path=file.parent / _MANIFEST, code="compression")
     try:
-        matrix = unpack(arrays, kind, (words, dim))
+        matrix = unpack(arrays, kind, (n_words, dim))
     except MemoryError:
-        raise FormatError(f"{file} says {words:,} x {dim:,} numbers, which this machine cannot hold.") from None
+        raise FormatError.conflict(f"{file}: {n_words:,} x {dim:,} numbers do not fit into memory", path=file) from None
     if matrix is None:
-        raise FormatError(f"{file} does not hold the arrays of {words} x {dim} numbers packed as {kind!r}.")
+        what = f"{n_words} x {dim} numbers compressed as {kind!r}"
+        raise FormatError.expected(what, "other arrays", path=file, code="compression")
     return matrix
 
 
 def _read_subwords(path: Path, manifest: Mapping[str, Any], words: NDArray[Any]) -> SubwordTable | None:
-    told = manifest.get("subwords")
-    if told is None:
+    settings = manifest.get("subwords")
+    if settings is None:
         return None
-    file = _part(path, _SUBWORDS)
+    require_files(path, (_SUBWORDS,), "stillvec folder with subwords")
+    file = path / _SUBWORDS
     matrix = map_tensors(file).get("matrix")
     try:
-        ngrams = settings_from(Ngrams, told if isinstance(told, dict) else {"subwords": told}, _MANIFEST)
+        ngrams = settings_from(Ngrams, settings if isinstance(settings, dict) else {"subwords": settings}, _MANIFEST)
     except UsageError as error:
-        raise FormatError(f"{path / _MANIFEST} describes no n-grams: {error}") from None
+        raise FormatError(f"{path / _MANIFEST}: {error}", path=path / _MANIFEST) from None
     dim = words.shape[1]
     if matrix is None or matrix.shape != (ngrams.buckets, dim) or matrix.dtype.kind != "f":
-        came = None if matrix is None else f"{matrix.dtype} {matrix.shape}"
-        raise FormatError(f"{file}: 'matrix' should be {ngrams.buckets:,} x {dim} floats, and is {came}.")
-    if not np.isfinite(matrix[:: max(1, matrix.size // LOOKED_AT)]).all():
-        raise FormatError(f"{file} holds a number that is not finite.")
+        got = "none" if matrix is None else f"{matrix.dtype} of shape {matrix.shape}"
+        raise FormatError.expected(f"'matrix' of {ngrams.buckets:,} x {dim} floats", got, path=file)
+    if not np.isfinite(matrix[:: max(1, matrix.size // MAX_CHECKED)]).all():
+        raise FormatError.expected("finite numbers", "NaN or infinity", path=file)
     return SubwordTable(ngrams, matrix)
 
 
-class _Unread(Vocabulary):
-    """The words of a large file as it was when it was opened, looked at when the first is asked for."""
+class _LazyVocabulary(Vocabulary):
+    """The words of a large file, read on loading and parsed on first use."""
 
     def __init__(self, file: Path, raw: bytes, lowercase: bool) -> None:
         self.lowercase = lowercase
@@ -211,11 +204,11 @@ class _Unread(Vocabulary):
         return self._size
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("words", "counts"):  # and only as long as they are not there
-            raise AttributeError(f"A vocabulary has no {name!r}.")
-        if raw := self._raw:  # else another thread was first
-            read = _vocabulary(self._file, raw, self.lowercase)
-            self.words, self.counts, self.__dict__["index"] = read.words, read.counts, read.index
+        if name not in ("words", "counts"):  # called only while they are not set
+            raise AttributeError(f"Vocabulary has no attribute {name!r}.")
+        if raw := self._raw:  # otherwise another thread was faster
+            parsed = _parse_vocabulary(self._file, raw, self.lowercase)
+            self.words, self.counts, self.__dict__["index"] = parsed.words, parsed.counts, parsed.index
             self._raw = b""
         return self.__dict__[name]
 
@@ -223,44 +216,38 @@ class _Unread(Vocabulary):
 def _read_vocabulary(file: Path, lowercase: bool | None) -> Vocabulary:
     raw = file.read_bytes()
     if raw and not raw.endswith(b"\n"):
-        last = raw.count(b"\n") + 1
-        raise FormatError(f"{file}:{last}: the last line does not end; the file is cut short.")
-    if len(raw) > _AT_ONCE and lowercase is not None:
-        return _Unread(file, raw, lowercase)
-    return _vocabulary(file, raw, lowercase)
+        raise damage_error(file, "a line break at the end", "it has none", line=raw.count(b"\n") + 1)
+    if len(raw) > _MAX_EAGER and lowercase is not None:
+        return _LazyVocabulary(file, raw, lowercase)
+    return _parse_vocabulary(file, raw, lowercase)
 
 
-def _vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabulary:
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{file} is not UTF-8 ({error}).") from error
+def _parse_vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabulary:
+    text = decode_text(raw, file)
     fields = text[:-1].replace("\n", "\t").split("\t") if raw else []
     words, counts = fields[::2], fields[1::2]
-    whole = raw.translate(None, _NOT_PARTING) == b"\t\n" * len(words)
-    if not whole or "" in words or not all(map(str.isdecimal, counts)):
-        _name_bad_line(file, text)
+    regular = raw.translate(None, _NOT_SEPARATORS) == b"\t\n" * len(words)
+    if not regular or "" in words or not all(map(str.isdecimal, counts)):
+        _raise_bad_line(file, text)
     try:
         return Vocabulary(words, map(int, counts), lowercase=lowercase)
     except (ValueError, OverflowError):
-        raise FormatError(f"{file}: a count is larger than 64 bits hold; the file is damaged.") from None
+        raise damage_error(file, "counts below 2^63", "a larger count") from None
     except VocabularyError:
         first: dict[str, int] = {}
         row = next(row for row, word in enumerate(words) if first.setdefault(word, row) != row)
-        before = f"{file}:{first[words[row]] + 1}"
-        raise FormatError(f"{file}:{row + 1}: the word {words[row]!r} came before, at {before}.") from None
+        got = f"{words[row]!r} again (first in line {first[words[row]] + 1})"
+        raise FormatError.expected("one line per word", got, path=file, line=row + 1) from None
 
 
-def _name_bad_line(file: Path, text: str) -> NoReturn:
-    lines = [line.split("\t") for line in text.split("\n")]
-    bad = (i for i, line in enumerate(lines) if len(line) != 2 or not line[0] or not line[1].isdecimal())
-    row = next(bad)
-    line = "\t".join(lines[row])
-    raise FormatError(f"{file}:{row + 1}: a word, a tab and a count are wanted, and the line is {line!r}.")
+def _raise_bad_line(file: Path, text: str) -> NoReturn:
+    lines = ((number, line, line.partition("\t")) for number, line in enumerate(text.split("\n"), 1))
+    number, line = next((number, line) for number, line, (word, _, n) in lines if not word or not n.isdecimal())
+    raise FormatError.expected("a word, a tab and a count", repr(line), path=file, line=number)
 
 
 def _plain(value: object) -> object:
-    """What JSON does not know: numbers and arrays of numpy, and anything else by its text."""
+    """NumPy numbers and arrays as JSON values, other objects as text."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 

@@ -1,7 +1,7 @@
-"""Lines of a word and its numbers, which word2vec, fastText and GloVe share.
+"""Lines of a word and its numbers, which word2vec, fastText, GloVe and floret share.
 
-Only "\\n" ends a line and only the ASCII space parts fields, so that words may hold any other character.
-The last `dim` fields are the vector and all before them is the word, so that words may hold spaces.
+Only "\\n" ends a line and only the ASCII space separates fields, so words may contain any other character.
+The last `dim` fields are the vector and everything before them is the word, so words may contain spaces.
 """
 
 from __future__ import annotations
@@ -14,132 +14,125 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+from stillvec.files import create_bytes
+from stillvec.formats.checks import write_error
 from stillvec.formats.numbers import DECIMAL, NUMBER, parse, render
-from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encode_words
+from stillvec.formats.vector_table import VectorTableBuilder, encode_words
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
-_BLOCK = 1 << 21  # bytes read at once
-_NUMBERS = 1 << 16  # numbers written at once
-_LONGEST = 1 << 26  # bytes of a line; what is longer is no line of vectors
-WIDEST = 1 << 21  # numbers of a vector
+_BLOCK = 1 << 21  # bytes per read
+_NUMBERS = 1 << 16  # numbers per write
+_MAX_LINE = 1 << 26  # bytes
+MAX_DIM = 1 << 21
 
 
-def header(line: bytes) -> tuple[int, int] | None:
-    """(words, numbers a word) if a line is the first one of word2vec, else None."""
+def parse_header(line: bytes) -> tuple[int, int] | None:
+    """(words, dim) if a line is the header of a word2vec file, else None."""
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() and len(field) < 19 for field in fields):
         return None
-    words, dim = map(int, fields)
-    return (words, dim) if 0 < dim <= WIDEST else None
+    n_words, dim = map(int, fields)
+    return (n_words, dim) if 0 < dim <= MAX_DIM else None
 
 
 def read_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
-    """Take the first line of word2vec from a stream."""
+    """Read the header of a word2vec file from a stream."""
     line = stream.readline(_BLOCK)
-    found = header(line)
-    if found is None:
-        start = line[:60].decode(errors="replace").rstrip("\n")
-        raise FormatError(
-            f"{path}:1: the first line should give the words and the numbers of each ('400000 300'), and is "
-            f"{start!r}; a file without that line is of format 'glove'."
-        )
-    return found
+    header = parse_header(line)
+    if header is None:
+        raise line_error(path, "the numbers of words and dimensions ('400000 300')", line, "without them use 'glove'")
+    return header
+
+
+def line_error(path: Path, what: str, line: bytes, cure: str = "") -> FormatError:
+    """An error about the first line of a file."""
+    start = line[:60].decode(errors="replace").rstrip("\n")
+    return FormatError.expected(what, repr(start), path=path, line=1, cure=cure, code="header")
 
 
 def count_trailing_numbers(line: bytes) -> int:
-    """How many numbers a line ends in; its first field is a word, whatever it looks like."""
+    """How many numbers a line ends with; its first field is always a word."""
     fields = line.rstrip(b" \r").split(b" ")[1:]
     return next((i for i, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def blocks(path: Path, stream: IO[bytes]) -> Iterator[list[bytes]]:
-    """The lines of a stream, some megabytes at a time, without the spaces fastText ends them with."""
-    left = b""
-    blank: list[bytes] = []  # held back: bad lines, but not at the end of a file
+def iterate_lines(path: Path, stream: IO[bytes]) -> Iterator[list[bytes]]:
+    """The lines of a stream in blocks, without the trailing spaces that fastText writes."""
+    rest = b""
+    blank: list[bytes] = []  # delayed: an error, except at the end of a file
     while chunk := stream.read(_BLOCK):
-        left, lines = _cut(left + chunk)
-        if len(left) > _LONGEST:
-            raise FormatError(f"{path} has a line of more than {_LONGEST:,} bytes, which is no word and its numbers.")
-        lines = blank + lines
+        *raw, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _MAX_LINE:
+            raise FormatError.expected("a word and its numbers", f"a line of more than {_MAX_LINE:,} bytes", path=path)
+        lines = blank + [line.rstrip(b" \r") for line in raw]
         blank = []
         while lines and not lines[-1]:
             blank.append(lines.pop())
         if lines:
             yield lines
-    if last := left.rstrip(b" \r"):
+    if last := rest.rstrip(b" \r"):
         yield [*blank, last]
 
 
 def read_rows(
-    path: Path, lines: Iterable[list[bytes]], dim: int, *, first_line: int, announced: int | None = None
+    path: Path, blocks: Iterable[list[bytes]], dim: int, *, first_line: int, n_words: int | None = None
 ) -> WordVectors:
-    """Vectors from blocks of lines; `announced` is the number of words that a header gave."""
-    rows = VectorTableBuilder(path, dim, lambda row: f"{path}:{first_line + row}")
-    for block in lines:
-        rows.add(*(_fast(block, dim) or _slow(block, dim, rows)))
-        if announced is not None and len(rows) > announced:
-            raise FormatError(f"{rows.where(announced)}: the file announces {announced:,} words in line 1 and goes on.")
-    if announced is not None and len(rows) < announced:
-        raise FormatError(
-            f"{rows.where(len(rows))}: the file ends after {len(rows):,} words and announces {announced:,} "
-            "in line 1; it may be cut short."
-        )
+    """Vectors from blocks of lines; `n_words` is the number of words in the header."""
+    rows = VectorTableBuilder(path, dim, first_line)
+    for lines in blocks:
+        rows.add(*(_parse_block(lines, dim) or _parse_lines(lines, dim, rows)))
+        if n_words is not None and len(rows) > n_words:
+            raise rows.error(n_words, f"{n_words:,} words as in line 1", "more")
+    if n_words is not None and len(rows) < n_words:
+        raise rows.error(len(rows), f"{n_words:,} words as in line 1", f"{len(rows):,}", "the file may be truncated")
     return rows.finish()
 
 
-def write_rows(vectors: WordVectors, path: Path, stream: IO[bytes]) -> None:
-    """One line a word."""
-    words = encode_words(vectors, path)
-    step = max(1, _NUMBERS // vectors.dim)
-    for first in range(0, len(words), step):
-        some = zip(words[first : first + step], render(vectors.matrix[first : first + step]), strict=True)
-        stream.write(b"".join([part for word, numbers in some for part in (word, numbers, b"\n")]))
+def write_rows(vectors: WordVectors, path: Path, header: bytes = b"") -> None:
+    """Write a header and one line per word; refuse, before writing anything, what could not be read back.
 
-
-def check_text(vectors: WordVectors, path: Path, *, whole_numbers: bool) -> None:
-    """Refuse, before a byte is written, what could not be read back.
-
-    A word that ends in a decimal number ("windows 3.1") looks like a line with one number too many; without a
-    header that tells the dimension, so does one that ends in a whole number.
+    A word that ends with a decimal number ("windows 3.1") looks like a line with one number too many; without a header
+    that gives the dimension, so does one that ends with an integer.
     """
-    check_numbers(vectors, path, np.float32)
-    pattern = NUMBER if whole_numbers else DECIMAL
-    for word in encode_words(vectors, path):
+    words = encode_words(vectors, path)
+    if not words and not header:
+        raise write_error(path, "there are no words, and without a header the file would be empty")
+    pattern = DECIMAL if header else NUMBER
+    for word in words:
         if b" " in word and pattern.fullmatch(word.rpartition(b" ")[2]):
-            raise FormatError(
-                f"{path} was not written: the word {word.decode()!r} ends in a number after a space, which "
-                "would be read as part of its vector; replace the space (convert --replace-space _) or use "
-                "format 'stillvec'."
-            )
+            reason = f"the word {word.decode()!r} ends with a number, which would be read as part of its vector"
+            raise write_error(path, reason, "replace the space (convert --replace-space _) or use format 'stillvec'")
+    with create_bytes(path) as stream:
+        stream.write(header)
+        for rows, block in iterate_blocks(vectors.matrix, np.float32, max(1, _NUMBERS // vectors.dim)):
+            lines = zip(words[rows], render(block), strict=True)
+            stream.write(b"".join([part for word, numbers in lines for part in (word, numbers, b"\n")]))
 
 
-def _cut(text: bytes) -> tuple[bytes, list[bytes]]:
-    """What is left of a block after its last line break, and the lines before."""
-    *lines, left = text.split(b"\n")
-    return left, [line.rstrip(b" \r") for line in lines]
-
-
-def _fast(lines: list[bytes], dim: int) -> tuple[list[bytes], NDArray[np.float32]] | None:
-    """All lines at once; None if one of them is not a word without spaces and `dim` numbers."""
+def _parse_block(lines: list[bytes], dim: int) -> tuple[list[bytes], NDArray[np.float32]] | None:
+    """All lines at once; None unless every line is a word without spaces and `dim` numbers."""
     parts = [line.partition(b" ") for line in lines]
     numbers = parse(b"\n".join([rest for _, _, rest in parts]), len(lines), dim)
     return None if numbers is None else ([word for word, _, _ in parts], numbers)
 
 
-def _slow(lines: Sequence[bytes], dim: int, rows: VectorTableBuilder) -> tuple[list[bytes], NDArray[np.float32]]:
-    """Line by line, to read words with spaces, and to name a line that cannot be read."""
+def _parse_lines(lines: Sequence[bytes], dim: int, rows: VectorTableBuilder) -> tuple[list[bytes], NDArray[np.float32]]:
+    """Line by line, to read words with spaces and to report the line that cannot be read."""
     words: list[bytes] = []
     numbers: list[NDArray[np.float32]] = []
-    for i, line in enumerate(lines):
+    for row, line in enumerate(lines, len(rows)):
         word, *fields = line.rsplit(b" ", dim)
-        wanted = f"{rows.where(len(rows) + i)}: a word and {dim} numbers are wanted, and"
-        if len(fields) < dim:
-            raise FormatError(f"{wanted} the line has {len(line.split(b' ')) if line else 0:,} fields.")
         bad = next((field for field in fields if not NUMBER.fullmatch(field)), None)
-        if bad is not None:
-            raise FormatError(f"{wanted} {bad.decode(errors='replace')!r} stands where a number should.")
-        if b" " in word and DECIMAL.fullmatch(word.rpartition(b" ")[2]):
-            raise FormatError(f"{wanted} the line ends in {count_trailing_numbers(line):,} numbers.")
+        got = ""
+        if len(fields) < dim:
+            got = f"{len(line.split(b' ')) if line else 0:,} fields"
+        elif bad is not None:
+            got = f"{bad.decode(errors='replace')!r} instead of a number"
+        elif b" " in word and DECIMAL.fullmatch(word.rpartition(b" ")[2]):
+            got = f"{count_trailing_numbers(line):,} numbers"
+        if got:
+            raise rows.error(row, f"a word and {dim} numbers", got)
         words.append(word)
         with np.errstate(over="ignore"):
             numbers.append(np.array([float(field) for field in fields]).astype(np.float32))

@@ -1,32 +1,35 @@
-"""Words and rows as they come from a file, and the checks that every foreign format owes its reader."""
+"""Words and rows read from a file, and the checks that every foreign format needs."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from stillvec.errors import FormatError, StillvecWarning, VocabularyError
+from stillvec.formats.checks import write_error
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-LOOKED_AT = 1 << 22  # numbers looked at for NaN; all of a large table would undo the memory map
+MAX_CHECKED = 1 << 22  # numbers checked for NaN; checking all of a large table would read the whole memory map
+_NOT_FINITE = "NaN or infinity in the vector of {!r}"
 
 
 class VectorTableBuilder:
     """A table that grows in place, so that reading needs little more memory than the matrix.
 
-    `where` names the place of a row in the file: `vectors.txt:17`.
+    `first_line` is the line of the first row in a text file; errors about a binary file give the number of the word.
     """
 
-    def __init__(self, path: Path, dim: int, where: Callable[[int], str]) -> None:
+    def __init__(self, path: Path, dim: int, first_line: int | None = None) -> None:
         self.path = path
-        self.where = where
+        self._first_line = first_line
         self._words: list[bytes] = []
         self._matrix = np.empty((0, dim), np.float32)
 
@@ -36,34 +39,42 @@ class VectorTableBuilder:
     def add(self, words: Sequence[bytes], numbers: NDArray[np.float32]) -> None:
         first, last = len(self), len(self) + len(words)
         if not np.isfinite(numbers).all():
-            row = first + int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
-            raise FormatError(
-                f"{self.where(row)}: the vector of {_show(words[row - first])} holds a number that is not finite."
-            )
+            row = int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
+            word = words[row].decode(errors="replace")
+            raise self.error(first + row, "finite numbers", _NOT_FINITE.format(word))
         if b"" in words:
-            raise FormatError(f"{self.where(first + words.index(b''))}: the word is empty.")
-        if any(b"\n" in word for word in words):  # only where something else than a line break ends a word
+            raise self.error(first + words.index(b""), "a word", "an empty one")
+        if any(b"\n" in word for word in words):  # only in files where a line break does not end a word
             row = next(row for row, word in enumerate(words) if b"\n" in word)
-            raise FormatError(f"{self.where(first + row)}: the word holds a line break; the file is damaged.")
+            raise self.error(first + row, "a word", f"{words[row][:60]!r} with a line break", "the file is damaged")
         if last > len(self._matrix):  # realloc moves pages, not bytes; an eighth more wastes little
             self._matrix.resize((last + last // 8, self._matrix.shape[1]), refcheck=False)
         self._matrix[first:last] = numbers
         self._words.extend(words)
 
     def finish(self, counts: Sequence[int] | None = None) -> WordVectors:
-        """The vectors, once every word is text and there once."""
+        """The vectors, after checking that the words are valid UTF-8 and unique."""
         self._matrix.resize((len(self), self._matrix.shape[1]), refcheck=False)
         words, broken = self._decode_words()
-        twice = self._twice(words, broken)
-        if not twice:
+        duplicates = self._find_duplicates(words, broken)
+        if not duplicates:
             return WordVectors(Vocabulary(words, counts), self._matrix)
-        stay = np.ones(len(words), bool)
-        stay[twice] = False
-        kept = Vocabulary([*compress(words, stay)], None if counts is None else compress(counts, stay))
-        return WordVectors(kept, self._matrix[stay])
+        unique = np.ones(len(words), bool)
+        unique[duplicates] = False
+        vocabulary = Vocabulary([*compress(words, unique)], None if counts is None else compress(counts, unique))
+        return WordVectors(vocabulary, self._matrix[unique])
+
+    def error(self, row: int, what: str, got: str, cure: str = "") -> FormatError:
+        """An error about the row with this index."""
+        if self._first_line is None:
+            return FormatError.expected(what, got, where=self._place(row), path=self.path, cure=cure)
+        return FormatError.expected(what, got, path=self.path, line=self._first_line + row, cure=cure)
+
+    def _place(self, row: int) -> str:
+        return f"word {row + 1:,}" if self._first_line is None else f"line {self._first_line + row}"
 
     def _decode_words(self) -> tuple[list[str], set[int]]:
-        """The words as text, and the rows where bytes had to be replaced."""
+        """The words as text, and the rows where invalid bytes were replaced."""
         if not self._words:
             return [], set()
         try:
@@ -77,45 +88,44 @@ class VectorTableBuilder:
         }
         first = min(broken)
         warnings.warn(
-            f"{self.where(first)}: {words[first]!r} is not UTF-8, nor are {len(broken) - 1:,} other words "
-            "of the file; their broken bytes are read as U+FFFD.",
+            f"{self.path}: {len(broken):,} words are not valid UTF-8, the first is {words[first]!r} in "
+            f"{self._place(first)}; their invalid bytes are read as U+FFFD.",
             StillvecWarning,
             stacklevel=5,
         )
         return words, broken
 
-    def _twice(self, words: list[str], broken: set[int]) -> list[int]:
-        """The rows to leave out: words that only broken bytes made equal to an earlier one."""
+    def _find_duplicates(self, words: list[str], broken: set[int]) -> list[int]:
+        """The rows to drop, whose words equal an earlier one only because invalid bytes were replaced."""
         if len(set(words)) == len(words):
             return []
         seen: dict[str, int] = {}
-        twice = []
+        duplicates = []
         for row, word in enumerate(words):
             first = seen.setdefault(word, row)
             if first == row:
                 continue
             if row not in broken and first not in broken:
-                raise FormatError(f"{self.where(row)}: the word {word!r} came before, at {self.where(first)}.")
-            twice.append(row)
+                raise self.error(row, "one vector per word", f"{word!r} again (first in {self._place(first)})")
+            duplicates.append(row)
         warnings.warn(
-            f"{self.path}: {len(twice):,} words with broken bytes cannot be told from earlier ones and are left out.",
+            f"{self.path}: {len(duplicates):,} words with invalid bytes equal earlier words and are dropped.",
             StillvecWarning,
             stacklevel=4,
         )
-        return twice
+        return duplicates
 
 
-def storable(path: Path, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Which words a format of lines could keep; that others are left out is told."""
-    good = np.array([bool(word) and not {*"\n\t"} & {*word} for word in words], bool)
-    if not good.all():
+def find_storable(path: Path, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which words a line-based format can store; warns about the others."""
+    storable = np.array([bool(word) and not {*"\n\t"} & {*word} for word in words], bool)
+    if not storable.all():
         warnings.warn(
-            f"{path}: words left out: {len(good) - good.sum():,}, which are empty or hold a line break or a tab; no "
-            "format keeps such.",
+            f"{path}: dropped {len(storable) - storable.sum():,} words that are empty or contain a line break or tab.",
             StillvecWarning,
             stacklevel=4,
         )
-    return good
+    return storable
 
 
 def assemble(
@@ -126,60 +136,64 @@ def assemble(
     *,
     lowercase: bool | None = None,
 ) -> WordVectors:
-    """Vectors of words and rows that came as two wholes, once they fit and every word is there once."""
+    """Vectors from a complete word list and matrix, after checking that they fit and that the words are unique."""
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.shape[1]:
-        raise FormatError(f"{path}: a table of floats is wanted, and {matrix.dtype} of shape {matrix.shape} is there.")
+        raise FormatError.expected("a table of floats", f"{matrix.dtype} of shape {matrix.shape}", path=path)
     if len(words) != len(matrix):
-        raise FormatError(f"{path}: there are {len(words):,} words and {len(matrix):,} vectors.")
+        raise FormatError.expected(
+            "one vector per word", f"{len(words):,} words and {len(matrix):,} vectors", path=path
+        )
     bad = next((row for row, word in enumerate(words) if not word or "\n" in word), None)
     if bad is not None:
-        what = "holds a line break" if words[bad] else "is empty"
-        raise FormatError(f"{path}, word {bad + 1:,}: the word {what}.")
+        got = "one with a line break" if words[bad] else "an empty one"
+        raise FormatError.expected("a word", got, where=f"word {bad + 1:,}", path=path)
     try:
         vocabulary = Vocabulary(words, counts, lowercase=lowercase)
-    except (VocabularyError, OverflowError) as error:  # twice, more or fewer counts than words, beyond 64 bits
-        raise FormatError(f"{path}: {error}") from None
+    except (VocabularyError, OverflowError) as error:  # a duplicate, a wrong number of counts, or one beyond 64 bits
+        raise FormatError(f"{path}: {error}", path=path) from None
     check_finite(path, vocabulary, matrix)
     return WordVectors(vocabulary, matrix)
 
 
 def check_finite(path: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:
-    """Look for NaN: everywhere in a small matrix, in 64 stretches of a large one."""
-    stretches = 1 if matrix.size <= LOOKED_AT else 64
-    rows = max(1, min(len(matrix), LOOKED_AT // max(1, matrix.shape[1])) // stretches)
-    for first in np.linspace(0, max(0, len(matrix) - rows), stretches, dtype=np.int64).tolist():
-        good = np.isfinite(matrix[first : first + rows]).all(axis=1)
-        if not good.all():
-            word = vocabulary.words[first + int(np.argmin(good))]
-            raise FormatError(f"{path}: the vector of {word!r} holds a number that is not finite.")
+    """Look for NaN: everywhere in a small matrix, in 64 samples of consecutive rows in a large one."""
+    n_samples = 1 if matrix.size <= MAX_CHECKED else 64
+    n_rows = max(1, min(len(matrix), MAX_CHECKED // max(1, matrix.shape[1])) // n_samples)
+    for first in np.linspace(0, max(0, len(matrix) - n_rows), n_samples, dtype=np.int64).tolist():
+        finite = np.isfinite(matrix[first : first + n_rows]).all(axis=1)
+        if not finite.all():
+            word = vocabulary.words[first + int(np.argmin(finite))]
+            raise FormatError.expected("finite numbers", _NOT_FINITE.format(word), path=path)
 
 
-def encode_words(vectors: WordVectors, path: Path) -> list[bytes]:
-    """The words as bytes that a line can hold, or a FormatError that names the first that no line can."""
-    joined = "\n".join(vectors.words)
-    if joined.count("\n") >= max(1, len(vectors)) or "\t" in joined or "" in vectors.vocabulary.index:
+def encode_words(
+    vectors: WordVectors, path: Path, dtype: DTypeLike = np.float32, *, forbidden: str = "", cure: str = "remove it"
+) -> list[bytes]:
+    """The words in UTF-8, after checking that they and the numbers (as `dtype`) can be written.
+
+    No format can store empty words, line breaks and tabs; `forbidden` is one more character.
+    """
+    _check_numbers(vectors, path, dtype)
+    text = "\n".join(vectors.words)
+    if text.count("\n") >= max(1, len(vectors)) or "\t" in text or "" in vectors.vocabulary.index:
         bad = next(word for word in vectors.words if not word or "\n" in word or "\t" in word)
-        what = "holds a line break or a tab" if bad else "is empty"
-        raise FormatError(f"{path} was not written: the word {bad!r} {what}, which no format keeps; leave it out.")
+        raise write_error(path, f"the word {bad!r} is empty or contains a line break or a tab", "remove it")
+    if forbidden and forbidden in text:
+        bad = next(word for word in vectors.words if forbidden in word)
+        raise write_error(path, f"the word {bad!r} contains {forbidden!r}, which ends a word in this format", cure)
     try:
-        return joined.encode().split(b"\n") if len(vectors) else []
+        return text.encode().split(b"\n") if len(vectors) else []
     except UnicodeEncodeError as error:
-        bad = vectors.words[joined.count("\n", 0, error.start)]
-        raise FormatError(f"{path} was not written: the word {bad!r} cannot be UTF-8; leave it out.") from error
+        bad = vectors.words[text.count("\n", 0, error.start)]
+        raise write_error(path, f"the word {bad!r} cannot be encoded as UTF-8", "remove it") from None
 
 
-def check_numbers(vectors: WordVectors, path: Path, dtype: type[np.floating]) -> None:
-    """Refuse to write vectors without columns, or with numbers that are not finite in `dtype`."""
+def _check_numbers(vectors: WordVectors, path: Path, dtype: DTypeLike) -> None:
     if vectors.dim == 0:
-        raise FormatError(f"{path} was not written: the vectors have no numbers.")
-    for first in range(0, len(vectors), 1 << 14):
-        with np.errstate(over="ignore"):
-            block = np.asarray(vectors.matrix[first : first + (1 << 14)], dtype)
-        good = np.isfinite(block).all(axis=1)
-        if not good.all():
-            word = vectors.words[first + int(np.argmin(good))]
-            raise FormatError(f"{path} was not written: the vector of {word!r} holds a number that is not finite.")
-
-
-def _show(word: bytes) -> str:
-    return repr(word.decode(errors="replace"))
+        raise write_error(path, "the vectors have 0 dimensions")
+    with np.errstate(over="ignore"):
+        for rows, block in iterate_blocks(vectors.matrix, dtype):
+            finite = np.isfinite(block).all(axis=1)
+            if not finite.all():
+                word = vectors.words[rows.start + int(np.argmin(finite))]
+                raise write_error(path, f"there is {_NOT_FINITE.format(word)}")

@@ -1,17 +1,19 @@
-"""word2vec's text: a line "words dim", then one line a word (Mikolov et al., 2013; `-binary 0`)."""
+"""The word2vec text format: a line "words dim", then one line per word (Mikolov et al., 2013; `-binary 0`).
+
+fastText's `.vec` is the same format under another suffix (Bojanowski et al., 2017).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from stillvec.errors import FormatError
-from stillvec.files import create_bytes, open_bytes
+from stillvec.files import inner_suffix, open_bytes
 from stillvec.formats.format import Format
 from stillvec.formats.text_rows import (
-    blocks,
-    check_text,
     count_trailing_numbers,
-    header,
+    iterate_lines,
+    parse_header,
     read_header,
     read_rows,
     write_rows,
@@ -21,26 +23,28 @@ from stillvec.vectors import WordVectors
 
 def recognize(path: Path, head: bytes) -> bool:
     first, _, rest = head.partition(b"\n")
-    found = header(first)
-    if found is None:
+    header = parse_header(first)
+    if header is None:
         return False
     line, end, _ = rest.partition(b"\n")
-    if not end:  # the head may stop within a line, and within a number
+    if not end:  # the head may end within a line, and within a number
         line = line.rpartition(b" ")[0] if len(rest) > 1 << 16 else line
-    return found[0] == 0 or count_trailing_numbers(line) > 0
+    return header[0] == 0 or count_trailing_numbers(line) > 0
+
+
+def recognize_fasttext(path: Path, head: bytes) -> bool:
+    return inner_suffix(path) == ".vec" and recognize(path, head)
 
 
 def read(path: Path) -> WordVectors:
     with open_bytes(path, FormatError) as stream:
-        words, dim = read_header(path, stream)
-        return read_rows(path, blocks(path, stream), dim, first_line=2, announced=words)
+        n_words, dim = read_header(path, stream)
+        return read_rows(path, iterate_lines(path, stream), dim, first_line=2, n_words=n_words)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    check_text(vectors, path, whole_numbers=False)
-    with create_bytes(path) as stream:
-        stream.write(b"%d %d\n" % (len(vectors), vectors.dim))
-        write_rows(vectors, path, stream)
+    write_rows(vectors, path, b"%d %d\n" % (len(vectors), vectors.dim))
 
 
 FORMAT = Format(recognize, read, write, (".w2v",))
+FASTTEXT = Format(recognize_fasttext, read, write, (".vec",))

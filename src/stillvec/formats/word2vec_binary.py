@@ -1,4 +1,4 @@
-"""word2vec's binary: a line "words dim", then each word, a space and its float32 (`word2vec.c -binary 1`)."""
+"""The word2vec binary format: a line "words dim", then each word, a space and its float32 (`word2vec.c -binary 1`)."""
 
 from __future__ import annotations
 
@@ -11,68 +11,57 @@ from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_bytes
 from stillvec.formats import word2vec
 from stillvec.formats.format import Format
-from stillvec.formats.text_rows import header, read_header
-from stillvec.formats.vector_table import VectorTableBuilder, check_numbers, encode_words
+from stillvec.formats.text_rows import parse_header, read_header
+from stillvec.formats.vector_table import VectorTableBuilder, encode_words
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
-_BLOCK = 1 << 21  # bytes read at once
+_BLOCK = 1 << 21  # bytes per read
 _FLOAT = np.dtype("<f4")
 
 
 def recognize(path: Path, head: bytes) -> bool:
     first, _, rest = head.partition(b"\n")
-    return header(first) is not None and b" " in rest and not word2vec.recognize(path, head)
+    return parse_header(first) is not None and b" " in rest and not word2vec.recognize(path, head)
 
 
 def read(path: Path) -> WordVectors:
     with open_bytes(path, FormatError) as stream:
-        announced, dim = read_header(path, stream)
-        rows = VectorTableBuilder(path, dim, lambda row: f"{path}, word {row + 1:,}")
-        left = b""
-        while len(rows) < announced:
+        n_words, dim = read_header(path, stream)
+        rows = VectorTableBuilder(path, dim)
+        rest = b""
+        while len(rows) < n_words:
             chunk = stream.read(_BLOCK)
             if not chunk:
-                raise FormatError(
-                    f"{rows.where(len(rows))}: the file ends here and announces {announced:,} words; it is cut short."
-                )
-            buffer = left + chunk
-            words, numbers, used = _records(buffer, dim, announced - len(rows))
+                raise rows.error(len(rows), f"{n_words:,} words", f"{len(rows):,}", "the file may be truncated")
+            buffer = rest + chunk
+            words, numbers, n_bytes = _parse_records(buffer, dim, n_words - len(rows))
             rows.add(words, numbers)
-            left = buffer[used:]
-            if len(left) > _BLOCK + dim * _FLOAT.itemsize:
-                raise FormatError(
-                    f"{rows.where(len(rows))}: no word ends within {_BLOCK:,} bytes; the file is damaged."
-                )
-        if (left + stream.read(64)).strip(b"\n"):
-            raise FormatError(f"{rows.where(announced)}: the file announces {announced:,} words and goes on.")
+            rest = buffer[n_bytes:]
+            if len(rest) > _BLOCK + dim * _FLOAT.itemsize:
+                raise rows.error(len(rows), "a word", f"{_BLOCK:,} bytes without a space", "the file is damaged")
+        if (rest + stream.read(64)).strip(b"\n"):
+            raise rows.error(n_words, f"{n_words:,} words", "more")
         return rows.finish()
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    check_numbers(vectors, path, np.float32)
-    words = encode_words(vectors, path)
-    spaced = next((word for word in words if b" " in word), None)
-    if spaced is not None:
-        raise FormatError(
-            f"{path} was not written: the word {spaced.decode()!r} holds a space, which ends a word "
-            "in this format; replace it (convert --replace-space _) or use a text format."
-        )
+    cure = "replace it (convert --replace-space _) or use a text format"
+    words = encode_words(vectors, path, forbidden=" ", cure=cure)
     with create_bytes(path) as stream:
         stream.write(b"%d %d\n" % (len(vectors), vectors.dim))
-        step = max(1, _BLOCK // (_FLOAT.itemsize * vectors.dim))
-        for first in range(0, len(words), step):
-            block = np.asarray(vectors.matrix[first : first + step], _FLOAT)
-            some = words[first : first + step]
-            stream.write(b"".join(b"%b %b\n" % (word, row.tobytes()) for word, row in zip(some, block, strict=True)))
+        for rows, block in iterate_blocks(vectors.matrix, _FLOAT, max(1, _BLOCK // (_FLOAT.itemsize * vectors.dim))):
+            records = zip(words[rows], block, strict=True)
+            stream.write(b"".join(b"%b %b\n" % (word, row.tobytes()) for word, row in records))
 
 
-def _records(buffer: bytes, dim: int, wanted: int) -> tuple[list[bytes], NDArray[np.float32], int]:
-    """The whole records of a buffer, `wanted` at most, and the bytes they take."""
+def _parse_records(buffer: bytes, dim: int, n_records: int) -> tuple[list[bytes], NDArray[np.float32], int]:
+    """The complete records in a buffer, at most `n_records`, and their length in bytes."""
     size = _FLOAT.itemsize * dim
     words: list[bytes] = []
     numbers: list[bytes] = []
     position = 0
-    while len(words) < wanted:
+    while len(words) < n_records:
         space = buffer.find(b" ", position)
         end = space + 1 + size
         if space < 0 or end > len(buffer):

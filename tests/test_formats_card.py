@@ -77,7 +77,7 @@ def blocks(text: str, kind: str = "") -> list[str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    for line in blocks(text.partition("## Made again")[2])[0].splitlines():
+    for line in blocks(text.partition("## Reproduce")[2])[0].splitlines():
         yield shlex.split(line)[1:]
 
 
@@ -139,7 +139,7 @@ def test_a_card_tells_corpora_steps_and_what_a_lexicon_means(room: Path) -> None
     text = (room / "combined" / "README.md").read_text("utf-8")
     assert "| combined from | trained, " in text
     assert "Pennington" in text, "what a space was made by is cited too"
-    assert "packed as int8" in (room / "packed" / "README.md").read_text("utf-8")
+    assert "compressed as int8" in (room / "packed" / "README.md").read_text("utf-8")
     assert "teacher" not in (room / "trained" / "README.md").read_text("utf-8").replace("no teacher", "")
 
 

@@ -1,4 +1,4 @@
-"""What a manifest says, whoever wrote it, in words that a card can use: names of files and models, never places."""
+"""Facts from a manifest as text for a model card: names of files and models, never local paths."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-SHOWN = 5  # corpora and spaces that are named; of more, how many
-HUB = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")}  # short name: the model, its licence
+MAX_NAMES = 5  # corpora and spaces listed by name
+HUB = {"minilm": ("sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")}  # short name: model and licence
 
 Facts = Mapping[str, Any]
 
 
-def mapping(facts: Facts, key: str) -> Facts:
+def get_mapping(facts: Facts, key: str) -> Facts:
     value = facts.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def named(facts: Facts, key: str) -> list[str]:
-    """The name that stands under a key, itself or in a mapping; none, one."""
-    value = mapping(facts, key).get("name") or facts.get(key)
+def find_names(facts: Facts, key: str) -> list[str]:
+    """The name under a key, given directly or in a mapping, as a list of one; empty without a name."""
+    value = get_mapping(facts, key).get("name") or facts.get(key)
     return [last_name(value)] if isinstance(value, str) else []
 
 
 def model_of(facts: Facts) -> str:
-    name = next(iter(named(facts, "teacher")), "")
+    name = next(iter(find_names(facts, "teacher")), "")
     return HUB.get(name, (name,))[0]
 
 
@@ -34,51 +34,52 @@ def steps_of(manifest: Facts) -> list[Facts]:
 
 
 def with_sources(manifest: Facts) -> Iterator[Facts]:
-    """The manifest, and those of the spaces that it was combined from."""
+    """The manifest and those of the spaces it was combined from."""
     yield manifest
     for space in manifest.get("combined", ()):
         yield from with_sources(space)
 
 
 def corpora_of(manifest: Facts) -> list[Facts]:
-    """The corpora of a result, those of what it was merged from or added to among them."""
-    corpus, before = mapping(manifest, "corpus"), mapping(manifest, "added_to")
+    """The corpora of a result, including those of merged or earlier results."""
+    corpus, previous = get_mapping(manifest, "corpus"), get_mapping(manifest, "added_to")
     parts = corpus.get("parts") or ([corpus] if corpus.get("words") else [])
-    return [*parts, *(corpora_of(before) if before else [])]
+    return [*parts, *(corpora_of(previous) if previous else [])]
 
 
 def files_of(corpus: Facts) -> str:
     names = [last_name(name) for name in corpus.get("sources", ())]
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more or "text without a name"
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more or "unnamed text"
 
 
 def last_name(value: object) -> str:
-    """Of a path its last part, of a model on the hub (owner/name) both."""
+    """The last part of a path; a model on the hub (owner/name) keeps both parts."""
     text = str(value).replace("\\", "/")
-    place = text.startswith(("/", ".", "~")) or text.count("/") > 1 or ":/" in text
-    return (text.rstrip("/").rpartition("/")[2] or text) if place else text
+    is_path = text.startswith(("/", ".", "~")) or text.count("/") > 1 or ":/" in text
+    return (text.rstrip("/").rpartition("/")[2] or text) if is_path else text
 
 
-def without_places(text: str) -> str:
-    """A setting whose paths, wherever they stand in it, have only their last part."""
+def without_folders(text: str) -> str:
+    """A setting in which every path is reduced to its last part."""
     return re.sub(r"(?<![^=:,])(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[^,/\\]+[/\\])*", "", text)
 
 
-def spelt(value: object) -> str:
+def format_value(value: object) -> str:
     if isinstance(value, list):
-        return "|".join(map(spelt, value))
-    return str(value).lower() if value is None or isinstance(value, bool) else without_places(str(value))
+        return "|".join(map(format_value, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else without_folders(str(value))
 
 
-def part(name: str, facts: Facts, between: str = "") -> str:
-    """`NAME:key=value,...` as a command line takes it: a list repeats its key, or stands there with `between`."""
-    said: list[str] = []
-    for key, value in mapping(facts, "settings").items():
-        items = [spelt(each) for each in value] if isinstance(value, list) else [spelt(value)] * (value is not None)
-        said += [f"{key}={between.join(items)}"] * bool(items) if between else [f"{key}={item}" for item in items]
-    return f"{last_name(name)}:{','.join(said)}" if said else last_name(name)
+def format_part(name: str, facts: Facts, separator: str = "") -> str:
+    """`NAME:key=value,...` for a command line; a list repeats its key, or is joined by `separator`."""
+    pairs: list[str] = []
+    for key, value in get_mapping(facts, "settings").items():
+        values = value if isinstance(value, list) else [value] * (value is not None)
+        items = [*map(format_value, values)]
+        pairs += [f"{key}={separator.join(items)}"] * bool(items) if separator else [f"{key}={item}" for item in items]
+    return f"{last_name(name)}:{','.join(pairs)}" if pairs else last_name(name)
 
 
-def command(*words: str) -> str:
+def format_command(*words: str) -> str:
     return shlex.join(["stillvec", *words])

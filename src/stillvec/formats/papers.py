@@ -57,7 +57,7 @@ PAPERS = {
 }
 
 METHODS: dict[str, tuple[str, tuple[str, ...]]] = {  # "A word's vector is ...", and the papers
-    "auto": ("made of its states in its contexts, in templates and as part of sentences", ("bommasani-2020",)),
+    "auto": ("computed from its states in its contexts, in templates and in sentences", ("bommasani-2020",)),
     "aggregate": ("the pool of the teacher's states of it over its contexts", ("bommasani-2020",)),
     "first_component": ("the first principal component of its states in some contexts", ("ethayarajh-2019",)),
     "decontextualized": ("the teacher's output for it alone, bare or in templates", ("zheng-2022",)),
@@ -66,7 +66,7 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {  # "A word's vector is ...",
     "x2static": ("trained to predict the contexts it occurs in", ("gupta-jaggi-2021",)),
     "attentive_skipgram": ("trained by skip-gram with the teacher's states as centres", ("wang-2020",)),
     "context_to_vec": ("trained by skip-gram with the teacher's states in and around the centre", ("zheng-2022",)),
-    "additive": ("what a sentence's vector is a weighted sum of", ()),
+    "additive": ("fitted so that weighted sums of words give sentence vectors", ()),
     "dictionary": ("the mean of the teacher's output over its dictionary glosses", ()),
     # baselines
     "skipgram": ("trained to predict the words around it (no teacher)", ("mikolov-2013",)),

@@ -84,9 +84,8 @@ def format_by_ending(path: Path) -> str:
     for name in FORMATS:
         if suffix in FORMATS[name].suffixes:
             return name
-    raise UsageError.expected(
-        f"a format ({', '.join(FORMATS)})", f"the suffix {suffix!r}", path=path, code="unknown-ending"
-    )
+    what = f"a suffix that stands for a format ({', '.join(FORMATS)})"
+    raise UsageError.expected(what, repr(suffix), path=path, cure="or give the format", code="unknown-ending")
 
 
 def _recognize(path: Path) -> str:

@@ -18,7 +18,6 @@ from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_local
 from stillvec.formats.checks import damage_error, empty_error
 from stillvec.formats.format import Format
-from stillvec.formats.grams import hash_ngrams
 from stillvec.formats.vector_table import VectorTableBuilder, encode_words
 from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
@@ -120,7 +119,7 @@ def _average_ngrams(model: _Model, words: Sequence[bytes], first: int) -> NDArra
     """The mean of each word's row and the rows of its n-grams; `first` is the row of the first word."""
     from scipy.sparse import csr_array
 
-    grams, owners = hash_ngrams(words, model.shortest, model.longest)
+    grams, owners = _hash_ngrams(words, model.shortest, model.longest)
     bare = np.array([word == b"</s>" for word in words])[owners]  # the end-of-sentence token has no n-grams
     rows = len(model.words) + grams[~bare].astype(np.int64) % max(1, len(model.table) - len(model.words))
     rows = np.concatenate([np.arange(first, first + len(words)), rows])
@@ -129,6 +128,33 @@ def _average_ngrams(model: _Model, words: Sequence[bytes], first: int) -> NDArra
     parts = csr_array((np.ones(len(rows), np.float32), (owners, column)), shape=(len(words), len(used)))
     sums = parts @ np.ascontiguousarray(model.table[used], np.float32)
     return np.asarray(sums / np.bincount(owners, minlength=len(words))[:, None].astype(np.float32), np.float32)
+
+
+def _hash_ngrams(words: Sequence[bytes], shortest: int, longest: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """FNV-1a hashes (of signed bytes, as in fastText) of the n-grams of each `<word>`, and the index of the word."""
+    text = np.frombuffer(b"".join([b"<%b>" % word for word in words]), np.int8)
+    lengths = np.fromiter((len(word) + 2 for word in words), np.int64, len(words))
+    owner = np.repeat(np.arange(len(words)), lengths)
+    ends = np.cumsum(lengths)[owner]  # (bytes,) one past the last byte of the word
+    starts = (text.view(np.uint8) & 0xC0) != 0x80  # whether a byte starts a character
+    first = np.flatnonzero(starts)
+    at, hashes = first.copy(), np.full(len(first), 2_166_136_261, np.uint32)
+    ngrams: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = [(hashes[:0], first[:0])]
+    for length in range(1, longest + 1):
+        alive = at < ends[first]
+        first, at, hashes = first[alive], at[alive], hashes[alive]
+        if not len(first):
+            break
+        more = np.ones(len(first), bool)
+        while more.any():  # the bytes of one character
+            hashes[more] = (hashes[more] ^ text[at[more]].astype(np.uint32)) * np.uint32(16_777_619)
+            at[more] += 1
+            more &= at < ends[first]
+            more[more] = ~starts[at[more]]
+        if length >= shortest:
+            sign = (length == 1) & ((at == ends[first]) | (first == ends[first] - lengths[owner[first]]))
+            ngrams.append((hashes[~sign], owner[first[~sign]]))
+    return tuple(map(np.concatenate, zip(*ngrams, strict=True)))  # type: ignore[return-value]
 
 
 FORMAT = Format(recognize, read, write)

@@ -19,23 +19,19 @@ DECIMAL = re.compile(rb"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+
 
 _SPACE, _NEWLINE = 32, 10
 # classes of bytes
-_SEPARATOR, _DIGIT, _POINT, _SIGN, _EXPONENT, _OTHER = range(6)
-_CLASS_OF = dict.fromkeys(b" \n", _SEPARATOR) | dict.fromkeys(b"0123456789", _DIGIT)
+_GAP, _DIGIT, _POINT, _SIGN, _EXPONENT, _OTHER = range(6)
+_CLASS_OF = dict.fromkeys(b" \n", _GAP) | dict.fromkeys(b"0123456789", _DIGIT)
 _CLASS_OF |= {ord("."): _POINT} | dict.fromkeys(b"+-", _SIGN) | dict.fromkeys(b"eE", _EXPONENT)
 _CLASSES = bytes(_CLASS_OF.get(byte, _OTHER) for byte in range(256))
 _FOLLOWERS = {
-    _SEPARATOR: (_DIGIT, _POINT, _SIGN),
-    _DIGIT: (_DIGIT, _POINT, _EXPONENT, _SEPARATOR),
-    _POINT: (_DIGIT, _EXPONENT, _SEPARATOR),
+    _GAP: (_DIGIT, _POINT, _SIGN),
+    _DIGIT: (_DIGIT, _POINT, _EXPONENT, _GAP),
+    _POINT: (_DIGIT, _EXPONENT, _GAP),
     _SIGN: (_DIGIT, _POINT),
     _EXPONENT: (_DIGIT, _SIGN),
 }
 # without digits and signs: a number has at most one point, then at most one exponent
-_SPARE_FOLLOWERS = {
-    _SEPARATOR: (_SEPARATOR, _POINT, _EXPONENT),
-    _POINT: (_SEPARATOR, _EXPONENT),
-    _EXPONENT: (_SEPARATOR,),
-}
+_SPARE_FOLLOWERS = {_GAP: (_GAP, _POINT, _EXPONENT), _POINT: (_GAP, _EXPONENT), _EXPONENT: (_GAP,)}
 _ONE_PER_LINE = bytes.maketrans(b" ", b"\n")
 _NOT_SEPARATORS = bytes({*range(256)} - {_SPACE, _NEWLINE})
 

@@ -50,17 +50,14 @@ def read(path: Path) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    spacy, tables, attrs = (
-        require(name, "spacy", "Writing spaCy") for name in ("spacy", "spacy.vectors", "spacy.attrs")
-    )
+    names = ("spacy", "spacy.vectors", "spacy.attrs")
+    spacy, tables, attrs = (require(name, "spacy", "Writing spaCy") for name in names)
     encode_words(vectors, path)
     pipeline = spacy.blank("xx")
+    strings, matrix = pipeline.vocab.strings, np.array(vectors.matrix, np.float32)
     for word in vectors.words:
-        pipeline.vocab.strings.add(word)
-    matrix = np.array(vectors.matrix, np.float32)
-    pipeline.vocab.vectors = tables.Vectors(
-        strings=pipeline.vocab.strings, data=matrix, keys=[*vectors.words], name="stillvec"
-    )
+        strings.add(word)
+    pipeline.vocab.vectors = tables.Vectors(strings=strings, data=matrix, keys=[*vectors.words], name="stillvec")
     attribute = attrs.LOWER if vectors.vocabulary.lowercase else attrs.ORTH
     with atomic_folder(path, "meta.json") as part:
         pipeline.to_disk(part)

@@ -123,7 +123,7 @@ def find_packing(manifest: Mapping[str, Any]) -> str | None:
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The manifest of a folder: how its vectors were made."""
     file = Path(path) / _MANIFEST
-    if not file.parent.is_dir():
+    if file.parent.is_file():
         raise FormatError.expected("a stillvec folder", "a file", path=path, code="is-file")
     require_files(file.parent, (_MANIFEST,), "stillvec folder")
     manifest = read_json(file)

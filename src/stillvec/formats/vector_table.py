@@ -87,12 +87,8 @@ class VectorTableBuilder:
             if "\ufffd" in text and text.encode() != raw
         }
         first = min(broken)
-        warnings.warn(
-            f"{self.path}: {len(broken):,} words are not valid UTF-8, the first is {words[first]!r} in "
-            f"{self._place(first)}; their invalid bytes are read as U+FFFD.",
-            StillvecWarning,
-            stacklevel=5,
-        )
+        example = f"{words[first]!r} in {self._place(first)}"
+        _warn(f"{self.path}: {len(broken):,} words are not UTF-8 ({example}); invalid bytes are read as U+FFFD.")
         return words, broken
 
     def _find_duplicates(self, words: list[str], broken: set[int]) -> list[int]:
@@ -108,11 +104,7 @@ class VectorTableBuilder:
             if row not in broken and first not in broken:
                 raise self.error(row, "one vector per word", f"{word!r} again (first in {self._place(first)})")
             duplicates.append(row)
-        warnings.warn(
-            f"{self.path}: {len(duplicates):,} words with invalid bytes equal earlier words and are dropped.",
-            StillvecWarning,
-            stacklevel=4,
-        )
+        _warn(f"{self.path}: dropped {len(duplicates):,} words with invalid bytes that equal earlier words.")
         return duplicates
 
 
@@ -120,11 +112,8 @@ def find_storable(path: Path, words: Sequence[str]) -> NDArray[np.bool_]:
     """Which words a line-based format can store; warns about the others."""
     storable = np.array([bool(word) and not {*"\n\t"} & {*word} for word in words], bool)
     if not storable.all():
-        warnings.warn(
-            f"{path}: dropped {len(storable) - storable.sum():,} words that are empty or contain a line break or tab.",
-            StillvecWarning,
-            stacklevel=4,
-        )
+        n_dropped = len(storable) - storable.sum()
+        _warn(f"{path}: dropped {n_dropped:,} words that are empty or contain a line break or a tab.")
     return storable
 
 
@@ -140,9 +129,8 @@ def assemble(
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.shape[1]:
         raise FormatError.expected("a table of floats", f"{matrix.dtype} of shape {matrix.shape}", path=path)
     if len(words) != len(matrix):
-        raise FormatError.expected(
-            "one vector per word", f"{len(words):,} words and {len(matrix):,} vectors", path=path
-        )
+        got = f"{len(words):,} words and {len(matrix):,} vectors"
+        raise FormatError.expected("one vector per word", got, path=path)
     bad = next((row for row, word in enumerate(words) if not word or "\n" in word), None)
     if bad is not None:
         got = "one with a line break" if words[bad] else "an empty one"
@@ -186,6 +174,10 @@ def encode_words(
     except UnicodeEncodeError as error:
         bad = vectors.words[text.count("\n", 0, error.start)]
         raise write_error(path, f"the word {bad!r} cannot be encoded as UTF-8", "remove it") from None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, StillvecWarning, stacklevel=6)
 
 
 def _check_numbers(vectors: WordVectors, path: Path, dtype: DTypeLike) -> None:

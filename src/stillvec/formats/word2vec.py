@@ -9,27 +9,20 @@ from pathlib import Path
 
 from stillvec.errors import FormatError
 from stillvec.files import inner_suffix, open_bytes
+from stillvec.formats import text_rows
 from stillvec.formats.format import Format
-from stillvec.formats.text_rows import (
-    count_trailing_numbers,
-    iterate_lines,
-    parse_header,
-    read_header,
-    read_rows,
-    write_rows,
-)
 from stillvec.vectors import WordVectors
 
 
 def recognize(path: Path, head: bytes) -> bool:
     first, _, rest = head.partition(b"\n")
-    header = parse_header(first)
+    header = text_rows.parse_header(first)
     if header is None:
         return False
     line, end, _ = rest.partition(b"\n")
     if not end:  # the head may end within a line, and within a number
         line = line.rpartition(b" ")[0] if len(rest) > 1 << 16 else line
-    return header[0] == 0 or count_trailing_numbers(line) > 0
+    return header[0] == 0 or text_rows.count_trailing_numbers(line) > 0
 
 
 def recognize_fasttext(path: Path, head: bytes) -> bool:
@@ -38,12 +31,12 @@ def recognize_fasttext(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> WordVectors:
     with open_bytes(path, FormatError) as stream:
-        n_words, dim = read_header(path, stream)
-        return read_rows(path, iterate_lines(path, stream), dim, first_line=2, n_words=n_words)
+        n_words, dim = text_rows.read_header(path, stream)
+        return text_rows.read_rows(path, text_rows.iterate_lines(path, stream), dim, first_line=2, n_words=n_words)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    write_rows(vectors, path, b"%d %d\n" % (len(vectors), vectors.dim))
+    text_rows.write_rows(vectors, path, b"%d %d\n" % (len(vectors), vectors.dim))
 
 
 FORMAT = Format(recognize, read, write, (".w2v",))

@@ -119,7 +119,7 @@ def test_convert_names_the_nearest_format(folder: Path, capsys: pytest.CaptureFi
 def test_convert_reads_the_format_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "v").write_text("2 3\nice 1 2\nfire 3 4\n")
     assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--from", "word2vec"]) == 1
-    assert "v:2: a word and 3 numbers" in capsys.readouterr().err
+    assert "v:2: expected a word and 3 numbers" in capsys.readouterr().err
 
 
 def test_convert_replaces_spaces_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ _DIM = 300
 
 @dataclass(frozen=True)
 class Auto:
-    SUMMARY: ClassVar[str] = "made of its states in its contexts, in templates and as part of sentences"
+    SUMMARY: ClassVar[str] = "computed from its states in its contexts, in templates and in sentences"
     PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (
         PeakEstimate(per_table=0.7, pair_bytes=17),

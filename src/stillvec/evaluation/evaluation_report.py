@@ -48,7 +48,7 @@ class Score:
     n_leaked: int | None = None  # items that a lexicon contains; only where words is "unleaked"
 
     def to_json(self) -> dict[str, Any]:
-        """The documented keys and `words`, and whatever else there is. NaN becomes null, as JSON has no NaN."""
+        """The documented keys and `words`, then those that are set. NaN becomes null, as JSON has no NaN."""
         values = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details", "n_leaked"}}
         if self.details:
             values["details"] = [_replace_nan(asdict(detail)) for detail in self.details]

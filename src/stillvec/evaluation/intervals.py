@@ -1,7 +1,7 @@
 """Correlations and their 95% intervals.
 
 A resample is a row of weights: how often each item was drawn; a row of ones is the sample itself. The ranks in all
-resamples are computed by cumulative sums, without sorting each of them.
+resamples are computed by cumulative sums, without sorting each resample.
 """
 
 from __future__ import annotations

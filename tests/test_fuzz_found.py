@@ -98,7 +98,7 @@ def test_json_of_static_embeddings_nested_too_deeply_is_refused(tmp_path: Path, 
 
 
 def test_bias_lists_nested_too_deeply_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="JSON is wanted"):
+    with pytest.raises(DatasetError, match="JSON"):
         TASKS["bias"]().read(written(tmp_path, "a.json", DEEP))
 
 

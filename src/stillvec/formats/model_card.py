@@ -14,16 +14,7 @@ from typing import Any
 from stillvec.combination import COMBINERS
 from stillvec.errors import FormatError
 from stillvec.formats import manifest_view as view
-from stillvec.formats.manifest_view import (
-    HUB,
-    MAX_NAMES,
-    Facts,
-    find_names,
-    get_mapping,
-    last_name,
-    steps_of,
-    with_sources,
-)
+from stillvec.formats.manifest_view import Facts, find_names, get_mapping, last_name, steps_of, with_sources
 from stillvec.formats.papers import METHODS, PAPERS
 from stillvec.refinement.steps import STEPS
 from stillvec.registry import Registry
@@ -89,11 +80,11 @@ def _introduce(manifest: Facts) -> Iterator[str]:
     if teacher := get_mapping(manifest, "teacher"):
         shape = [f"{teacher[key]} {word}" for key, word in (("depth", "layers"), ("dim", "wide")) if key in teacher]
         yield _row("teacher", ", ".join([view.model_of(manifest), *shape]))
-    for corpus in view.corpora_of(manifest)[:MAX_NAMES]:
+    for corpus in view.corpora_of(manifest)[: view.MAX_NAMES]:
         yield _row("text", f"{view.files_of(corpus)}, {corpus.get('words', 0):,} words")
-    for name in manifest.get("merged", ())[:MAX_NAMES]:
+    for name in manifest.get("merged", ())[: view.MAX_NAMES]:
         yield _row("merged from", last_name(name))
-    for space in manifest.get("combined", ())[:MAX_NAMES]:
+    for space in manifest.get("combined", ())[: view.MAX_NAMES]:
         name = [last_name(space["name"])] if "name" in space else []  # a combiner called directly has no names
         facts = [f"{space['words']:,} words x {space['dim']}", *find_names(space, "method")]
         yield _row("combined from", ", ".join([*name, *facts, *find_names(space, "teacher")]))
@@ -189,7 +180,7 @@ def _limits(manifest: Facts) -> Iterator[str]:
 
 def _licence(manifest: Facts) -> Iterator[str]:
     for teacher in dict.fromkeys(name for source in with_sources(manifest) for name in find_names(source, "teacher")):
-        name, licence = HUB.get(teacher, (teacher, ""))
+        name, licence = view.HUB.get(teacher, (teacher, ""))
         yield f"The teacher, {name}, {f'is under {licence}' if licence else 'has a licence that is not recorded here'}."
     yield "The licences of texts and lexicons are not recorded here. Check them before you distribute these vectors."
 
@@ -222,7 +213,7 @@ def _again(manifest: Facts) -> Iterator[str]:
 
 def _run(manifest: Facts, given: Facts) -> Iterator[str]:
     files = [last_name(source) for corpus in view.corpora_of(manifest)[:1] for source in corpus.get("sources", ())]
-    yield from files if len(files) <= MAX_NAMES else ["CORPUS..."]
+    yield from files if len(files) <= view.MAX_NAMES else ["CORPUS..."]
     for key, flag in _FLAGS.items():
         value = "all" if key == "contexts" and key in given and given[key] is None else given.get(key)
         if value not in (None, "auto") or key == "method":

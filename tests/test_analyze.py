@@ -115,9 +115,9 @@ def test_vectors_that_are_all_alike_have_finite_numbers(rows: np.ndarray) -> Non
 
 
 def test_too_few_words_and_neighbours_are_refused() -> None:
-    with pytest.raises(UsageError, match="2 words has no geometry"):
+    with pytest.raises(UsageError, match="3 words"):
         geometry(_space(np.eye(2)))
-    with pytest.raises(UsageError, match="0 and 10000 came"):
+    with pytest.raises(UsageError, match="0 and 10000"):
         geometry(_space(np.eye(4)), neighbours=0)
 
 
@@ -139,7 +139,7 @@ def test_taking_out_the_top_leaves_the_rest_alone(vectors: WordVectors) -> None:
     assert np.abs(on_axes[:, 3:] - space.project(3, 10).matrix).max() < 1e-8
     assert np.allclose(space.without_top(0).matrix, vectors.matrix - vectors.matrix.mean(0))
     for wrong in (-1, 10):
-        with pytest.raises(UsageError, match="cannot be taken out"):
+        with pytest.raises(UsageError, match="0 to 9"):
             space.without_top(wrong)
     with pytest.raises(UsageError, match="components 0 to 9"):
         space.project(4, 11)
@@ -209,7 +209,7 @@ def test_saturation_is_where_the_curve_stays_near_its_end(curve: dict[int, float
 
 
 def test_a_study_of_two_dimensions_is_refused(judged: tuple[WordVectors, Path]) -> None:
-    with pytest.raises(UsageError, match="Thirds of 2 components"):
+    with pytest.raises(UsageError, match="2 and 15"):
         study(_space(np.eye(2)), judged[1])
 
 
@@ -247,11 +247,12 @@ def test_labelled_texts_are_read_whatever_their_bytes(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_bytes("1 café au lait\n\n".encode() + b"0 caf\xe9 noir\n2\tthe\ttea\n")
     assert read_labelled(tmp_path / "texts.txt") == (["café au lait", "café noir", "the\ttea"], ["1", "0", "2"])
     (tmp_path / "bad.txt").write_text("1 fine\nalone\n")
-    with pytest.raises(DatasetError, match=r"bad.txt:2: a label, a space and a text"):
+    with pytest.raises(DatasetError, match="alone") as caught:
         read_labelled(tmp_path / "bad.txt")
-    with pytest.raises(DatasetError, match="no file"):
+    assert caught.value.line == 2
+    with pytest.raises(DatasetError, match="nowhere"):
         read_labelled(tmp_path / "nowhere.txt")
-    with pytest.raises(DatasetError, match="3 texts, 3 labels and 1 different ones came from few"):
+    with pytest.raises(DatasetError, match=r"few.*3 texts, 3 labels and 1 different"):
         probe(_space(np.eye(4)), ["w1", "w2", "w3"], ["a", "a", "a"], "few")
 
 

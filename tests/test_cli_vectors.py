@@ -45,7 +45,7 @@ def test_an_unknown_word_is_one_sentence_and_exit_code_1(folder: Path, capsys: p
     assert main(["nearest", str(folder), "king", "quen"]) == 1
     out, told = capsys.readouterr()
     assert out == ""
-    assert told == "stillvec: The vectors have no word 'quen'; did you mean 'queen'?\n"
+    assert told == "stillvec: Unknown word 'quen'; did you mean 'queen'?\n"
 
 
 def test_k_of_zero_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,13 +148,13 @@ def test_an_unseen_word_is_written_as_the_vocabulary_writes_words(known: WordVec
 
 
 def test_without_n_grams_an_unseen_word_is_refused_as_before(vectors: WordVectors, known: WordVectors) -> None:
-    with pytest.raises(VocabularyError, match="have no word 'skiing'"):
+    with pytest.raises(VocabularyError, match="'skiing'"):
         vectors["skiing"]
     with pytest.raises(VocabularyError):
         known[""]
     with pytest.raises(UsageError, match="--oov subword"):
         vectors.from_subwords(["skiing"])
-    with pytest.raises(UsageError, match="both need as many"):
+    with pytest.raises(UsageError, match="dimension"):
         WordVectors(["a"], [[1.0]], subwords=known.subwords)
 
 

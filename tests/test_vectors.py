@@ -80,7 +80,7 @@ def test_nearest_among_no_words_is_nothing() -> None:
 
 
 def test_nearest_needs_a_positive_k(vectors: WordVectors) -> None:
-    with pytest.raises(UsageError, match="k is 0"):
+    with pytest.raises(UsageError, match=r"k: .*got 0"):
         vectors.nearest("w1", k=0)
 
 
@@ -98,7 +98,7 @@ def test_nearest_reads_a_large_matrix_in_blocks(
 
 
 def test_a_query_vector_of_another_length_is_refused(vectors: WordVectors) -> None:
-    with pytest.raises(UsageError, match="12 numbers"):
+    with pytest.raises(UsageError, match="dimension 12"):
         vectors.nearest(np.ones(5))
 
 
@@ -193,7 +193,7 @@ def test_several_words_give_their_rows_in_order(vectors: WordVectors) -> None:
 
 
 def test_an_unknown_word_is_named_with_a_near_one() -> None:
-    with pytest.raises(VocabularyError, match=r"no word 'snwo'.*did you mean 'snow'"):
+    with pytest.raises(VocabularyError, match=r"'snwo'.*did you mean 'snow'"):
         WordVectors(["snow", "fire"], np.eye(2))["snwo"]
 
 
@@ -211,7 +211,7 @@ def test_a_subset_of_nothing_is_empty(vectors: WordVectors) -> None:
 
 @pytest.mark.parametrize("shape", [(3, 2), (1, 2), (2,), (2, 2, 1)])
 def test_a_matrix_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(UsageError, match=r"2 words need a matrix"):
+    with pytest.raises(UsageError, match="2 rows"):
         WordVectors(["a", "b"], np.zeros(shape))
 
 
@@ -254,7 +254,7 @@ def test_equal_weights_are_no_weights(vectors: WordVectors) -> None:
 
 @pytest.mark.parametrize("weights", [np.ones(3), np.ones((200, 1)), np.full(200, -1), np.full(200, np.nan)])
 def test_weights_that_do_not_fit_are_refused(vectors: WordVectors, weights: NDArray[np.float64]) -> None:
-    with pytest.raises(UsageError, match="200 words need as many weights"):
+    with pytest.raises(UsageError, match="200 finite weights"):
         vectors.encode(["w1"], weights=weights)
 
 
@@ -327,7 +327,7 @@ def test_no_queries_have_no_neighbours_and_no_words_are_nobodys(vectors: WordVec
 
 
 def test_a_table_of_queries_of_another_shape_is_refused(vectors: WordVectors) -> None:
-    with pytest.raises(UsageError, match="12 numbers"):
+    with pytest.raises(UsageError, match="dimension 12"):
         vectors.nearest_batch(np.ones((2, 5)))
-    with pytest.raises(UsageError, match="k is 0"):
+    with pytest.raises(UsageError, match=r"k: .*got 0"):
         vectors.nearest_batch(["w1"], k=0)

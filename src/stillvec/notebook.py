@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a small table that suits a light page and a dark one."""
+"""HTML tables for notebooks, for light and dark themes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from html import escape
 
 _TABLE = "border-collapse:collapse;color:inherit;font-size:0.92em;margin:0.2em 0"
 _CELL = "text-align:left;vertical-align:top;padding:0.15em 0.9em 0.15em 0;background:none;color:inherit;border:0"
-_LONGEST = 300  # characters of a fact
+_LONGEST = 300  # characters per value
 
 
 def table(title: str, facts: Mapping[str, object]) -> str:
-    """HTML without a colour or a script of its own; what is shown is escaped."""
+    """An HTML table without colours or scripts; values are escaped."""
     rows = "".join(
-        f'<tr style="background:none"><th style="{_CELL};font-weight:normal;opacity:0.7">{_shown(name)}</th>'
-        f'<td style="{_CELL};max-width:44em;overflow-wrap:anywhere">{_shown(value)}</td></tr>'
+        f'<tr style="background:none"><th style="{_CELL};font-weight:normal;opacity:0.7">{_format(name)}</th>'
+        f'<td style="{_CELL};max-width:44em;overflow-wrap:anywhere">{_format(value)}</td></tr>'
         for name, value in facts.items()
     )
-    return f'<div><strong>{_shown(title)}</strong><table style="{_TABLE}"><tbody>{rows}</tbody></table></div>'
+    return f'<div><strong>{_format(title)}</strong><table style="{_TABLE}"><tbody>{rows}</tbody></table></div>'
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     text = f"{value:,}" if isinstance(value, int) else str(value)
     short = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return escape(short.encode("utf-8", "replace").decode())

@@ -1,7 +1,4 @@
-"""`WordVectors`: a vocabulary and a matrix, and perhaps n-grams for words it has never seen.
-
-It knows no files, no teacher, no test.
-"""
+"""`WordVectors`: a vocabulary, a matrix, and optionally a table of character n-grams for out-of-vocabulary words."""
 
 from __future__ import annotations
 
@@ -13,16 +10,17 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError, VocabularyError, suggest
+from stillvec.errors import UsageError, VocabularyError
+from stillvec.numerics import unit_rows
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
 Matrix = NDArray[Any]
-_BLOCK = 1 << 16  # rows scored at once, so that a memory-mapped matrix is never copied whole
-_QUERIES = 1024  # asked at once
-_SCORES = 1 << 22  # cosines held at once
-_ROUNDING = 1e-5  # of a product and a quotient in fp32, and more
+_BLOCK = 1 << 16  # rows per block, so that a memory-mapped matrix is never copied whole
+_QUERIES = 1024  # per batch
+_SCORES = 1 << 22  # cosines in memory
+_ROUNDING = 1e-5  # bound on the rounding error of a product and a quotient in fp32
 
 
 class WordVectors:
@@ -49,11 +47,9 @@ class WordVectors:
         if rows.dtype.kind != "f":
             rows = rows.astype(np.float32)
         if rows.ndim != 2 or len(rows) != len(self.vocabulary):
-            raise UsageError(
-                f"{len(self.vocabulary)} words need a matrix of as many rows, and one of shape {rows.shape} came."
-            )
+            raise UsageError.expected(f"a matrix of {len(self.vocabulary)} rows, one per word", f"shape {rows.shape}")
         if subwords is not None and subwords.dim != rows.shape[1]:
-            raise UsageError(f"Words have {rows.shape[1]} numbers each and n-grams {subwords.dim}; both need as many.")
+            raise UsageError.expected(f"subword vectors of dimension {rows.shape[1]}", subwords.dim)
         rows = rows.view()
         rows.setflags(write=False)
         self.matrix: Matrix = rows
@@ -81,12 +77,12 @@ class WordVectors:
         return f"WordVectors({len(self):,} words x {self.dim}{', and n-grams' if self.subwords is not None else ''})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML summary for notebooks."""
         from stillvec.notebook import table
 
-        told = {name: _told(self.provenance.get(name)) for name in ("method", "teacher", "corpus")}
         facts: dict[str, object] = {"words": len(self), "dimensions": self.dim, "numbers": self.matrix.dtype.name}
-        facts |= {name: value for name, value in told.items() if value}
+        for name in ("method", "teacher", "corpus"):
+            facts |= {name: text} if (text := _summarize(self.provenance.get(name))) else {}
         if self.subwords is not None:
             ngrams = self.subwords.ngrams
             facts["n-grams"] = f"of {ngrams.minn} to {ngrams.maxn} characters in {ngrams.buckets:,} rows"
@@ -95,7 +91,7 @@ class WordVectors:
         return table("WordVectors", facts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WordVectors:
-        return self  # nobody can change it, and scikit-learn copies its settings again and again
+        return self  # immutable, and scikit-learn copies its parameters often
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.provenance))
@@ -105,28 +101,30 @@ class WordVectors:
     @overload
     def __getitem__(self, word: Sequence[str]) -> NDArray[np.float32]: ...
     def __getitem__(self, word: str | Sequence[str]) -> NDArray[np.float32]:
-        """The vector of a word (dim,), or of several (n, dim); of an unseen one by its n-grams, if there are any."""
+        """The vector of a word (dim,) or of several (n, dim); of an OOV word from its n-grams, if there is a table."""
         if isinstance(word, str):
-            row = self._row_or_unseen(word)
+            row = self._row_or_oov(word)
             return self.from_subwords([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
-        rows = [self._row_or_unseen(each) for each in word]
-        unseen = [at for at, row in enumerate(rows) if row < 0]
-        if not unseen:
+        rows = [self._row_or_oov(item) for item in word]
+        oov = [at for at, row in enumerate(rows) if row < 0]
+        if not oov:
             return np.array(self.matrix[rows], np.float32).reshape(-1, self.dim)
-        found = np.zeros((len(rows), self.dim), np.float32)
+        result = np.zeros((len(rows), self.dim), np.float32)
         known = [at for at, row in enumerate(rows) if row >= 0]
-        found[known] = self.matrix[[rows[at] for at in known]]
-        found[unseen] = self.from_subwords([word[at] for at in unseen])
-        return found
+        result[known] = self.matrix[[rows[at] for at in known]]
+        result[oov] = self.from_subwords([word[at] for at in oov])
+        return result
 
     def from_subwords(self, strings: Sequence[str]) -> NDArray[np.float32]:
-        """What the n-grams say of each string (n, dim), known or not."""
+        """Vectors of strings from their character n-grams (n, dim), for known words too."""
         if self.subwords is None:
-            raise UsageError("The vectors have no n-grams to make other words of; refine them with --oov subword.")
-        return self.subwords.vectors([fold(each, self.vocabulary.lowercase) for each in strings])
+            raise UsageError.expected(
+                "vectors with a subword table", "none", cure="fit one with stillvec refine --oov subword"
+            )
+        return self.subwords.vectors([fold(string, self.vocabulary.lowercase) for string in strings])
 
     def similarity(self, a: str, b: str) -> float:
-        """Cosine of two words; 0 where one of them is the zero vector."""
+        """Cosine of two words; 0 if one of them has a zero vector."""
         x, y = self[a].astype(np.float64), self[b].astype(np.float64)
         length = float(np.linalg.norm(x) * np.linalg.norm(y))
         return float(x @ y) / length if length else 0.0
@@ -134,50 +132,49 @@ class WordVectors:
     def nearest(
         self, query: str | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
     ) -> list[tuple[str, float]]:
-        """The `k` words of highest cosine with a word or a vector; the word itself is not among them."""
-        left_out = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
+        """The `k` words of highest cosine with a word or a vector, without the word itself."""
+        excluded = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
         if isinstance(query, str):
-            left_out.add(self._row_or_unseen(query))
+            excluded.add(self._row_or_oov(query))
             query = self[query]
-        return self._best(self._cosines(query), k, left_out)
+        return self._best(self._cosines(query), k, excluded)
 
     def analogy(self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd") -> list[tuple[str, float]]:
-        """What is to `c` as `b` is to `a`; Mikolov's 3CosAdd or Levy and Goldberg's 3CosMul."""
+        """a is to b as c is to what? 3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."""
         cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
         if method == "3cosadd":
-            # the unit sum would only divide all scores by one number
-            scores = cos_b - cos_a + cos_c
+            scores = cos_b - cos_a + cos_c  # normalizing the sum would not change the order
         elif method == "3cosmul":
             scores = (1 + cos_b) * (1 + cos_c) / ((1 + cos_a) + 2e-3) / 2
         else:
-            raise UsageError(f"There is no analogy method {method!r}; {suggest(method, ('3cosadd', '3cosmul'))}")
-        return self._best(scores, k, {self._row_or_unseen(word) for word in (a, b, c)})
+            raise UsageError.unknown("analogy method", method, ("3cosadd", "3cosmul"))
+        return self._best(scores, k, {self._row_or_oov(word) for word in (a, b, c)})
 
     def nearest_batch(
         self, queries: Sequence[str] | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
     ) -> list[list[tuple[str, float]]]:
-        """`nearest` for many words, or the rows of a table (n, dim), in one product of matrices a block."""
-        left_out = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
+        """`nearest` for many words or the rows of a table (n, dim), by matrix products per block."""
+        excluded = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
         if isinstance(queries, np.ndarray):
-            own = [left_out] * len(queries)
+            own = [excluded] * len(queries)
         else:
-            own = [left_out | {self._row_or_unseen(word)} for word in queries]
+            own = [excluded | {self._row_or_oov(word)} for word in queries]
             queries = self[queries]
-        wanted = self._unit(queries, (len(queries), self.dim))  # (n, dim)
-        more = min(_checked(k) + max(map(len, own), default=0), len(self))
-        found: list[list[tuple[str, float]]] = []
-        for first in range(0, len(wanted), _QUERIES):
-            rows, scores = self._best_each(wanted[first : first + _QUERIES], more)
-            for left, row, score in zip(own[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True):
+        units = self._unit(queries, (len(queries), self.dim))  # (n, dim)
+        n_best = min(_check_k(k) + max(map(len, own), default=0), len(self))
+        results: list[list[tuple[str, float]]] = []
+        for first in range(0, len(units), _QUERIES):
+            rows, scores = self._best_batch(units[first : first + _QUERIES], n_best)
+            for hidden, row, score in zip(own[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True):
                 pairs = zip(row, score, strict=True)
-                found.append([(self.words[at], value) for at, value in pairs if at not in left][:k])
-        return found
+                results.append([(self.words[at], value) for at, value in pairs if at not in hidden][:k])
+        return results
 
     def encode(self, texts: str | Sequence[str], *, weights: NDArray[Any] | None = None) -> NDArray[np.float32]:
-        """The mean vector of the known words of each text (n, dim), zero where it has none; one text gives (dim,).
+        """The mean vector of the known words of each text (n, dim), zero if it has none; one text gives (dim,).
 
-        With `weights`, a number a word (V,), it is the weighted mean `sum w_i v_i / sum w_i`. Where there are n-grams,
-        unseen words count too, and weigh as much as the heaviest known one.
+        With `weights`, one per word (V,), the weighted mean `sum w_i v_i / sum w_i`. With a subword table, OOV words
+        are included, with the largest weight.
         """
         from scipy.sparse import csr_array
 
@@ -185,76 +182,78 @@ class WordVectors:
             return np.asarray(self.encode([texts], weights=weights)[0])
         rows, text = self._finder.match_rows(texts)
         known = rows >= 0
-        unseen = np.unique(text[~known]) if self.subwords is not None else ()
+        oov = np.unique(text[~known]) if self.subwords is not None else ()
         rows, text = rows[known], text[known]
         weight = self._weights(weights)
         given = weight[rows]  # (W,)
         ends = np.cumsum(np.bincount(text, minlength=len(texts)))
         table = self.matrix
-        if table.dtype != np.float32 or not table.flags.c_contiguous:  # only the rows that are used are turned
+        if table.dtype != np.float32 or not table.flags.c_contiguous:  # convert only the rows that are used
             used, place = np.unique(rows, return_inverse=True)
             rows = place.astype(np.int32)
             table = np.ascontiguousarray(table[used], np.float32)
         start = np.concatenate([np.zeros(1, np.int64), ends])
         sums = csr_array((given, rows, start), shape=(len(texts), len(table))) @ np.asarray(table)
         totals = np.bincount(text, given, len(texts)).astype(np.float64)
-        if len(unseen):
+        if len(oov):
             heaviest = weight.max(initial=1) if len(self) else 1
-            more, times = self._unseen_sums([texts[at] for at in unseen])
-            sums[unseen] += heaviest * more
-            totals[unseen] += heaviest * times
+            more, times = self._oov_sums([texts[at] for at in oov])
+            sums[oov] += heaviest * more
+            totals[oov] += heaviest * times
         sums /= np.where(totals > 0, totals, 1)[:, None].astype(np.float32)
         return np.asarray(sums, np.float32)
 
     def with_matrix(
         self, matrix: Any, *, subwords: SubwordTable | None = None, provenance: Mapping[str, Any] | None = None
     ) -> WordVectors:
-        """Other vectors of the same words. The provenance is kept unless one is given.
+        """The same words with another matrix; the provenance stays unless another is given.
 
-        The n-grams are dropped unless new ones are given, since they were fitted to the old matrix.
+        The subword table is dropped unless another is given, since it was fitted to the old matrix.
         """
         history = self.provenance if provenance is None else provenance
         return WordVectors(self.vocabulary, matrix, subwords=subwords, provenance=history)
 
     def with_provenance(self, provenance: Mapping[str, Any]) -> WordVectors:
-        """The same vectors with another account of how they were made."""
+        """The same vectors with another provenance."""
         return self.with_matrix(self.matrix, subwords=self.subwords, provenance=provenance)
 
     def subset(self, words: Iterable[str]) -> WordVectors:
-        """The vectors of some of the words, in the order given."""
+        """The vectors of the given words, in this order."""
         rows = [self._row(word) for word in words]
         counts = self.vocabulary.counts[rows].tolist()
         names = [self.words[row] for row in rows]
         vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
         return WordVectors(vocabulary, self.matrix[rows], subwords=self.subwords, provenance=self.provenance)
 
-    def _unseen_sums(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The sum of the unseen words of each text (n, dim), and how many it has (n,)."""
+    def _oov_sums(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The sum of the vectors of the OOV words of each text (n, dim), and their number (n,)."""
         from scipy.sparse import csr_array
 
-        found = self._finder.match(texts)
-        chosen = np.flatnonzero(found.ids < 0)
+        matches = self._finder.match(texts)
+        chosen = np.flatnonzero(matches.ids < 0)
         place: dict[str, int] = {}
-        spans = zip(*(each[chosen].tolist() for each in (found.text_index, found.starts, found.ends)), strict=True)
+        spans = zip(
+            *(part[chosen].tolist() for part in (matches.text_index, matches.starts, matches.ends)), strict=True
+        )
         at = [place.setdefault(texts[text][start:end], len(place)) for text, start, end in spans]
         ones = np.ones(len(at), np.float32)
-        counts = csr_array((ones, (found.text_index[chosen], at)), shape=(len(texts), len(place)))
-        times = np.bincount(found.text_index[chosen], minlength=len(texts)).astype(np.float32)
+        counts = csr_array((ones, (matches.text_index[chosen], at)), shape=(len(texts), len(place)))
+        times = np.bincount(matches.text_index[chosen], minlength=len(texts)).astype(np.float32)
         return np.asarray(counts @ self.from_subwords([*place])), times
 
-    def _row_or_unseen(self, word: str) -> int:
-        """The row of a word; -1 for one that only its n-grams can tell about."""
+    def _row_or_oov(self, word: str) -> int:
+        """The row of a word; -1 for an OOV word if there is a subword table."""
         row = self.vocabulary.row(word)
         return -1 if row is None and word and self.subwords is not None else self._row(word)
 
     def _row(self, word: str) -> int:
         row = self.vocabulary.row(word)
         if row is None:
-            raise VocabularyError(f"The vectors have no word {word!r}; {self._hint(word)}")
+            raise VocabularyError(f"Unknown word {word!r}; {self._hint(word)}", code="unknown-name")
         return row
 
     def _hint(self, word: str) -> str:
-        """At most three known words: those that differ in case first."""
+        """At most three similar words, those that differ in case first."""
         lower, candidates = word.lower(), self.words[:200_000]
         same = [other for other in candidates if other.lower() == lower]
         near = [other for other in candidates if other[:2].lower() == lower[:2] and abs(len(other) - len(word)) < 3]
@@ -272,48 +271,45 @@ class WordVectors:
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
 
     def _starts(self) -> range:
-        """Where blocks of rows begin: one, even where there are no rows, as numpy joins no empty list."""
+        """Starts of blocks; at least one, since np.concatenate needs an array."""
         return range(0, max(1, len(self)), _BLOCK)
 
     def _cosines(self, vector: NDArray[Any]) -> NDArray[np.float32]:
-        wanted = self._unit(vector, (self.dim,))
+        unit = self._unit(vector, (self.dim,))
         if self.matrix.dtype == np.float32:
-            dots = np.asarray(self.matrix @ wanted)  # nothing is copied, so no blocks
+            dots = np.asarray(self.matrix @ unit)  # no copy, so no blocks
         else:
-            dots = np.concatenate(
-                [np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ wanted for i in self._starts()]
-            )
+            dots = np.concatenate([np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ unit for i in self._starts()])
         dots /= self._norms
         return dots
 
     def _unit(self, vectors: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
-        wanted = np.asarray(vectors, np.float32)
-        if wanted.shape != shape:
-            raise UsageError(f"A query vector of {self.dim} numbers is wanted, and one of shape {wanted.shape} came.")
-        lengths = np.linalg.norm(wanted, axis=-1, keepdims=True)
-        return np.asarray(wanted / np.where(lengths > 0, lengths, 1))
+        queries = np.asarray(vectors, np.float32)
+        if queries.shape != shape:
+            raise UsageError.expected(f"query vectors of dimension {self.dim}", f"shape {queries.shape}")
+        return unit_rows(queries)
 
-    def _best_each(self, wanted: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The rows and cosines of the k best for each query (n, k); of a block, only what beats the k best so far."""
-        rows = np.zeros((len(wanted), k), np.int64)
-        scores = np.full((len(wanted), k), -np.inf, np.float32)
-        step = max(k + 1, _SCORES // max(1, len(wanted)))
-        held: list[tuple[NDArray[Any], ...]] = []  # found and not yet merged, which costs about as much as a block
+    def _best_batch(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows and cosines of the k best words per query (n, k); a block adds only what beats the k best so far."""
+        rows = np.zeros((len(queries), k), np.int64)
+        scores = np.full((len(queries), k), -np.inf, np.float32)
+        step = max(k + 1, _SCORES // max(1, len(queries)))
+        pending: list[tuple[NDArray[Any], ...]] = []  # merged together, as a merge costs about as much as a block
         for first in range(0, len(self) if k else 0, step):
             norms = self._norms[first : first + step]
-            dots = wanted @ np.asarray(self.matrix[first : first + step], np.float32).T  # (n, B)
+            dots = queries @ np.asarray(self.matrix[first : first + step], np.float32).T  # (n, B)
             least = scores[:, -1:]
-            if first == 0:  # nothing is beaten yet: all from the k-th of some of this block on
+            if first == 0:  # initial threshold: the k-th best of a part of this block
                 few = max(4 * k, _BLOCK >> 6)
-                some = np.partition(dots[:, :few] / norms[:few], -k, axis=1)
-                least = np.nextafter(some[:, -k, None], np.float32(-np.inf))
+                part = np.partition(dots[:, :few] / norms[:few], -k, axis=1)
+                least = np.nextafter(part[:, -k, None], np.float32(-np.inf))
             query, row = np.divmod(np.flatnonzero(dots > _least(least, norms)), len(norms))
             cosines = dots[query, row] / norms[row]
             beats = cosines > least[query, 0]
-            held.append((query[beats], row[beats] + first, cosines[beats]))
-            if first == 0 or first + step >= len(self) or sum(len(each[0]) for each in held) > len(wanted):
-                _merge(rows, scores, *map(np.concatenate, zip(*held, strict=True)))
-                held.clear()
+            pending.append((query[beats], row[beats] + first, cosines[beats]))
+            if first == 0 or first + step >= len(self) or sum(len(block[0]) for block in pending) > len(queries):
+                _merge(rows, scores, *map(np.concatenate, zip(*pending, strict=True)))
+                pending.clear()
         return rows, scores
 
     def _weights(self, weights: NDArray[Any] | None) -> NDArray[np.float32]:
@@ -321,28 +317,26 @@ class WordVectors:
             return self._ones
         given = np.asarray(weights, np.float32)
         if given.shape != (len(self),) or not np.isfinite(given).all() or (given < 0).any():
-            raise UsageError(
-                f"{len(self)} words need as many weights, finite and not below 0; an array of shape {given.shape} came"
-                f"{'' if given.shape != (len(self),) else ' with others'}."
-            )
+            got = f"shape {given.shape}" if given.shape != (len(self),) else "negative or non-finite values"
+            raise UsageError.expected(f"{len(self)} finite weights of 0 or more, one per word", got)
         return given
 
     @cached_property
     def _ones(self) -> NDArray[np.float32]:
         return np.ones(len(self), np.float32)
 
-    def _best(self, scores: NDArray[np.float32], k: int, left_out: set[int]) -> list[tuple[str, float]]:
-        wanted = min(_checked(k) + len(left_out), len(scores))
+    def _best(self, scores: NDArray[np.float32], k: int, excluded: set[int]) -> list[tuple[str, float]]:
+        n_best = min(_check_k(k) + len(excluded), len(scores))
         if not len(scores):
             return []
-        some = scores[: max(_BLOCK >> 4, 4 * wanted)]  # the best of all are at least as good as the best of these
-        top = np.flatnonzero(scores >= np.partition(some, len(some) - wanted)[len(some) - wanted])
+        part = scores[: max(_BLOCK >> 4, 4 * n_best)]  # its n-th best is a lower bound
+        top = np.flatnonzero(scores >= np.partition(part, len(part) - n_best)[len(part) - n_best])
         top = top[np.lexsort((top, -scores[top]))]
-        return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in left_out][:k]
+        return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in excluded][:k]
 
 
 def _least(cosines: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What a dot product must exceed if its cosine is to exceed these, whichever of the norms is its own."""
+    """Lower bound of the dot products whose cosine exceeds `cosines`, for any of the norms."""
     longest = norms.max(where=np.isfinite(norms), initial=0)
     bounds = cosines * norms.min() * (1 - _ROUNDING), cosines * longest * (1 + _ROUNDING)
     return np.asarray(np.where(cosines > 0, *bounds))
@@ -354,8 +348,8 @@ def _rebuild(
     return WordVectors(vocabulary, matrix, subwords=subwords, provenance=provenance)
 
 
-def _told(fact: object) -> str:
-    """A method, teacher or corpus of a manifest in a few words."""
+def _summarize(fact: object) -> str:
+    """A method, teacher or corpus of a manifest as a short text."""
     if not isinstance(fact, Mapping):
         return "" if fact is None else str(fact)
     sources = fact.get("sources")
@@ -364,9 +358,9 @@ def _told(fact: object) -> str:
     return ": ".join(filter(None, [str(named), words]))
 
 
-def _checked(k: int) -> int:
+def _check_k(k: int) -> int:
     if k < 1:
-        raise UsageError(f"At least one neighbour must be asked for, and k is {k}.")
+        raise UsageError.expected("at least 1", k, where="k")
     return k
 
 
@@ -377,7 +371,7 @@ def _merge(
     row: NDArray[np.int64],
     score: NDArray[np.float32],
 ) -> None:
-    """Put (query, row, score) among the k best of each query (n, k), in place; of equals the first row stays."""
+    """Merge (query, row, score) into the k best of each query (n, k) in place; ties go to the first row."""
     k = rows.shape[1]
     touched = np.unique(query)
     query = np.concatenate([np.repeat(touched, k), query])

@@ -1,4 +1,4 @@
-"""What a space is like: its geometry, and what its principal components know."""
+"""The geometry of a space, and what its principal components encode."""
 
 from stillvec.analysis.component_probe import Probed, probe, read_labelled
 from stillvec.analysis.components import Study, mean_value, saturation, study

@@ -1,7 +1,7 @@
-"""Single components as probes (Raunak, Kumar, Gupta & Metze 2020): what one number a word knows of labelled texts.
+"""Single components as probes (Raunak, Kumar, Gupta & Metze 2020): how well one component predicts the labels of texts.
 
-A text is the mean of its known words; each component of that mean alone, and then the whole space, foretells the label
-by multinomial logistic regression. The paper found no trend from the first component to the last.
+A text is the mean of its known words. Multinomial logistic regression predicts the label from each component alone and
+from the whole space. The paper found no trend from the first component to the last.
 """
 
 from __future__ import annotations
@@ -21,52 +21,53 @@ from stillvec.evaluation.linear_probe import Scaling, logistic, one_hot, predict
 from stillvec.vectors import WordVectors
 
 _PENALTY = 1.0
-_HELD_OUT = 5  # one text in so many, evenly over each label
+_HELD_OUT = 5  # every fifth text of each label
 
 
 @dataclass(frozen=True)
 class Probed:
-    """Accuracies on texts that were held out."""
+    """Accuracies on held-out texts."""
 
     name: str
     texts: int
     labels: int
-    majority: float  # of always saying the most frequent label
+    majority: float  # baseline: the most frequent label
     whole: float  # all components together
-    each: tuple[float, ...]  # (d,) each component alone, that of the largest variance first
-    trend: float  # Spearman's ρ of a component's place and its accuracy: below 0, the first know more
+    each: tuple[float, ...]  # (d,) each component alone, largest variance first
+    trend: float  # Spearman's ρ of index and accuracy; below 0: the first components are better
 
 
 def probe(vectors: WordVectors, texts: Sequence[str], labels: Sequence[str], name: str = "") -> Probed:
-    """What each component knows of the labels of texts."""
+    """Accuracy of each component as a predictor of the labels of texts."""
     names = sorted(set(labels))
     if len(names) < 2 or len(texts) != len(labels) or len(texts) < 2 * _HELD_OUT:
-        raise DatasetError(
-            f"A probe wants a label a text, two labels and {2 * _HELD_OUT} texts at least; {len(texts)} texts, "
-            f"{len(labels)} labels and {len(names)} different ones came{' from ' * bool(name)}{name}."
+        raise DatasetError.expected(
+            f"at least {2 * _HELD_OUT} texts, one label per text and two different labels",
+            f"{len(texts)} texts, {len(labels)} labels and {len(names)} different ones",
+            where=name,
         )
     space = PrincipalSpace(vectors)
     rows = (vectors.encode(texts) - space.mean) @ space.axes  # (n, d)
     gold = np.array([names.index(label) for label in labels])
-    held = _held_out(gold)
-    each = tuple(_accuracy(rows[:, [component]], gold, held) for component in range(vectors.dim))
-    most = np.bincount(gold[~held], minlength=len(names)).argmax()
+    test = _split(gold)
+    accuracies = tuple(_accuracy(rows[:, [component]], gold, test) for component in range(vectors.dim))
+    most = np.bincount(gold[~test], minlength=len(names)).argmax()
     return Probed(
         name=name,
         texts=len(texts),
         labels=len(names),
-        majority=float((gold[held] == most).mean()),
-        whole=_accuracy(rows, gold, held),
-        each=each,
-        trend=float(spearmanr(np.arange(len(each)), each)[0]) if np.ptp(each) else 0.0,
+        majority=float((gold[test] == most).mean()),
+        whole=_accuracy(rows, gold, test),
+        each=accuracies,
+        trend=float(spearmanr(np.arange(len(accuracies)), accuracies)[0]) if np.ptp(accuracies) else 0.0,
     )
 
 
 def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Texts and labels of a file: a label, a space or tab and a text a line; what is not UTF-8 is Latin-1."""
+    """Texts and labels of a file: per line a label, a space or tab, and a text; invalid UTF-8 is read as Latin-1."""
     place, texts, labels = Path(path), [], []
     if not place.is_file():
-        raise DatasetError(f"There is no file {place}; labelled texts were to be read from it.")
+        raise DatasetError.not_found(place, "labelled texts")
     for number, raw in enumerate(place.read_bytes().splitlines(), 1):
         try:
             line = raw.decode()
@@ -76,21 +77,21 @@ def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
             continue
         label, _, text = line.strip().replace("\t", " ", 1).partition(" ")
         if not text.strip():
-            raise DatasetError(f"{place}:{number}: a label, a space and a text are wanted, and {line[:40]!r} came.")
+            raise DatasetError.expected("a label, a space and a text", repr(line[:40]), path=place, line=number)
         labels.append(label)
         texts.append(text)
     return texts, labels
 
 
-def _held_out(gold: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Every fifth text of each label: the same ones each time, whatever the order of the labels."""
-    held = np.zeros(len(gold), bool)
+def _split(gold: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mask of the test texts: every fifth text of each label."""
+    test = np.zeros(len(gold), bool)
     for label in np.unique(gold):
-        held[np.flatnonzero(gold == label)[_HELD_OUT - 1 :: _HELD_OUT]] = True
-    return held
+        test[np.flatnonzero(gold == label)[_HELD_OUT - 1 :: _HELD_OUT]] = True
+    return test
 
 
-def _accuracy(rows: Floats, gold: NDArray[np.int64], held: NDArray[np.bool_]) -> float:
-    scaling = Scaling.of(rows[~held])
-    weights = logistic(scaling(rows[~held]), one_hot(gold[~held], int(gold.max()) + 1), _PENALTY)
-    return float((predict(scaling(rows[held]), weights) == gold[held]).mean())
+def _accuracy(rows: Floats, gold: NDArray[np.int64], test: NDArray[np.bool_]) -> float:
+    scaling = Scaling.of(rows[~test])
+    weights = logistic(scaling(rows[~test]), one_hot(gold[~test], int(gold.max()) + 1), _PENALTY)
+    return float((predict(scaling(rows[test]), weights) == gold[test]).mean())

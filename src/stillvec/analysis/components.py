@@ -1,7 +1,7 @@
-"""What the principal components of a space know (Raunak, Kumar, Gupta & Metze 2020).
+"""What the principal components of a space encode (Raunak, Kumar, Gupta & Metze 2020).
 
-Is the variance of a component a sign of its use? Three views: the first `k` components for growing `k`; thirds of the
-components, each as a space of its own; and what is left when the first few are taken out (Mu & Viswanath 2018).
+Does the variance of a component predict its usefulness? Three views: the first `k` components for growing `k`; each
+third of the components; and the space without the first few components (Mu & Viswanath 2018).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from stillvec.vectors import WordVectors
 
 @dataclass(frozen=True)
 class Study:
-    """Scores of parts of a space; a curve is by its number of components, a space by its name."""
+    """Scores of parts of a space."""
 
-    cumulative: dict[int, tuple[Score, ...]]  # k → of the first k components
-    thirds: dict[str, tuple[Score, ...]]  # as they came, top, middle, bottom
-    shares: dict[str, float]  # of the variance that each third holds
-    without: dict[int, tuple[Score, ...]]  # D → the first D components taken out
+    cumulative: dict[int, tuple[Score, ...]]  # k → scores of the first k components
+    thirds: dict[str, tuple[Score, ...]]  # whole, top, middle, bottom
+    shares: dict[str, float]  # share of the variance per third
+    without: dict[int, tuple[Score, ...]]  # D → scores without the first D components
 
 
 def study(
@@ -41,35 +41,33 @@ def study(
 ) -> Study:
     """Score the parts of a space with the tasks and data of `evaluate`; only the thirds have intervals."""
     if vectors.dim < 3 or points < 1:
-        raise UsageError(
-            f"Thirds of {vectors.dim} components at {points} points make no study; three and one are the least."
-        )
+        raise UsageError.expected("at least 3 components and 1 point", f"{vectors.dim} and {points}")
     space = PrincipalSpace(vectors)
     cuts = np.unique(np.linspace(0, vectors.dim, points + 1).round().astype(int))[1:].tolist()
     bounds = [round(vectors.dim * third / 3) for third in range(4)]
     pieces = {name: (bounds[at], bounds[at + 1]) for at, name in enumerate(("top", "middle", "bottom"))}
     variances = space.variances / max(space.variances.sum(), np.finfo(float).tiny)
 
-    def scored(part: Callable[[], WordVectors], resamples: int = 0) -> tuple[Score, ...]:
+    def score(part: Callable[[], WordVectors], resamples: int = 0) -> tuple[Score, ...]:
         return evaluate(part(), data, tasks, resamples=resamples, seed=seed).scores  # one part in memory at a time
 
-    thirds = {name: scored(partial(space.project, *piece), resamples) for name, piece in pieces.items()}
+    thirds = {name: score(partial(space.project, *piece), resamples) for name, piece in pieces.items()}
     return Study(
-        cumulative={k: scored(partial(space.project, 0, k)) for k in cuts},
-        thirds={"whole": scored(lambda: vectors, resamples), **thirds},
+        cumulative={k: score(partial(space.project, 0, k)) for k in cuts},
+        thirds={"whole": score(lambda: vectors, resamples), **thirds},
         shares={name: float(variances[first:last].sum()) for name, (first, last) in pieces.items()},
-        without={count: scored(partial(space.without_top, count)) for count in without if count < vectors.dim},
+        without={count: score(partial(space.without_top, count)) for count in without if count < vectors.dim},
     )
 
 
 def mean_value(scores: Sequence[Score]) -> float:
-    """The mean over the datasets that have a value; NaN where none has."""
+    """The mean over the datasets with a value; NaN if there is none."""
     values = [score.value for score in scores if np.isfinite(score.value)]
     return float(np.mean(values)) if values else float("nan")
 
 
 def saturation(curve: Mapping[int, float], tolerance: float = 0.01) -> int:
-    """The fewest components from which on the curve stays within `tolerance` of its end."""
+    """The smallest number of components from which the curve stays within `tolerance` of its end."""
     cuts = sorted(curve)
     good = cuts[-1]
     for cut in reversed(cuts):

@@ -1,4 +1,4 @@
-"""A space turned into its principal axes, some rows at a time."""
+"""A space in the coordinates of its principal axes, computed in blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PrincipalSpace:
-    """A space turned into its principal axes: `Z = (X - mean) U`."""
+    """A space in the coordinates of its principal axes: `Z = (X - mean) U`."""
 
     vectors: WordVectors
 
@@ -32,28 +32,28 @@ class PrincipalSpace:
 
     @property
     def variances(self) -> Floats:
-        """(d,), the largest first."""
+        """Variances (d,), largest first."""
         return self._spectrum[0]
 
     @property
     def axes(self) -> Floats:
-        """(d, d) in columns."""
+        """Axes (d, d) in columns."""
         return self._spectrum[1]
 
     def project(self, first: int, last: int) -> WordVectors:
         """Components `first` to `last` - 1, counted from 0, as a space."""
         if not 0 <= first < last <= self.vectors.dim:
-            raise UsageError(f"There are components 0 to {self.vectors.dim - 1}; {first} to {last - 1} came.")
-        return self._mapped(self.axes[:, first:last])
+            raise UsageError.expected(f"components 0 to {self.vectors.dim - 1}", f"{first} to {last - 1}")
+        return self._map_rows(self.axes[:, first:last])
 
     def without_top(self, count: int) -> WordVectors:
-        """The centred space with the first `count` components taken out; 0 only centres."""
+        """The centred space without the first `count` components; 0 only centres."""
         if not 0 <= count < self.vectors.dim:
-            raise UsageError(f"Of {self.vectors.dim} components {count} cannot be taken out; give fewer.")
+            raise UsageError.expected(f"0 to {self.vectors.dim - 1} components", count)
         top = self.axes[:, :count]
-        return self._mapped(np.eye(self.vectors.dim) - top @ top.T)
+        return self._map_rows(np.eye(self.vectors.dim) - top @ top.T)
 
-    def _mapped(self, by: Floats) -> WordVectors:
+    def _map_rows(self, by: Floats) -> WordVectors:
         dtype = np.result_type(self.vectors.matrix.dtype, np.float32)
         matrix = np.empty((len(self.vectors), by.shape[1]), dtype)
         for rows, block in iterate_blocks(self.vectors.matrix):

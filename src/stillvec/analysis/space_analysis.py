@@ -1,4 +1,4 @@
-"""`analyze`: the geometry of a space, what its components know, and which words moved since another."""
+"""`analyze`: the geometry of a space, scores of its components, and words that moved since another space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Isotropy, effective dimension, hubness, and norms against frequency of a space."""
+"""Isotropy, effective dimension, hubness, and norms by frequency."""
 
 from __future__ import annotations
 
@@ -21,37 +21,35 @@ _BANDS = 10
 
 @dataclass(frozen=True)
 class Geometry:
-    """Numbers that need no test data. `d` is the number of dimensions."""
+    """Measures that need no test data; `d` is the number of dimensions."""
 
     words: int
     dim: int
-    mean_cosine: float  # of random pairs of words: 0 where all directions are used alike (Ethayarajh 2019)
-    centred_cosine: float  # of the same pairs once the mean is out
-    partition: (
-        float  # min Z(c) / max Z(c), Z(c) = Σ exp(c·v), over principal axes c, rows at length one: 1 is isotropic
-    )
-    isoscore: float  # Rudman et al. 2022: 1 where all directions have the same variance, 0 where one has all
-    participation: float  # (Σλ)² / Σλ²: in how many directions the variance lies, 1 to d
-    entropy_rank: float  # exp of the entropy of the shares of variance, 1 to d (Roy & Vetterli 2007)
-    dim_90: int  # directions that hold 90% of the variance
-    neighbours: int  # k of what follows
+    mean_cosine: float  # of random pairs of words; 0: isotropic (Ethayarajh 2019)
+    centred_cosine: float  # of the same pairs after centring
+    partition: float  # min Z(c) / max Z(c) over principal axes c, Z(c) = Σ exp(c·v), rows normalized; 1: isotropic
+    isoscore: float  # Rudman et al. 2022: 1: equal variance in all directions, 0: in one only
+    participation: float  # (Σλ)² / Σλ²: effective number of directions, 1 to d
+    entropy_rank: float  # exp of the entropy of the variance shares, 1 to d (Roy & Vetterli 2007)
+    dim_90: int  # directions with 90% of the variance
+    neighbours: int  # k of the following
     hubness: float  # skewness of how often a word is among the k nearest of others (Radovanović et al. 2010)
-    most_often: int  # how often the greatest hub is
-    never: float  # the share of words that are never
-    hubs: tuple[str, ...]  # the greatest
+    most_often: int  # occurrences of the largest hub
+    never: float  # share of words that are never a neighbour
+    hubs: tuple[str, ...]  # the largest
     mean_norm: float
     norm_frequency: float  # Spearman's ρ of norm and frequency
-    counted: bool  # false: the words have no counts, and their order stands for frequency
-    norms: tuple[float, ...]  # mean norms of ten bands, from the most frequent words to the rarest
-    variances: tuple[float, ...]  # λ, the largest first
+    counted: bool  # False: no counts, the order of the words is used
+    norms: tuple[float, ...]  # mean norms of ten bands of decreasing frequency
+    variances: tuple[float, ...]  # λ, largest first
 
 
 def geometry(vectors: WordVectors, *, neighbours: int = 10, sample: int = 10_000, seed: int = 0) -> Geometry:
-    """Look at a space; hubs are looked for among `sample` words, evenly from frequent to rare."""
+    """Measure a space; hubness is computed on `sample` words, evenly spaced by rank."""
     if len(vectors) < 3:
-        raise UsageError(f"A space of {len(vectors)} words has no geometry; give three words or more.")
+        raise UsageError.expected("at least 3 words", len(vectors))
     if neighbours < 1 or sample < 3:
-        raise UsageError(f"One neighbour and three words are the least, and {neighbours} and {sample} came.")
+        raise UsageError.expected("at least 1 neighbour and a sample of 3 words", f"{neighbours} and {sample}")
     space = PrincipalSpace(vectors)
     return Geometry(
         words=len(vectors),
@@ -65,7 +63,7 @@ def geometry(vectors: WordVectors, *, neighbours: int = 10, sample: int = 10_000
 
 
 def _dimensions(variances: Floats) -> dict[str, Any]:
-    """In how many directions the variance lies."""
+    """Measures of the effective dimension."""
     total = max(float(variances.sum()), np.finfo(float).tiny)
     shares = variances[variances > 0] / total
     return {
@@ -78,15 +76,15 @@ def _dimensions(variances: Floats) -> dict[str, Any]:
 
 
 def _hubs(vectors: WordVectors, neighbours: int, sample: int) -> dict[str, Any]:
-    some = np.unique(np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(np.int64))
-    often = k_occurrences(unit_rows(vectors.matrix[some], np.float64), neighbours)
-    greatest = np.argsort(-often, kind="stable")[:10].tolist()
+    rows = np.unique(np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(np.int64))
+    occurrences = k_occurrences(unit_rows(vectors.matrix[rows], np.float64), neighbours)
+    largest = np.argsort(-occurrences, kind="stable")[:10].tolist()
     return {
-        "neighbours": min(neighbours, len(some) - 1),
-        "hubness": float(skew(often)) if np.ptp(often) else 0.0,
-        "most_often": int(often.max()),
-        "never": float((often == 0).mean()),
-        "hubs": tuple(vectors.words[some[row]] for row in greatest),
+        "neighbours": min(neighbours, len(rows) - 1),
+        "hubness": float(skew(occurrences)) if np.ptp(occurrences) else 0.0,
+        "most_often": int(occurrences.max()),
+        "never": float((occurrences == 0).mean()),
+        "hubs": tuple(vectors.words[rows[row]] for row in largest),
     }
 
 
@@ -95,7 +93,7 @@ def _norms(vectors: WordVectors) -> dict[str, Any]:
     counts = vectors.vocabulary.counts
     counted = bool(np.ptp(counts))
     frequency = counts if counted else -np.arange(len(vectors))
-    varies = np.ptp(norms) > 1e-5 * norms.mean()  # rows of length one differ by rounding
+    varies = np.ptp(norms) > 1e-5 * norms.mean()  # unit rows differ by rounding
     bands = np.array_split(norms[np.argsort(-frequency, kind="stable")], min(_BANDS, len(norms)))
     return {
         "mean_norm": float(norms.mean()),
@@ -106,16 +104,16 @@ def _norms(vectors: WordVectors) -> dict[str, Any]:
 
 
 def k_occurrences(rows: NDArray[Any], neighbours: int) -> NDArray[np.int64]:
-    """How often each of the rows, which are of length one, is among the nearest of another (n,)."""
+    """How often each unit row is among the nearest neighbours of another (n,)."""
     k = min(neighbours, len(rows) - 1)
     rows = np.asarray(rows, np.float32)
-    found = np.zeros(len(rows), np.int64)
+    times = np.zeros(len(rows), np.int64)
     for start in range(0, len(rows), 512):
         cosines = rows[start : start + 512] @ rows.T
         cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -np.inf
         nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-        found += np.bincount(nearest.ravel(), minlength=len(rows))
-    return found
+        times += np.bincount(nearest.ravel(), minlength=len(rows))
+    return times
 
 
 def isoscore(variances: Floats) -> float:
@@ -142,7 +140,7 @@ def _cosines(vectors: WordVectors, mean: Floats, seed: int) -> dict[str, Any]:
 
 
 def _partition(vectors: WordVectors, axes: Floats) -> float:
-    """Of both signs of each axis, as an axis has none."""
+    """Partition ratio over both directions of each axis."""
     unit = (unit_rows(block) for _, block in iterate_blocks(vectors.matrix))
     sums = [logsumexp(np.hstack([rows @ axes, -rows @ axes]), axis=0) for rows in unit]
     logs = logsumexp(np.stack(sums), axis=0)  # (2d,)

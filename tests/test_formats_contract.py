@@ -271,7 +271,7 @@ def test_a_folder_of_other_things_is_neither_read_nor_replaced(tmp_path: Path, n
 @file_formats
 def test_an_empty_file_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "v").touch()
-    with pytest.raises(FormatError, match=r"empty|words and dimensions|floret"):
+    with pytest.raises(FormatError, match=r"empty|words and dimensions|floret|first line"):
         load(tmp_path / "v", format=name)
     with raises(FormatError, code="empty", path=tmp_path / "v"):
         load(tmp_path / "v")

@@ -140,7 +140,7 @@ def test_the_penalty_is_chosen_on_development_items_alone() -> None:
 def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors) -> None:
     sequences = texts_as_sequences(Lookup(vectors), ["a lovely film", "dull"])
     network = CnnNetwork(sequences.table, 3, 0, tuned=False)
-    ids = torch.from_numpy(sequences.padded(np.arange(2), border=1))
+    ids = torch.from_numpy(sequences.pad(np.arange(2), border=1))
     filters = network.filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
     for row, length in enumerate((3, 1)):
         text = network.table[ids[row, : length + 2]].T[None]
@@ -154,9 +154,9 @@ def test_frozen_vectors_stay_and_tuned_ones_move_but_for_padding_and_words_not_r
     sequences = texts_as_sequences(Lookup(vectors), texts)
     labels = np.array([1, 0, 1])
     for tuned in (False, True):
-        work = Convolution(sequences, labels, sequences.scaled(), tuned=tuned)
+        work = Convolution(sequences, labels, sequences.scale_table(), tuned=tuned)
         *_, network = work.train(np.array([0, 1]), 0.01, 2, 0)
-        moved = (network.table.detach().numpy() != sequences.scaled()).any(axis=1)
+        moved = (network.table.detach().numpy() != sequences.scale_table()).any(axis=1)
         assert moved.any() == tuned
         assert not moved[0]
         assert not moved[sequences.ids[sequences.text == 2]].any()

@@ -17,7 +17,7 @@ from stillvec.evaluation.labels import KINDS, Labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.mutual_information import bias, clusters, entropy, information, mutual_information
 from stillvec.evaluation.perceptron import perceptron
-from stillvec.evaluation.probing import POOLINGS, Probing, probed, randomized
+from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, randomize
 from stillvec.evaluation.profile import profile, table
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.splits import Round
@@ -190,7 +190,7 @@ def test_poolings_are_of_the_known_words(words: WordVectors) -> None:
     wanted |= {"first": rows[0], "last": rows[2]}
     for name, pool in POOLINGS.items():
         np.testing.assert_allclose(pool(sequences), [wanted[name], np.zeros(4)], atol=1e-6, err_msg=name)
-    assert POOLINGS["mean"](randomized(sequences))[1].tolist() == [0] * 4
+    assert POOLINGS["mean"](randomize(sequences))[1].tolist() == [0] * 4
 
 
 def test_a_probe_never_sees_the_numbers_of_the_test() -> None:
@@ -199,7 +199,7 @@ def test_a_probe_never_sees_the_numbers_of_the_test() -> None:
     split = Round(np.arange(20, 50), np.arange(50, 60), np.arange(20))
     other = y.copy()
     other[:20] = 9
-    np.testing.assert_array_equal(probed(x, y, split), probed(x, other, split))
+    np.testing.assert_array_equal(fit_probe(x, y, split), fit_probe(x, other, split))
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

@@ -65,7 +65,7 @@ def test_the_cnn_drops_half_of_its_features_while_it_learns(monkeypatch: pytest.
     network = CnnNetwork(sequences().table, 100, 0, tuned=False)
     network.out, network.out_bias = torch.eye(100), torch.zeros(100)
     network.bias = torch.full_like(network.bias, 5.0)  # no feature is zero by itself
-    ids = torch.from_numpy(sequences(200).padded(np.arange(200), border=1))
+    ids = torch.from_numpy(sequences(200).pad(np.arange(200), border=1))
     whole, dropped = network.scores(ids), network.scores(ids, training=True)
     kept = dropped != 0
     assert 0.45 < kept.float().mean() < 0.55
@@ -163,12 +163,12 @@ def test_a_ridge_probe_is_chosen_on_development_items_and_fitted_again_to_both(
     generator = np.random.default_rng(0)
     x, y = generator.standard_normal((40, 5)), generator.standard_normal((40, 2))
     split = Round(np.arange(16, 40), np.arange(8, 16), np.arange(8))
-    first = probing.probed(x, y, split)
+    first = probing.fit_probe(x, y, split)
     np.testing.assert_array_equal(fits[0], y[split.train])
     np.testing.assert_array_equal(fits[1], y[split.both])
     poisoned = y.copy()
     poisoned[split.test] = 1e6
-    np.testing.assert_array_equal(probing.probed(x, poisoned, split), first)
+    np.testing.assert_array_equal(probing.fit_probe(x, poisoned, split), first)
 
 
 def test_information_in_the_task_is_without_its_bias() -> None:

@@ -217,13 +217,13 @@ def test_padding_stands_behind_words_and_unknown_words_have_a_row_of_their_own(v
     table = sequences.table
     np.testing.assert_array_equal(table[0], 0)
     np.testing.assert_allclose(table[1], vectors.matrix.mean(axis=0), atol=1e-6)
-    ids = sequences.padded(np.array([0, 1, 2]))
+    ids = sequences.pad(np.array([0, 1, 2]))
     assert (ids > 0).tolist() == [[True, True], [True, False], [False, False]]
     np.testing.assert_array_equal(table[ids[0, 0]], vectors["the"])
     assert ids[0, 1] == 1
     assert sequences.known.tolist() == [1, 1, 0]
     np.testing.assert_allclose(sequences.means(), [vectors["the"], vectors["dog"], table[1]], atol=1e-6)
-    assert np.sqrt(np.mean(sequences.scaled()[2:] ** 2)) == pytest.approx(0.3)
+    assert np.sqrt(np.mean(sequences.scale_table()[2:] ** 2)) == pytest.approx(0.3)
 
 
 def test_a_tagger_learns_on_one_thread_and_leaves_the_number_as_it_was() -> None:

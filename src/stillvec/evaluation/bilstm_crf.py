@@ -62,7 +62,7 @@ class TaggerNetwork:
         tags: dict[int, Rows] = {}
         with torch.no_grad():
             for batch in sequences.batches(chosen, 128):
-                ids, lengths = torch.from_numpy(sequences.padded(batch)), torch.from_numpy(sequences.lengths[batch])
+                ids, lengths = torch.from_numpy(sequences.pad(batch)), torch.from_numpy(sequences.lengths[batch])
                 inside = torch.arange(ids.shape[1]) < lengths[:, None]
                 paths = best_paths(self.scores(ids, lengths), inside, self.steps).numpy()
                 tags |= {n: path[:length] for n, path, length in zip(batch, paths, lengths.tolist(), strict=True)}
@@ -100,7 +100,7 @@ class Recurrence:
         for _ in range(self.epochs):
             for batch in self.sequences.batches(rows, _BATCH, order):
                 lengths = torch.from_numpy(self.sequences.lengths[batch])
-                ids, gold = torch.from_numpy(self.sequences.padded(batch)), torch.from_numpy(tags.padded(batch))
+                ids, gold = torch.from_numpy(self.sequences.pad(batch)), torch.from_numpy(tags.pad(batch))
                 inside = torch.arange(ids.shape[1]) < lengths[:, None]
                 scores = network.scores(ids, lengths, training=True)
                 loss = negative_log_likelihood(scores, gold, inside, network.steps).mean()

@@ -28,7 +28,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
-from stillvec.evaluation.splits import Rows, pooled, whole_datasets
+from stillvec.evaluation.splits import Rows, pool_parts, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.files import open_bytes
@@ -54,7 +54,7 @@ class Classification(CostlyTask):
         return whole_datasets(folder / "classification", (".txt", ".tsv"))
 
     def read(self, path: Path) -> LearntItems:
-        pool, tested, divided = pooled(path, _read_labelled, itemgetter(0), _QUICK if self.quick else None)
+        pool, tested, divided = pool_parts(path, _read_labelled, itemgetter(0), _QUICK if self.quick else None)
         names = sorted({label for label, _ in pool})
         if len(names) < 2:
             raise DatasetError.expected("two labels or more", len(names), path=path)
@@ -110,7 +110,7 @@ class Classification(CostlyTask):
         from stillvec.evaluation.cnn import QUICK, CnnSchedule, Convolution  # torch takes seconds
 
         n_seeds, schedule = (1, QUICK) if self.quick else (self.seeds, CnnSchedule())
-        convolution = Convolution(sequences, labels, sequences.scaled(), schedule, self.tuned)
+        convolution = Convolution(sequences, labels, sequences.scale_table(), schedule, self.tuned)
         predicted = np.zeros((len(items), n_seeds), np.int64)
         rounds = yield from beside([convolution.run(split, n_seeds) for split in items.rounds])
         for split, of_round in zip(items.rounds, rounds, strict=True):

@@ -70,7 +70,7 @@ class CnnNetwork:
         labels = np.zeros(len(sequences), np.int64)
         with torch.no_grad():
             for batch in sequences.batches(chosen, 256):
-                ids = torch.from_numpy(sequences.padded(batch, border=1))
+                ids = torch.from_numpy(sequences.pad(batch, border=1))
                 labels[batch] = self.scores(ids).argmax(dim=1).numpy()
         return labels[chosen]
 
@@ -92,7 +92,7 @@ class Convolution:
         order = np.random.default_rng(seed)
         for _ in range(n_epochs):
             for batch in self.sequences.batches(rows, _BATCH, order):
-                ids = torch.from_numpy(self.sequences.padded(batch, border=1))
+                ids = torch.from_numpy(self.sequences.pad(batch, border=1))
                 scores = network.scores(ids, training=True)
                 loss = functional.cross_entropy(scores, torch.from_numpy(self.labels[batch]))
                 optimizer.zero_grad()

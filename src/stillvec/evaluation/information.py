@@ -29,7 +29,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.mutual_information import bias, clusters, entropy, information
-from stillvec.evaluation.probing import randomized
+from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, tokens_as_sequences
 from stillvec.evaluation.splits import Rows, whole_datasets
 from stillvec.evaluation.supervised import LearntItems
@@ -66,7 +66,7 @@ class MutualInformation(CostlyTask):
         used = np.flatnonzero(counts)
         k, tries = min(self.k, max(1, len(used))), 1 if self.quick else 3
         values: dict[str, Rows] = {}
-        for name, table in {"vectors": sequences.table, "random": randomized(sequences).table}.items():
+        for name, table in {"vectors": sequences.table, "random": randomize(sequences).table}.items():
             cluster = np.zeros(len(counts), np.int64)
             if len(used):
                 cluster[used] = clusters(unit_rows(table[used]), k, counts[used], tries=tries)

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.probing import randomized
+from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences, tokens_as_sequences
-from stillvec.evaluation.splits import Round, Rows, pooled, whole_datasets
+from stillvec.evaluation.splits import Round, Rows, pool_parts, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import Sentence, conllu
@@ -62,7 +62,7 @@ class Labels(CostlyTask):
         assert isinstance(items, LearntItems)
         sequences = tokens_as_sequences(lookup, items.all_texts)
         counted = (sequences.ids != UNKNOWN) | (lookup.oov != "skip")
-        tables = {"probe": sequences.scaled(), "random": randomized(sequences).table}
+        tables = {"probe": sequences.scale_table(), "random": randomize(sequences).table}
         n = len(items)
         values: dict[str, NDArray[np.float64]] = {
             "words": np.bincount(sequences.text[counted], minlength=len(sequences))[:n].astype(np.float64)
@@ -99,7 +99,7 @@ class Labels(CostlyTask):
 
 def read_labels(path: Path, n_max: int | None) -> LearntItems:
     """Sentences with the labels of their words, a tuple per word."""
-    pool, tested, divided = pooled(path, conllu, lambda _: "", n_max)
+    pool, tested, divided = pool_parts(path, conllu, lambda _: "", n_max)
     words = tuple(tuple(token.form for token in sentence) for sentence in pool)
     labels = tuple(tuple(_labels(sentence)) for sentence in pool)
     lengths = np.array([*map(len, words[:tested])], np.float64)

@@ -30,7 +30,7 @@ from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.profile import GROUPS, table
 from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences, tokens_as_sequences
-from stillvec.evaluation.splits import Round, pooled, whole_datasets
+from stillvec.evaluation.splits import Round, pool_parts, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, estimates
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import conllu
@@ -56,13 +56,13 @@ class Probing(CostlyTask):
     def __post_init__(self) -> None:
         for name in self.pooling.split("+"):
             if name not in POOLINGS:
-                raise UsageError(f"Sentences are pooled by {', '.join(POOLINGS)}, joined by +, and {name!r} came.")
+                raise UsageError.unknown("pooling", name, POOLINGS)
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu",))
 
     def read(self, path: Path) -> ProfiledItems:
-        pool, tested, divided = pooled(path, conllu, lambda _: "", _QUICK if self.quick else None)
+        pool, tested, divided = pool_parts(path, conllu, lambda _: "", _QUICK if self.quick else None)
         words = tuple(tuple(token.form for token in sentence) for sentence in pool)
         names, numbers = table(pool)
         lengths = np.array([len(each) for each in words[:tested]], np.float64)
@@ -72,7 +72,7 @@ class Probing(CostlyTask):
         assert isinstance(items, ProfiledItems)
         sequences = tokens_as_sequences(lookup, items.all_texts)
         poolings = self.pooling.split("+")
-        control = randomized(sequences)
+        control = randomize(sequences)
         inputs: dict[str, Callable[[], NDArray[Any]]] = {"length": lambda: sequences.lengths[:, None]}
         inputs |= {name: partial(POOLINGS[name], sequences) for name in poolings}
         inputs |= {f"{name}-random": partial(POOLINGS[name], control) for name in poolings}
@@ -81,7 +81,7 @@ class Probing(CostlyTask):
             x = read()
             values[name] = np.zeros((len(items), items.numbers.shape[1]), np.float32)
             for split in items.rounds:
-                values[name][split.test] = probed(x, items.numbers, split)
+                values[name][split.test] = fit_probe(x, items.numbers, split)
             yield number / len(inputs)
         return Answers(sequences.known[: len(items)] > 0, values)
 
@@ -89,10 +89,10 @@ class Probing(CostlyTask):
         self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
     ) -> dict[str, Estimate]:
         assert isinstance(items, ProfiledItems)
-        gold = _ranked(items.numbers[chosen])
+        gold = _rank_columns(items.numbers[chosen])
         group = np.array([name.partition(":")[0] for name in items.names])
         measures: dict[str, Callable[[Floats], Floats]] = {}
-        inputs = {name: _ranked(values[chosen]) for name, values in answers.values.items()}
+        inputs = {name: _rank_columns(values[chosen]) for name, values in answers.values.items()}
         for place, wanted in {"all": group != "", **{each: group == each for each in GROUPS}}.items():
             for name, ranks in inputs.items():
                 measures[f"{place}-{name}"] = partial(_mean_r, ranks[:, wanted], gold[:, wanted])
@@ -103,7 +103,7 @@ class Probing(CostlyTask):
         return estimates(measures, len(chosen), resampling)
 
 
-def probed(x: NDArray[Any], y: Floats, split: Round) -> Floats:
+def fit_probe(x: NDArray[Any], y: Floats, split: Round) -> Floats:
     """Ridge predictions for the test items (n, f); each number has the penalty that does best on dev."""
     path = RidgePath(x[split.train], y[split.train])
     missed = [np.square(path.predict(x[split.dev], each) - y[split.dev]).sum(axis=0) for each in PENALTIES]
@@ -116,7 +116,7 @@ def probed(x: NDArray[Any], y: Floats, split: Round) -> Floats:
     return found
 
 
-def randomized(sequences: Sequences, seed: int = 0) -> Sequences:
+def randomize(sequences: Sequences, seed: int = 0) -> Sequences:
     """The same texts with a random vector a word."""
     drawn = np.random.default_rng(seed).standard_normal(sequences.table.shape, np.float32)
     drawn[[PADDING, UNKNOWN]] = 0
@@ -153,7 +153,7 @@ POOLINGS: dict[str, Callable[[Sequences], NDArray[np.float32]]] = {
 }
 
 
-def _ranked(x: NDArray[Any]) -> Floats:
+def _rank_columns(x: NDArray[Any]) -> Floats:
     """Ranks of each column (n, f), equal values sharing their mean rank, less the mean of all."""
     from scipy.stats import rankdata
 

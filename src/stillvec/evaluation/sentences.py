@@ -47,7 +47,7 @@ class Sentences(Task):
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         texts = self.texts(items)
-        used, frequencies = _used(lookup.vectors, texts)
+        used, frequencies = _select_used(lookup.vectors, texts)
         means = used.encode(texts)  # (2n, dim)
         seen = means if used.subwords is None else WordVectors(used.vocabulary, used.matrix).encode(texts)
         known = seen.any(axis=1).reshape(2, -1)
@@ -79,7 +79,7 @@ class Sentences(Task):
         }
 
 
-def _used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, NDArray[np.float64]]:
+def _select_used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, NDArray[np.float64]]:
     """The vectors and frequencies of the words that occur: weighing these needs no copy of a large matrix."""
     rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
     rows = np.unique(rows[rows >= 0])

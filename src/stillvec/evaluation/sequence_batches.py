@@ -43,7 +43,7 @@ class Sequences:
         """How many words of each text are known (n,)."""
         return np.bincount(self.text[self.ids != UNKNOWN], minlength=len(self))
 
-    def padded(self, chosen: Rows, border: int = 0) -> Rows:
+    def pad(self, chosen: Rows, border: int = 0) -> Rows:
         """Rows of the table (B, border + L + border), short texts filled up with padding."""
         lengths = self.lengths[chosen]
         width = max(1, int(lengths.max(initial=0)))
@@ -72,7 +72,7 @@ class Sequences:
         means = self.sums() / np.maximum(self.known, 1)[:, None]
         return np.where(self.known[:, None] > 0, means, self.table[UNKNOWN]).astype(np.float32)
 
-    def scaled(self) -> NDArray[np.float32]:
+    def scale_table(self) -> NDArray[np.float32]:
         """The table times one number, so that a network's rate suits it, however long the vectors are."""
         size = float(np.sqrt(np.mean(np.square(self.table[_SPECIAL:], dtype=np.float64)))) if len(self.table) > 2 else 0
         return self.table * np.float32(_SPREAD / size) if size else self.table

@@ -1,9 +1,8 @@
-"""Datasets in parts: which files belong together, and what is learnt from, chosen on and tested in each round.
+"""Datasets in parts: which files belong together, and the training, development and test items of each round.
 
-A dataset is `name.test.ext` with `name.train.ext` and perhaps `name.dev.ext` beside it, or one file. Without a file of
-development items a fifth of the training items serves; without a test file every item is tested once, in five rounds
-(cross-validation), each round trained on three fifths and chosen on one. Fifths are drawn with a fixed seed, label by
-label.
+A dataset is `name.test.ext` with `name.train.ext` and optionally `name.dev.ext`, or one file. Without a development
+file, a fifth of the training items is used; without a test file, five-fold cross-validation: three fifths for training,
+one for development, one for testing. Fifths are stratified by label and drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Round:
-    """Positions among the items and what stands behind them."""
+    """Positions among all items, the tested ones first."""
 
     train: Rows
     dev: Rows
@@ -39,31 +38,31 @@ class Round:
 
     @property
     def both(self) -> Rows:
-        """What is learnt from once the settings are chosen."""
+        """The training data once the settings are chosen."""
         return np.concatenate([self.train, self.dev])
 
 
-def pooled(
+def pool_parts(
     path: Path, read: Callable[[Path], Iterable[T]], label: Callable[[T], Hashable], most: int | None
 ) -> tuple[list[T], int, tuple[Round, ...]]:
-    """All that a dataset has, what is tested first; how much is tested; and the rounds."""
+    """All items of a dataset, the tested ones first; the number of tested items; and the rounds."""
     files = parts_beside(path)
     parts: dict[str, list[T]] = {part: [*read(files[part])] for part in ("test", "train", "dev") if part in files}
-    pool = [each for some in parts.values() for each in some]
-    sizes = {part: len(some) for part, some in parts.items()}
-    order, divided = with_tested_first(rounds(sizes, [label(each) for each in pool], path, most))
-    return [pool[number] for number in order], sum(len(each.test) for each in divided), divided
+    pool = [item for items in parts.values() for item in items]
+    sizes = {part: len(items) for part, items in parts.items()}
+    order, divided = with_tested_first(rounds(sizes, [label(item) for item in pool], path, most))
+    return [pool[number] for number in order], sum(len(split.test) for split in divided), divided
 
 
 def part_of(path: Path) -> tuple[str, str]:
-    """A file's name without the part it is, and the part: stsb.test → (stsb., test)."""
+    """The name of a file without its part, and the part: stsb.test → (stsb., test)."""
     name = Path(inner_name(path)).stem.lower()
     parts = _PART.findall(name)
     return _PART.sub("", name), _NAMES[parts[-1]] if parts else ""
 
 
 def whole_datasets(folder: Path, suffixes: Sequence[str]) -> list[Path]:
-    """One file a dataset: the test file, else the training file, else the file itself."""
+    """One file per dataset: the test file, else the training file, else the file itself."""
     found = files_in(folder, suffixes)
     there = {(*part_of(path), inner_suffix(path)) for path in found}
 
@@ -82,20 +81,18 @@ def parts_beside(path: Path) -> dict[str, Path]:
     found = {part_of(each)[1]: each for each in alike if part and part_of(each)[0] == rest}
     found.pop("", None)
     if "test" in found and "train" not in found:
-        raise DatasetError(
-            f"{path}: a test file is trained for by the file of the same name with train, and there is none."
-        )
+        raise DatasetError.expected("a file of the same name with train", "only a test file", path=path)
     return found if "test" in found else {"train": path}
 
 
 def rounds(
     sizes: Mapping[str, int], labels: Sequence[Hashable], path: Path, most: int | None = None
 ) -> tuple[Round, ...]:
-    """The rounds of a dataset that stands as test, train, dev; with `most` only one, of so many training items."""
+    """The rounds of a dataset in the order test, train, dev; with `most` only one, with that many training items."""
     test, train = sizes.get("test", 0), sizes["train"]
     fifth = fifths(labels[test : test + train])
     if len(fifth) < 2 * FOLDS:
-        raise DatasetError(f"{path}: at least {2 * FOLDS} items are wanted to learn from, and {len(fifth)} came.")
+        raise DatasetError.expected(f"at least {2 * FOLDS} training items", len(fifth), path=path)
     if "dev" in sizes:
         dev = test + train + np.arange(sizes["dev"])
         whole = [Round(test + np.arange(train), dev, np.arange(test))]
@@ -103,21 +100,21 @@ def rounds(
         whole = [Round(test + np.flatnonzero(fifth), test + np.flatnonzero(fifth == 0), np.arange(test))]
     else:
         whole = [_fold(fifth, number) for number in range(FOLDS)]
-    return tuple(whole) if most is None else (_lessened(whole[0], most),)
+    return tuple(whole) if most is None else (_reduce(whole[0], most),)
 
 
 def with_tested_first(divided: Sequence[Round]) -> tuple[Rows, tuple[Round, ...]]:
-    """The order that puts what is tested first and leaves out what is not used, and the rounds in that order."""
-    tested = np.sort(np.concatenate([each.test for each in divided]))
-    used = np.unique(np.concatenate([each.both for each in divided]))
+    """The order with the tested items first and without unused ones, and the rounds in that order."""
+    tested = np.sort(np.concatenate([split.test for split in divided]))
+    used = np.unique(np.concatenate([split.both for split in divided]))
     order = np.concatenate([tested, np.setdiff1d(used, tested)])
     place = np.full(int(order.max()) + 1, -1)
     place[order] = np.arange(len(order))
-    return order, tuple(Round(place[each.train], place[each.dev], place[each.test]) for each in divided)
+    return order, tuple(Round(place[split.train], place[split.dev], place[split.test]) for split in divided)
 
 
 def fifths(labels: Sequence[Hashable], seed: int = 0) -> Rows:
-    """Which fifth each item is in (n,): items of one label are dealt out in a random order."""
+    """The fifth of each item (n,): items of each label are distributed evenly in random order."""
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(labels))
     ranks = {label: rank for rank, label in enumerate(dict.fromkeys(labels))}
@@ -134,7 +131,7 @@ def _fold(fifth: Rows, number: int) -> Round:
     return Round(train, np.flatnonzero(fifth == dev), np.flatnonzero(fifth == number))
 
 
-def _lessened(each: Round, most: int) -> Round:
+def _reduce(each: Round, most: int) -> Round:
     generator = np.random.default_rng(0)
 
     def some(rows: Rows, number: int) -> Rows:

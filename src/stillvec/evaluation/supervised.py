@@ -1,4 +1,4 @@
-"""What tasks that train have in common: items with more behind them to learn from, and scores over several seeds."""
+"""Shared parts of supervised tasks: items with training data, parallel training runs, scores over seeds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LearntItems(Items):
-    """The tested items, the other items that stand behind them in the rounds, and the names of the labels."""
+    """The tested items, the other items of the rounds, and the labels of all."""
 
     more: tuple[tuple[str, ...], ...] = ()  # (m,)
     labels: tuple[Any, ...] = ()  # (n + m,) the label of each, or those of its words
@@ -37,14 +37,14 @@ class LearntItems(Items):
 
 
 def share(part: float, whole: int, work: Generator[float, None, T]) -> Generator[float, None, T]:
-    """The progress of one of `whole` parts as progress of the whole."""
+    """Convert the progress of one of `whole` parts to progress of the whole."""
     return relay(work, lambda done: (part + done) / whole)
 
 
 def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None, list[T]]:
-    """Pieces of work that know nothing of each other, as many at a time as there are cores; what each ends with.
+    """Run independent generators in threads, as many at a time as there are cores, and return their results.
 
-    They run in threads: torch and numpy let go of Python's lock while they compute.
+    Threads are enough because torch and NumPy release the GIL while they compute.
     """
     done = [0.0] * len(works)
     stopped = threading.Event()
@@ -60,16 +60,16 @@ def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None,
     with ThreadPoolExecutor(min(len(works), os.cpu_count() or 1)) as pool:
         futures = [pool.submit(drain, number) for number in range(len(works))]
         try:
-            while wait(futures, 0.2, FIRST_EXCEPTION).not_done and not any(_failed(each) for each in futures):
+            while wait(futures, 0.2, FIRST_EXCEPTION).not_done and not any(_has_failed(future) for future in futures):
                 yield sum(done) / len(works)
-        finally:  # also where nobody wants to hear more
+        finally:  # also when the consumer stops early
             stopped.set()
-    found = [future.result() for future in sorted(futures, key=lambda each: not _failed(each))]  # what failed speaks
+    results = [future.result() for future in sorted(futures, key=lambda future: not _has_failed(future))]  # raise first
     yield 1.0
-    return found
+    return results
 
 
-def _failed(future: Future[Any]) -> bool:
+def _has_failed(future: Future[Any]) -> bool:
     return future.done() and not isinstance(future.exception(), CancelledError | None)
 
 
@@ -98,26 +98,28 @@ def estimates(
     """Each measure (R, n) → (R,) on the items themselves, and its bootstrap interval over items."""
     if not n:
         return {name: Estimate(np.nan, np.nan, np.nan) for name in measures}
-    drawn: dict[str, list[Floats]] = {name: [] for name in measures}
+    resampled: dict[str, list[Floats]] = {name: [] for name in measures}
     for weights in resampling.weights(n):
         for name, measure in measures.items():
-            drawn[name].append(measure(weights))
+            resampled[name].append(measure(weights))
     whole = np.ones((1, n))
-    return {name: Estimate(float(measure(whole)[0]), *percentiles(drawn[name])) for name, measure in measures.items()}
+    return {
+        name: Estimate(float(measure(whole)[0]), *percentiles(resampled[name])) for name, measure in measures.items()
+    }
 
 
 def ratio(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
-    """A sum over items (n,) or (n, seeds) by another sum (n,); of several seeds the mean."""
+    """The ratio of two sums over items, (n,) or (n, seeds) by (n,); the mean over seeds."""
     columns = over.reshape(len(over), -1)
     return lambda weights: np.asarray(quotient(weights @ columns, (weights @ under)[:, None]).mean(axis=1))
 
 
 def spread(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
-    """The standard deviation over seeds of the same."""
+    """The standard deviation of this ratio over seeds."""
     return lambda weights: np.asarray(quotient(weights @ over, (weights @ under)[:, None]).std(axis=1, ddof=1))
 
 
 def quotient(over: NDArray[Any], under: NDArray[Any]) -> Floats:
-    """Quotients; NaN where there is nothing below."""
+    """Quotients; NaN where the denominator is 0."""
     over, under = np.broadcast_arrays(over, under)
     return np.asarray(np.divide(over, under, out=np.full(over.shape, np.nan), where=under > 0))

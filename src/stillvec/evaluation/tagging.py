@@ -1,10 +1,10 @@
-"""Tagging: a BiLSTM-CRF that sees nothing of a word but its vector; parts of speech, chunks, entities.
+"""Tagging: a BiLSTM-CRF whose only input is the vector of each word; parts of speech, chunks, entities.
 
-Every dataset in `tagging/`: `.conllu` (UPOS; UD-EWT), or `.txt`, `.conll`, `.tsv` with a word first and its tag last on
-a line (CoNLL-2000, WNUT-17), a blank line between sentences; parts as in `splits.py`. Where tags mark spans (B-NP,
-I-NP, O) the metric is F1 over spans as `seqeval` counts them, else the share of words whose tag is right.
+Files in `tagging/`: `.conllu` (UPOS; UD-EWT), or `.txt`, `.conll`, `.tsv` with one word per line, the tag in the last
+column (CoNLL-2000, WNUT-17), and a blank line between sentences; parts as in `splits.py`. If tags mark spans (B-NP,
+I-NP, O), the metric is F1 over spans as in `seqeval`, else accuracy over words.
 
-An item is a sentence, covered if one of its words is known; an unknown word inside it has the policy's vector. Values
+An item is a sentence, covered if one of its words is; an OOV word inside it has the policy's vector. Values
 are means over seeds; `-sd` is the standard deviation over seeds. Interval: percentile bootstrap over sentences.
 """
 
@@ -25,7 +25,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.spans import are_spans, counts
-from stillvec.evaluation.splits import Rows, pooled, whole_datasets
+from stillvec.evaluation.splits import Rows, pool_parts, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import read_tagged
@@ -44,13 +44,13 @@ class Tagging(CostlyTask):
 
     def __post_init__(self) -> None:
         if min(self.seeds, self.epochs) < 1:
-            raise UsageError(f"At least one seed and one epoch are wanted, and {self.seeds} and {self.epochs} came.")
+            raise UsageError.expected("at least one seed and one epoch", f"{self.seeds} and {self.epochs}")
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / "tagging", (".conllu", ".conll", ".txt", ".tsv"))
 
     def read(self, path: Path) -> LearntItems:
-        pool, tested, divided = pooled(path, read_tagged, lambda _: "", _QUICK if self.quick else None)
+        pool, tested, divided = pool_parts(path, read_tagged, lambda _: "", _QUICK if self.quick else None)
         words, tags = (tuple(each[side] for each in pool) for side in (0, 1))
         lengths = np.array([len(sentence) for sentence in words[:tested]], np.float64)
         return LearntItems(words[:tested], lengths, (), words[tested:], tags, divided)
@@ -66,7 +66,7 @@ class Tagging(CostlyTask):
         tags = np.array([number[tag] for tag in chain.from_iterable(items.labels)], np.int64)
 
         def count(chosen: Rows, said: list[Rows]) -> NDArray[np.float64]:
-            """Right, said and there of each sentence (n, 3)."""
+            """Correct, predicted and gold counts of each sentence (n, 3)."""
             pairs = ((items.labels[at], [names[tag] for tag in path]) for at, path in zip(chosen, said, strict=True))
             each = counts if marks else _words
             return np.array([each(gold, path) for gold, path in pairs], np.float64).reshape(-1, 3)
@@ -75,7 +75,7 @@ class Tagging(CostlyTask):
             return float(_f1(np.ones((1, len(chosen))), count(chosen, said)[:, :, None])[0])
 
         seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
-        tagger = Recurrence(sequences, tags, sequences.scaled(), quality, epochs, self.tuned)
+        tagger = Recurrence(sequences, tags, sequences.scale_table(), quality, epochs, self.tuned)
         found = np.zeros((len(items), 3, seeds))
         runs = [(split, seed) for split in items.rounds for seed in range(seeds)]
         with single_thread():
@@ -98,12 +98,12 @@ class Tagging(CostlyTask):
 
 
 def _words(gold: tuple[str, ...], said: list[str]) -> tuple[int, int, int]:
-    """Every word is said once and there once, so that F1 is the share of right ones."""
+    """One prediction and one gold tag per word, so that F1 is the accuracy."""
     return sum(map(str.__eq__, gold, said)), len(gold), len(gold)
 
 
 def _f1(weights: Floats, found: NDArray[np.float64], over_seeds: Callable[..., Any] = np.mean) -> Floats:
-    """2 right / (said + there) in each resample (R,), the mean over seeds; 0 where nothing is said or there."""
+    """2 correct / (predicted + gold) in each resample (R,), the mean over seeds; 0 if both are 0."""
     n, _, seeds = found.shape
     right, said, there = (weights @ found.reshape(n, -1)).reshape(-1, 3, seeds).transpose(1, 0, 2)  # (R, seeds)
     return np.asarray(over_seeds(np.nan_to_num(quotient(2 * right, said + there)), axis=1))

@@ -178,9 +178,9 @@ def test_evaluated_pairs_are_the_first_two_words_of_every_line(tmp_path: Path) -
 
 
 def test_malformed_evaluation_pairs_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(LexiconError, match=r"\.tsv"):
+    with raises(LexiconError, path=tmp_path, match=r"\.tsv"):
         [*read_evaluation_pairs(tmp_path)]
-    with pytest.raises(LexiconError, match=r"a\.txt:2: .*two words"):
+    with raises(LexiconError, path=tmp_path / "a.txt", line=2, match="two words"):
         [*read_evaluation_pairs(_write(tmp_path / "a.txt", "a b 1\nalone\n"))]
 
 

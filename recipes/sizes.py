@@ -2,8 +2,8 @@
 
     STILLVEC_DATA=... STILLVEC_MINILM=... python recipes/sizes.py [--texts]
 
-Every 64th paragraph, every 32nd, ...: out/sizes/every-64.txt. If `recipes/skipgram.py --corpus out/sizes/every-64.txt
---out out/sizes/every-64` was run before, skip-gram is included.
+Every 64th paragraph, every 32nd, ...: out/sizes/every-64.txt. Vectors in out/sizes/every-64/METHOD are included, as
+`stillvec train out/sizes/every-64.txt --method skipgram:epochs=15,cbow --min-count 2 --out out/sizes/every-64` writes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ def main() -> None:
     options = parser.parse_args()
     data, folder = Path(os.environ["STILLVEC_DATA"]), Path("out/sizes")
     folder.mkdir(parents=True, exist_ok=True)
-    if not all((folder / f"every-{each}.txt").exists() for each in options.every):
+    if not all((folder / f"every-{step}.txt").exists() for step in options.every):
         _write_texts(data, folder, options.every)
     results = {}
     for every in [] if options.texts else options.every:
-        vectors = stillvec.distill(
+        vectors = stillvec.distill_all(
             folder / f"every-{every}.txt",
             teacher=os.environ["STILLVEC_MINILM"],
             method=METHODS,
             min_count=2,
             context_cache=folder / "contexts",
         )
-        assert isinstance(vectors, dict)
         for path in sorted((folder / f"every-{every}").glob("*/manifest.json")):
             vectors[path.parent.name] = stillvec.load(path.parent)
         words = int(next(iter(vectors.values())).vocabulary.counts.sum())
@@ -48,11 +47,11 @@ def main() -> None:
 
 
 def _write_texts(data: Path, folder: Path, sizes: tuple[int, ...]) -> None:
-    streams = {each: (folder / f"every-{each}.txt").open("w", encoding="utf-8") for each in sizes}
+    streams = {step: (folder / f"every-{step}.txt").open("w", encoding="utf-8") for step in sizes}
     files = sorted(map(str, (data / "corpora").glob("*.txt.xz")))
     for number, paragraph in enumerate(Corpus(*files).paragraphs()):
-        for each, stream in streams.items():
-            if number % each == 0:
+        for step, stream in streams.items():
+            if number % step == 0:
                 stream.write(" ".join(paragraph.split()) + "\n")
     for stream in streams.values():
         stream.close()

@@ -24,7 +24,7 @@ from stillvec.errors import CorpusError, UsageError
 from stillvec.formats import load, read_manifest
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.readers import ReadTask
-from stillvec.pipeline.result_folders import saved_steps
+from stillvec.pipeline.result_folders import save_steps
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.progress import Progress
 from stillvec.vocabulary import Vocabulary
@@ -56,7 +56,7 @@ def settings(model: str, **given: Any) -> Distillation:
 
 
 def written(run: Run, out: Path) -> Path:
-    for _ in saved_steps(run, out):
+    for _ in save_steps(run, out):
         pass
     return out
 
@@ -114,7 +114,7 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     died, stream = tmp_path / "died", ReadTask.stream
     monkeypatch.setattr(ReadTask, "stream", lambda *given: dying(stream(*given), died))
     killed = 0
-    for step in saved_steps(run, tmp_path / "two"):
+    for step in save_steps(run, tmp_path / "two"):
         if step.stage == "reading the corpus" and not killed:
             killed = reader.processes[0]  # it has jobs: two wait at each, and one of five is done
             os.kill(killed, signal.SIGKILL)

@@ -146,13 +146,10 @@ def test_a_recipe_that_is_not_there_is_named(room: Path, capsys: pytest.CaptureF
 
 def test_a_recipe_is_read_into_settings(room: Path) -> None:
     (room / "recipe.toml").write_text(WHOLE, "utf-8")
-    section, judged = read_recipe("recipe.toml")
-    assert (section.verb, section.call.corpus, section.out) == ("distill", ("text.txt",), "vectors")
-    assert (judged.verb, judged.inputs, judged.call.json) == ("evaluate", (), "scores.json")
-    assert isinstance(section.settings, Distillation)
-    assert section.settings == Distillation(
-        teacher=section.settings.teacher, method="aggregate,additive", min_count=1, contexts=None, layer="1", seed=5
-    )
+    step, evaluation = read_recipe("recipe.toml")
+    assert isinstance(step, Distillation)
+    assert (step.verb, step.target, evaluation.verb, evaluation.sources) == ("distill", "vectors", "evaluate", [])
+    assert (step.method, step.min_count, step.contexts, step.layer) == ("aggregate,additive", 1, None, "1")
 
 
 TRAINED = """

@@ -189,6 +189,24 @@ def test_a_run_stopped_in_any_part_of_the_pass_goes_on(
 
 
 @pytest.mark.usefixtures("small")
+def test_ctrl_c_after_a_checkpoint_exits_with_130_and_names_resume(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = PassCheckpoint.write
+
+    def interrupt(self: PassCheckpoint, *arguments: Any) -> None:
+        write(self, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PassCheckpoint, "write", interrupt)
+        assert main(call("stopped", "--method", "aggregate")) == 130
+    assert "--resume" in capsys.readouterr().err
+    assert not (tmp_path / "stopped").exists()
+    assert main(call("stopped", "--method", "aggregate", "--resume")) == 0
+
+
+@pytest.mark.usefixtures("small")
 def test_what_was_read_is_not_read_again(
     call: Call, stop: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

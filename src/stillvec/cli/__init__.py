@@ -58,8 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output (head, less) has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        return _fail("interrupted; no partial output was left.", 130)
+    except KeyboardInterrupt as interrupt:  # its message says how to continue
+        return _fail(str(interrupt) or "interrupted; no partial output was left.", 130)
     except OSError as error:
         place = f": {error.filename}" if error.filename else "; no partial output was left"
         return _fail(f"{error.strerror or error}{place}.", 1)

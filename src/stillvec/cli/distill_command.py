@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stillvec.cli.console import note, table
 from stillvec.cli.list_action import List
 from stillvec.cli.progress_bar import show_events
 from stillvec.cli.renamed_flags import add_renamed
 from stillvec.cli.train_command import CORPUS_HELP, add_vocabulary_arguments, corpus_of, print_results, settings_of
-from stillvec.errors import StillvecError, UsageError
+from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.settings import CONTEXTS, Distillation
 from stillvec.progress import format_duration
@@ -96,19 +96,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     given |= {name: getattr(options, name) for name in ("out", "resume", "engine", "address", "workers")}
     with show_events(quiet=options.quiet) as listener:
-        results = _interruptible(corpus, given | {"statistics": not options.no_statistics, "progress": listener})
+        results = distill_all(*corpus, **given, statistics=not options.no_statistics, progress=listener)
     print_results(results, options.out)
     print_reading(results)
     return 0
-
-
-def _interruptible(corpus: Any, given: dict[str, Any]) -> dict[str, WordVectors]:
-    try:
-        return distill_all(*corpus, **given)
-    except KeyboardInterrupt as stop:
-        if not stop.args:
-            raise
-        raise StillvecError(str(stop)) from None
 
 
 def _print_plan(estimate: Plan) -> None:

@@ -46,7 +46,7 @@ def _print_outcome(outcome: Outcome) -> None:
     if outcome.step.verb == "distill":
         print_reading(dict(outcome.vectors))
     if outcome.step.verb == "convert":
-        note(f"Wrote {outcome.step.out}")
+        note(f"Wrote {outcome.step.target}")
     if outcome.report is not None:
         show_report(outcome.report)
         note(legend({score.task for score in outcome.report.scores}))

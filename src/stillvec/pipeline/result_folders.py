@@ -1,4 +1,4 @@
-"""What a run gives: signs of life, results with how they were made, folders written as soon as each is there."""
+"""The results of a run: their manifests, and their folders, each written as soon as it is finished."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def describe_result(
     teacher: Mapping[str, Any],
     facts: Mapping[str, Any],
 ) -> Result:
-    """What a method made, with how it was made."""
+    """Add the manifest to what a method returned."""
     vectors = finished.vectors
     if settings.dim is not None and not isinstance(learner, HasDim):
         vectors = Pca(settings.dim)(vectors)
@@ -46,8 +46,8 @@ def describe_result(
     }
     arrays = {
         f"{part}/{label}": array
-        for part, kept in statistics.items()
-        for label, array in kept.arrays.items()
+        for part, values in statistics.items()
+        for label, array in values.arrays.items()
         if not label.startswith(STORED)
     }
     return complete(vectors, manifest, settings.oov, finished.model, arrays)
@@ -60,7 +60,7 @@ def complete(
     model: Mapping[str, Any] | None = None,
     statistics: Mapping[str, Any] | None = None,
 ) -> Result:
-    """The result with its manifest as provenance and, if asked, n-grams for out-of-vocabulary words."""
+    """A result with its manifest as provenance and, with `oov`, n-grams for out-of-vocabulary words."""
     vectors = vectors.with_provenance(manifest)
     for _, after in refine_steps(vectors, unknown_steps(oov)):
         vectors = after
@@ -68,20 +68,19 @@ def complete(
 
 
 def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:
-    """The folders that results of these names would take can be written."""
-    place = Path(out)
-    targets = [place] if len(names) == 1 else [place / name for name in names]
+    """Refuse folders for results of these names that cannot be written."""
+    targets = [Path(out)] if len(names) == 1 else [Path(out) / name for name in names]
     for target in (*targets, *also):
         check_replaceable(target, "manifest.json")
-    there = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
-    if not there.is_dir():
-        raise UsageError(f"The output {out} cannot be a folder, since {there} is a file; give another name.")
-    if not os.access(there, os.W_OK):
-        raise UsageError(f"The output {out} cannot be written, since {there} is read-only; give another name.")
+    parent = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
+    if not parent.is_dir():
+        raise UsageError(f"Cannot create the folder {out}: {parent} is a file; choose another name.", path=out)
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"Cannot write the folder {out}: {parent} is read-only; choose another name.", path=out)
 
 
-class Work(Protocol):
-    """A run of any kind, as far as saving goes."""
+class Savable(Protocol):
+    """What `save_steps` needs of a run."""
 
     written: dict[str, Path]
     checkpoint: PassCheckpoint | None
@@ -91,8 +90,8 @@ class Work(Protocol):
     def steps(self) -> Iterator[Progress | MethodResult]: ...
 
 
-def saved_steps(run: Work, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
-    """The progress of a run whose results are written as soon as they are finished: `run.written` has the folders."""
+def save_steps(run: Savable, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
+    """Write each result of a run as soon as it is finished, and yield its progress; `run.written` has the folders."""
     for event in run.steps():
         if isinstance(event, MethodResult):
             folder = Path(out) / event.name if len(run.names) > 1 else Path(out)
@@ -111,7 +110,6 @@ def _save(result: Result, folder: Path, checkpoint: PassCheckpoint | None, *, st
         if checkpoint is None or not checkpoint.path.exists():
             raise
         raise StillvecError(
-            f"{folder} could not be written: {error.strerror or error}; once that is fixed, --resume continues from "
-            f"{checkpoint.path}.",
+            f"{folder} could not be written: {error.strerror or error}; --resume continues from {checkpoint.path}.",
             code="not-written",
         ) from None

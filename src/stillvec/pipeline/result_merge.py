@@ -1,4 +1,4 @@
-"""Results that were distilled apart become one: their statistics are added, and the method finishes anew."""
+"""Merge results that were distilled separately: their statistics are added, and the method finishes again."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from stillvec.teachers.digest import same_teacher
 
 
 def merge_results(folders: Sequence[str | os.PathLike[str]]) -> Result:
-    """One result from several of the same method, settings and teacher."""
+    """Merge results of the same method, settings and teacher."""
     if len(folders) < 2:
-        raise UsageError(f"Two results or more are merged, and {len(folders)} came.")
-    every = [PreviousResult(Path(folder)) for folder in folders]
-    with report_damage(*(each.path for each in every)):
-        return _merged(every)
+        raise UsageError.expected("at least two results", len(folders), where="merge")
+    results = [PreviousResult(Path(folder)) for folder in folders]
+    with report_damage(*(result.path for result in results)):
+        return _merge(results)
 
 
-def _merged(every: Sequence[PreviousResult]) -> Result:
-    first, *others = every
-    parts = first.statistics
+def _merge(results: Sequence[PreviousResult]) -> Result:
+    first, *others = results
+    manifests = [result.manifest for result in results]
+    statistics = first.statistics
     for other in others:
         for key in ("method", "settings"):
-            if other.manifest[key] != first.manifest[key]:
-                raise UsageError(f"{other.path} and {first.path} differ in {key}; only like merges with like.")
+            mine, its = first.manifest[key], other.manifest[key]
+            if mine != its:
+                raise UsageError.conflict(f"Cannot merge {other.path} into {first.path}: {key} {its} and {mine} differ")
         if not same_teacher(other.manifest["teacher"], first.manifest["teacher"]):
-            raise UsageError(f"{other.path} and {first.path} have different teachers; their statistics do not add up.")
-        parts = {label: merge(kept, other.statistics[label]) for label, kept in parts.items()}
+            names = " and ".join(str(result.manifest["teacher"]["name"]) for result in (other, first))
+            raise UsageError.conflict(f"Cannot merge {other.path} into {first.path}: the teachers {names} differ")
+        statistics = {label: merge(values, other.statistics[label]) for label, values in statistics.items()}
     settings = from_manifest(first.manifest["distillation"], str(first.path))
+    corpora = [manifest["corpus"] for manifest in manifests]
     facts = {
-        "merged": [each.path.name for each in every],
-        "corpus": {
-            "words": sum(each.manifest["corpus"]["words"] for each in every),
-            "parts": [each.manifest["corpus"] for each in every],
-        },
-        "read": {key: sum(each.manifest["read"][key] for each in every) for key in ("sentences", "words", "pieces")},
+        "merged": [result.path.name for result in results],
+        "corpus": {"words": sum(corpus["words"] for corpus in corpora), "parts": corpora},
+        "read": {key: sum(manifest["read"][key] for manifest in manifests) for key in ("sentences", "words", "pieces")},
     }
     learner = first.learner()
-    return describe_result(learner.finish(parts), learner, parts, settings, first.manifest["teacher"], facts)
+    return describe_result(learner.finish(statistics), learner, statistics, settings, first.manifest["teacher"], facts)

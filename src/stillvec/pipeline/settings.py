@@ -1,4 +1,4 @@
-"""The settings of a distillation, as a recipe or a command line gives them."""
+"""The settings of distillation and training."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Distillation:
         unknown_steps(self.oov)  # refuse a wrong one before the work
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
-        """The learners by the name of their result; `layer="all"` gives one for each layer of `aggregate`.
+        """The learners by the name of their result; `layer="all"` gives one per layer of `aggregate`.
 
-        Who has a setting `corpus` is told where there is none, and need not listen for one.
+        Without a corpus, learners with a setting `corpus` get `corpus=false`.
         """
-        found: dict[str, Learner] = {}
+        learners: dict[str, Learner] = {}
         for label, spec in parse_methods(self.method):
             name, given = spec.name, spec.settings
             kind = LEARNERS[name]
@@ -63,35 +63,35 @@ class Distillation:
                 given = {**given, "corpus": "false"}
             if self.layer == "all" and getattr(kind, "EXPANDS_LAYERS", False):
                 for layer in range(depth + 1):
-                    found[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
+                    learners[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
             else:
-                found[label] = self._learner(kind, given)
-        self._check_taken(found.values())
-        return found
+                learners[label] = self._learner(kind, given)
+        self._check_taken(learners.values())
+        return learners
 
     def _learner(self, kind: type[Learner], given: Mapping[str, Value]) -> Learner:
-        """The general settings go to whoever has a setting of that name; the method's own come last."""
+        """A learner with the general settings that it has; the method's own override them."""
         general = {**self._general(), "dim": self.dim, "seed": self.seed or None}
         values = {name: value for name, value in general.items() if value is not None}
         taken = {name: value for name, value in values.items() if name in _fields(kind)}
         return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
 
     def _general(self) -> dict[str, str | None]:
-        """Settings for every method that has one of the same name."""
+        """The settings that go to every method with a field of the same name."""
         purpose = self.purpose if self.purpose != "words" else None
         return {"layer": self.layer, "dictionary": self.dictionary, "purpose": purpose}
 
     def _check_taken(self, learners: Iterable[Learner]) -> None:
-        """A setting that nobody heeds would be a silent mistake."""
+        """Refuse a general setting that no method has."""
         known = {name for learner in learners for name in _fields(type(learner))}
         for name, value in self._general().items():
             if value is not None and name not in known:
-                raise UsageError(f"The method {self.method} has no {name}, and {value!r} was given; leave it out.")
+                raise UsageError.conflict(f"Method {self.method} has no setting {name!r}, got {value!r}")
 
 
 @dataclass(frozen=True)
 class Training:
-    """Everything that decides the result of a baseline; with several threads most differ a little from run to run."""
+    """Everything that decides the result of a baseline; with several threads most vary slightly from run to run."""
 
     RENAMED: ClassVar[dict[str, str]] = {"keep": "include_words", "unknown": "oov"}
 
@@ -128,7 +128,7 @@ def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
 
 
 def from_manifest(values: Mapping[str, Any], where: str) -> Distillation:
-    """The settings that a manifest says, without the included words."""
+    """The settings in a manifest, without the included words."""
     named = {Distillation.RENAMED.get(key, key): value for key, value in values.items()}
     return settings_from(Distillation, named | {"include_words": ()}, where)
 

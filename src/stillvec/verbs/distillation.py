@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
-from stillvec.pipeline.settings import CONTEXTS, Distillation, parse_methods
+from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
 from stillvec.progress import Listener, Progress, show_progress
 from stillvec.registry import require, settings_from
 from stillvec.vectors import WordVectors
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
 Engine = Literal["local", "ray"]
+S = TypeVar("S", Distillation, Training)
 
 
 def distill(
@@ -89,7 +90,7 @@ def distill(
     workers: number of Ray workers (default: one per GPU, else one per CPU).
     progress: True draws a bar in a terminal; a function gets every `Progress` event (default: False).
     """
-    call = _Call.of(locals())
+    call = _Call.build(locals())
     if len(parse_methods(method)) > 1 or layer == "all":
         raise UsageError(
             "distill() returns the vectors of one method; for several methods or layers call distill_all().",
@@ -131,12 +132,14 @@ def distill_all(
     workers: int | None = None,
     progress: bool | Callable[[Progress], object] = False,
 ) -> dict[str, WordVectors]:
-    """Distil several methods in one pass over the corpus; the vectors by the name of the method.
+    """Distil several methods in one pass over the corpus, and return their vectors by name.
 
-    The parameters are those of `distill`. `method` takes several, separated by commas ("auto,aggregate:layer=3"), and
-    `layer="all"` gives one result per layer of `aggregate`. With several results, each is a folder inside `out`.
+    Parameters are those of `distill`, except:
+    method: one or several, separated by commas ("auto,aggregate:layer=3").
+    layer: also "all", one result per layer of `aggregate`.
+    out: with several results, each is a folder inside it.
     """
-    return {name: result.vectors for name, result in _Call.of(locals()).run().items()}
+    return {name: result.vectors for name, result in _Call.build(locals()).run().items()}
 
 
 def plan(
@@ -165,9 +168,9 @@ def plan(
 ) -> Plan:
     """Estimate the time, memory and disk that `distill_all` will take, and do nothing.
 
-    The parameters are those of `distill`. The corpus is counted, and a part of it is read to measure the pace.
+    Parameters are those of `distill_all`. The corpus is counted, and a part of it is read to measure the speed.
     """
-    return _Call.of(locals()).plan()
+    return _Call.build(locals()).plan()
 
 
 @dataclass(frozen=True)
@@ -188,11 +191,9 @@ class _Call:
     progress: bool | Listener = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> _Call:
-        names = {field.name for field in fields(Distillation)}
-        settings = settings_from(Distillation, {name: value for name, value in given.items() if name in names})
-        options = {name: value for name, value in given.items() if name not in names and name != "corpus"}
-        return cls(corpus_of(given["corpus"]), settings, **options)
+    def build(cls, arguments: Mapping[str, Any]) -> _Call:
+        corpus, settings, options = split_arguments(Distillation, arguments)
+        return cls(corpus, settings, **options)
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -269,44 +270,50 @@ class _Call:
         return Run(self.settings, self.corpus, self.add_to, store=self.context_cache, reader=reader)
 
 
-def check_distillation(corpus: Sequence[Source], **given: Any) -> None:
+def check_distillation(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> None:
     """Refuse before the work what `distill_all` with these arguments would refuse."""
-    call = _Call.of({"corpus": corpus, **given})
+    call = _Call.build({"corpus": corpus, **arguments})
     with call._threads():
         run = call._run(None)
         if call.out is not None:
             _check_output(call.out, run)
 
 
+def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus | None, S, dict[str, Any]]:
+    """The corpus, the settings and the other arguments of a call."""
+    names = {field.name for field in fields(kind)}
+    settings = settings_from(kind, {name: value for name, value in arguments.items() if name in names})
+    options = {name: value for name, value in arguments.items() if name not in names and name != "corpus"}
+    return open_corpus(arguments["corpus"]), settings, options
+
+
 def execute(
     run: Any, out: str | os.PathLike[str] | None, listener: Listener | None, *, statistics: bool = True
 ) -> dict[str, Result]:
     """Run to the end, write every result as soon as it is ready, and return them by name."""
-    from stillvec.pipeline.result_folders import saved_steps
+    from stillvec.pipeline.result_folders import save_steps
 
     try:
-        for event in run.steps() if out is None else saved_steps(run, out, statistics=statistics):
+        for event in run.steps() if out is None else save_steps(run, out, statistics=statistics):
             if listener is not None and isinstance(event, Progress):
                 listener(event)
     except KeyboardInterrupt:
         checkpoint = getattr(run, "checkpoint", None)
         if checkpoint is None or not checkpoint.path.exists():
             raise
-        raise KeyboardInterrupt(f"Interrupted; resume continues from {checkpoint.path}.") from None
+        raise KeyboardInterrupt(f"interrupted; --resume continues from {checkpoint.path}.") from None
     results: dict[str, Result] = run.results
     return results
 
 
-def corpus_of(given: Sequence[Source]) -> Corpus | None:
+def open_corpus(sources: Sequence[Source]) -> Corpus | None:
     """One `Corpus`, or files, folders and globs, also in lists; None for nothing."""
-    if len(given) == 1 and isinstance(given[0], Corpus):
-        return given[0]
+    if len(sources) == 1 and isinstance(sources[0], Corpus):
+        return sources[0]
     paths: list[str | os.PathLike[str]] = []
-    for source in given:
+    for source in sources:
         if isinstance(source, Corpus):
-            raise UsageError.expected(
-                "one Corpus, or files, folders and globs", f"{len(given)} sources", where="corpus"
-            )
+            raise UsageError.expected("one Corpus, or files and folders", f"{len(sources)} sources", where="corpus")
         paths += [source] if isinstance(source, str | os.PathLike) else source
     return Corpus(*paths) if paths else None
 

@@ -21,15 +21,15 @@ reads what another writes comes after it; evaluate without `in` comes last and t
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
+import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stillvec.combination import COMBINERS
 from stillvec.corpus import Corpus
@@ -53,86 +53,38 @@ if TYPE_CHECKING:
     from stillvec.evaluation import Report
 
 
-@dataclass(frozen=True)
-class _Train:
-    """The keys of [[train]] beside those of `Training`."""
-
-    out: str
-    corpus: tuple[str, ...] = ()
-    field: str | None = None
-
-
-@dataclass(frozen=True)
-class _Distill(_Train):
-    """The keys of [[distill]] beside those of `Distillation`."""
-
-    add_to: str | None = None
-    statistics: bool = True
-    threads: int | None = None
-
-
-@dataclass(frozen=True)
-class _Refine:
-    inputs: str
-    out: str
-    steps: tuple[str, ...] = ()
-    oov: str | None = None
-    like: str | None = None
-
-
-@dataclass(frozen=True)
-class _Combine:
-    inputs: tuple[str, ...]
-    method: str
-    out: str
-
-
-@dataclass(frozen=True)
-class _Merge:
-    inputs: tuple[str, ...]
-    out: str
-
-
-@dataclass(frozen=True)
-class _Convert:
-    inputs: str
-    out: str
-    format: str | None = None
-    replace_space: str | None = None
-
-
-@dataclass(frozen=True)
-class _Evaluate:
-    inputs: tuple[str, ...] = ()  # none: everything that was written
-    json: str | None = None
-    report: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)  # of `evaluate`
-
-    def __post_init__(self) -> None:
-        from stillvec.report import check_writable
-
-        for file in self.report:
-            check_writable(Path(file))
-
-
-@dataclass(frozen=True)
 class RecipeStep:
-    """One table of a recipe."""
+    """One table of a recipe: a frozen dataclass whose fields are the keys, `inputs` for the key `in`."""
 
-    verb: str
-    where: str  # "[distill] of RECIPE", for errors
-    call: Any  # the keys of the table
-    settings: Distillation | Training | None = None
+    verb: ClassVar[str]
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        named = getattr(self.call, "inputs", ())
-        paths = (named,) if isinstance(named, str) else tuple(named)
-        return paths + tuple(filter(None, (getattr(self.call, "add_to", None), getattr(self.call, "like", None))))
+    @classmethod
+    def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
+        required = {part.name for part in fields(cls) if part.default is MISSING}  # type: ignore[arg-type]
+        if "inputs" in required - {*keys}:
+            raise UsageError(f"{where} requires the setting 'in'.", code="missing-setting")
+        return settings_from(cls, keys, where)
 
     @property
-    def out(self) -> str | None:
-        return getattr(self.call, "out", None)
+    def target(self) -> str | None:
+        """The folder or file to write."""
+        return getattr(self, "out", None)
+
+    @property
+    def sources(self) -> list[str]:
+        """The vectors to read."""
+        inputs = getattr(self, "inputs", ())
+        others = (getattr(self, "add_to", None), getattr(self, "like", None))
+        return [*([inputs] if isinstance(inputs, str) else inputs), *filter(None, others)]
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse before the first step what the verb would refuse."""
+        if self.target is not None:
+            check_replaceable(self.target, "manifest.json")
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        """Call the verb; `written` are the paths of the vectors that earlier steps wrote."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -157,19 +109,16 @@ def run(
     Parameters
     ----------
     recipe: a TOML file; paths in it are relative to the current folder, environment variables are expanded.
-    context_cache: where methods that train cache the teacher's contexts (default: $STILLVEC_CACHE or the user's cache).
-    resume: continue from the last checkpoint of an interrupted run (default: False).
-    progress: True draws a bar in a terminal; a function gets every `Progress` event (default: False).
+    context_cache, resume, progress: as in `distill`.
     finished: called with the outcome of each step as soon as it is done (default: nothing).
     """
     steps = read_recipe(recipe)
-    options = {"context_cache": context_cache, "resume": resume}
+    options = {"context_cache": context_cache, "resume": resume, "progress": progress}
     for step in steps:
-        _CHECKS[step.verb](step, options)
+        step.check(options)
     outcomes: list[Outcome] = []
     for step in steps:
-        written = [path for outcome in outcomes for path in outcome.vectors]
-        outcomes.append(_RUNNERS[step.verb](step, options | {"progress": progress}, written))
+        outcomes.append(step.run(options, [path for outcome in outcomes for path in outcome.vectors]))
         if finished is not None:
             finished(outcomes[-1])
     return outcomes
@@ -185,87 +134,33 @@ def read_recipe(path: str | os.PathLike[str]) -> list[RecipeStep]:
         raise UsageError(f"The recipe {os.fspath(path)} is not TOML: {error}.", path=path) from None
     steps = []
     for verb in content:
-        if verb not in _READERS:
-            raise UsageError.unknown("table", verb, _READERS, path=path)
-        tables = content[verb] if isinstance(content[verb], list) else [content[verb]]
+        if verb not in _STEPS:
+            raise UsageError.unknown("table", verb, _STEPS, path=path)
         where = f"[{verb}] of {os.fspath(path)}"
-        for table in tables:
+        for table in content[verb] if isinstance(content[verb], list) else [content[verb]]:
             if not isinstance(table, dict):
                 raise UsageError.expected("a table", repr(table), where=where)
             keys = {key.replace("-", "_"): _expand(value) for key, value in table.items()}
             if "in" in keys:
                 keys["inputs"] = keys.pop("in")
-            steps.append(_READERS[verb](keys, where))
-    if not any(step.verb != "evaluate" or step.inputs for step in steps):
+            steps.append(_STEPS[verb].read(keys, where))
+    if not any(step.verb != "evaluate" or step.sources for step in steps):
         raise UsageError(f"The recipe {os.fspath(path)} needs a table such as [distill] or [train].", path=path)
-    _check_outputs(steps)
     return _sort(steps)
-
-
-def _read_run(kind: type[Distillation] | type[Training], places: type[_Train]) -> Callable[..., RecipeStep]:
-    def read(keys: dict[str, Any], where: str) -> RecipeStep:
-        names = {part.name for part in dataclasses.fields(places)} - {part.name for part in dataclasses.fields(kind)}
-        call = settings_from(places, {key: value for key, value in keys.items() if key in names}, where)
-        values = {key: value for key, value in keys.items() if key not in names}
-        if values.get("contexts") == "all":
-            values["contexts"] = None
-        for key in ("include_words", "keep"):
-            if isinstance(values.get(key), str):  # a file, or else the words themselves
-                values[key] = read_words(values[key])
-        return RecipeStep(kind.__name__, where, call, settings_from(kind, values, where))
-
-    verb = "distill" if kind is Distillation else "train"
-    return lambda keys, where: dataclasses.replace(read(keys, where), verb=verb)
-
-
-def _read_call(verb: str, kind: type[Any]) -> Callable[..., RecipeStep]:
-    return lambda keys, where: RecipeStep(verb, where, settings_from(kind, keys, where))
-
-
-def _read_evaluate(keys: dict[str, Any], where: str) -> RecipeStep:
-    own = {key: value for key, value in keys.items() if key in ("inputs", "json", "report")}
-    options = {key: value for key, value in keys.items() if key not in own}
-    known = {*inspect.signature(evaluate).parameters} - {"vectors", "encoders", "cache", "progress"}
-    for key in options:
-        if key not in known:
-            raise UsageError.unknown("setting", key, known | {"in", "json", "report"}, where=where)
-    if "tasks" in options:
-        tasks = options["tasks"]
-        options["tasks"] = split_tasks(tasks if isinstance(tasks, str) else ",".join(map(str, tasks)))
-    if "data" in options and not Path(options["data"]).is_dir():
-        raise UsageError.not_found(options["data"], f"the data folder of {where}")
-    call = dataclasses.replace(settings_from(_Evaluate, own, where), options=options)
-    return RecipeStep("evaluate", where, call)
-
-
-_READERS: dict[str, Callable[[dict[str, Any], str], RecipeStep]] = {
-    "distill": _read_run(Distillation, _Distill),
-    "train": _read_run(Training, _Train),
-    "refine": _read_call("refine", _Refine),
-    "combine": _read_call("combine", _Combine),
-    "merge": _read_call("merge", _Merge),
-    "convert": _read_call("convert", _Convert),
-    "evaluate": _read_evaluate,
-}
-
-
-def _check_outputs(steps: list[RecipeStep]) -> None:
-    outputs: dict[Path, RecipeStep] = {}
-    for step in steps:
-        if step.out is not None and (other := outputs.setdefault(Path(step.out).absolute(), step)) is not step:
-            raise UsageError.conflict(f"{other.where} and {step.where} both write {step.out}")
 
 
 def _sort(steps: list[RecipeStep]) -> list[RecipeStep]:
     """distill and train first, then each step as soon as what it reads is written; evaluate without `in` last."""
-    pending = sorted(
-        steps, key=lambda step: (not step.inputs and step.verb == "evaluate", [*_READERS].index(step.verb))
-    )
+    targets: dict[Path, RecipeStep] = {}
+    for step in steps:
+        if step.target and (other := targets.setdefault(Path(step.target).absolute(), step)) is not step:
+            raise UsageError.conflict(f"[{other.verb}] and [{step.verb}] both write {step.target}")
+    pending = sorted(steps, key=lambda step: (step.verb == "evaluate" and not step.sources, [*_STEPS].index(step.verb)))
     done: list[RecipeStep] = []
     while pending:
         ready = next((step for step in pending if not any(_reads(step, other) for other in pending)), None)
         if ready is None:
-            raise UsageError.conflict(f"{pending[0].where} and {pending[-1].where} each read what the other writes")
+            raise UsageError.conflict(f"[{pending[0].verb}] and [{pending[-1].verb}] each read what the other writes")
         pending.remove(ready)
         done.append(ready)
     return done
@@ -273,121 +168,14 @@ def _sort(steps: list[RecipeStep]) -> list[RecipeStep]:
 
 def _reads(step: RecipeStep, other: RecipeStep) -> bool:
     """Whether a step reads what the other writes, or a folder inside it."""
-    if step is other or other.out is None:
+    if step is other or other.target is None:
         return False
-    target = Path(other.out).absolute()
-    return any(target in (path, *path.parents) for path in (Path(name).absolute() for name in step.inputs))
-
-
-def _check_run(step: RecipeStep, options: Mapping[str, Any]) -> None:
-    check = check_distillation if step.verb == "distill" else check_training
-    check(_corpus(step), **_arguments(step, options))
-
-
-def _run_distill(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    return _outcome(step, distill_all(*_corpus(step), **_arguments(step, options)))
-
-
-def _run_train(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    return _outcome(step, train_all(*_corpus(step), **_arguments(step, options)))
-
-
-def _corpus(step: RecipeStep) -> list[Corpus]:
-    return [Corpus(*step.call.corpus, field=step.call.field)] if step.call.corpus else []
-
-
-def _arguments(step: RecipeStep, options: Mapping[str, Any]) -> dict[str, Any]:
-    call = {key: value for key, value in vars(step.call).items() if key not in ("corpus", "field")}
-    return {**vars(step.settings), **call, **options}
-
-
-def _outcome(step: RecipeStep, results: Mapping[str, WordVectors]) -> Outcome:
-    out = Path(step.call.out)
-    return Outcome(step, {str(out / name if len(results) > 1 else out): found for name, found in results.items()})
-
-
-def _check_refine(step: RecipeStep, options: Mapping[str, Any]) -> None:
-    check_replaceable(step.call.out, "manifest.json")
-    steps = [*map(read_step, step.call.steps), *unknown_steps(step.call.oov)]
-    if not steps and step.call.like is None:
-        raise UsageError.expected("at least one of steps, oov and like", "none", where=step.where)
-
-
-def _run_refine(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    call = step.call
-    vectors = refine(call.inputs, call.steps, oov=call.oov, like=call.like, out=call.out, progress=options["progress"])
-    return Outcome(step, {call.out: vectors})
-
-
-def _check_combine(step: RecipeStep, options: Mapping[str, Any]) -> None:
-    check_replaceable(step.call.out, "manifest.json")
-    create(COMBINERS, step.call.method)
-
-
-def _run_combine(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    return Outcome(step, {step.call.out: combine(step.call.inputs, step.call.method, out=step.call.out)})
-
-
-def _check_merge(step: RecipeStep, options: Mapping[str, Any]) -> None:
-    check_replaceable(step.call.out, "manifest.json")
-
-
-def _run_merge(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    return Outcome(step, {step.call.out: merge(step.call.inputs, out=step.call.out)})
-
-
-def _check_convert(step: RecipeStep, options: Mapping[str, Any]) -> None:
-    FORMATS[step.call.format or format_by_ending(Path(step.call.out))]
-
-
-def _run_convert(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    call = step.call
-    convert(call.inputs, call.out, format=call.format, replace_space=call.replace_space)
-    return Outcome(step)
-
-
-def _run_evaluate(step: RecipeStep, options: Mapping[str, Any], written: list[str]) -> Outcome:
-    import json
-
-    call = step.call
-    paths = [*(call.inputs or written)]
-    sets = {name: load(path) for name, path in zip(unique_names(paths), paths, strict=True)}
-    report = evaluate(sets, **call.options, cache=cache_folder() / "answers")
-    if call.json:
-        with atomic_file(call.json) as part:
-            part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
-    if call.report:
-        from stillvec.report import write_report
-
-        folders = {name: Path(path) for name, path in zip(sets, paths, strict=True)}
-        manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
-        for file in call.report:
-            write_report(report, sets, file, manifests=manifests)
-    return Outcome(step, report=report)
-
-
-_CHECKS: dict[str, Callable[[RecipeStep, Mapping[str, Any]], None]] = {
-    "distill": _check_run,
-    "train": _check_run,
-    "refine": _check_refine,
-    "combine": _check_combine,
-    "merge": _check_merge,
-    "convert": _check_convert,
-    "evaluate": lambda step, options: None,
-}
-_RUNNERS: dict[str, Callable[[RecipeStep, Mapping[str, Any], list[str]], Outcome]] = {
-    "distill": _run_distill,
-    "train": _run_train,
-    "refine": _run_refine,
-    "combine": _run_combine,
-    "merge": _run_merge,
-    "convert": _run_convert,
-    "evaluate": _run_evaluate,
-}
+    target = Path(other.target).absolute()
+    return any(target in (path, *path.parents) for path in (Path(name).absolute() for name in step.sources))
 
 
 def _expand(value: Any) -> Any:
-    """Environment variables in texts and lists of texts."""
+    """Expand environment variables in texts and lists of texts."""
     if isinstance(value, list):
         return [_expand(item) for item in value]
     if not isinstance(value, str):
@@ -397,3 +185,170 @@ def _expand(value: Any) -> Any:
     if missing:
         raise UsageError(f"The recipe names ${missing[1]}, which is not set in the environment.", code="not-set")
     return expanded
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CorpusStep(RecipeStep):
+    """The keys of [[distill]] and [[train]] beside the settings."""
+
+    out: str
+    corpus: tuple[str, ...] = ()
+    field: str | None = None
+
+    @classmethod
+    def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
+        if keys.get("contexts") == "all":
+            keys["contexts"] = None
+        for key in ("include_words", "keep"):
+            if isinstance(keys.get(key), str):  # a file, or else the words themselves
+                keys[key] = read_words(keys[key])
+        return super().read(keys, where)
+
+    def _arguments(self, options: Mapping[str, Any]) -> tuple[list[Corpus], dict[str, Any]]:
+        values = {key: value for key, value in vars(self).items() if key not in ("corpus", "field")}
+        return [Corpus(*self.corpus, field=self.field)] if self.corpus else [], {**values, **options}
+
+    def _outcome(self, results: Mapping[str, WordVectors]) -> Outcome:
+        out = Path(self.out)
+        paths = [out / name for name in results] if len(results) > 1 else [out]
+        return Outcome(self, dict(zip(map(str, paths), results.values(), strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Distill(_CorpusStep, Distillation):
+    verb = "distill"
+    add_to: str | None = None
+    statistics: bool = True
+    threads: int | None = None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        check_distillation(*self._arguments(options))
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        corpus, arguments = self._arguments(options)
+        return self._outcome(distill_all(*corpus, **arguments))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Train(_CorpusStep, Training):
+    verb = "train"
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        check_training(*self._arguments(options))
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        corpus, arguments = self._arguments(options)
+        return self._outcome(train_all(*corpus, **arguments))
+
+
+@dataclass(frozen=True)
+class _Refine(RecipeStep):
+    verb = "refine"
+    inputs: str
+    out: str
+    steps: tuple[str, ...] = ()
+    oov: str | None = None
+    like: str | None = None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        if not [*map(read_step, self.steps), *unknown_steps(self.oov)] and self.like is None:
+            raise UsageError.expected("at least one of steps, oov and like", "none", where="[refine]")
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        progress = options["progress"]
+        vectors = refine(self.inputs, self.steps, oov=self.oov, like=self.like, out=self.out, progress=progress)
+        return Outcome(self, {self.out: vectors})
+
+
+@dataclass(frozen=True)
+class _Combine(RecipeStep):
+    verb = "combine"
+    inputs: tuple[str, ...]
+    method: str
+    out: str
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        create(COMBINERS, self.method)
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        return Outcome(self, {self.out: combine(self.inputs, self.method, out=self.out)})
+
+
+@dataclass(frozen=True)
+class _Merge(RecipeStep):
+    verb = "merge"
+    inputs: tuple[str, ...]
+    out: str
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        return Outcome(self, {self.out: merge(self.inputs, out=self.out)})
+
+
+@dataclass(frozen=True)
+class _Convert(RecipeStep):
+    verb = "convert"
+    inputs: str
+    out: str
+    format: str | None = None
+    replace_space: str | None = None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        FORMATS[self.format or format_by_ending(Path(self.out))]
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        convert(self.inputs, self.out, format=self.format, replace_space=self.replace_space)
+        return Outcome(self)
+
+
+@dataclass(frozen=True)
+class _Evaluate(RecipeStep):
+    verb = "evaluate"
+    inputs: tuple[str, ...] = ()  # none: everything that was written
+    json: str | None = None
+    report: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `evaluate`
+
+    @classmethod
+    def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
+        own: dict[str, Any] = {key: keys.pop(key) for key in ("inputs", "json", "report") if key in keys}
+        known = {*inspect.signature(evaluate).parameters} - {"vectors", "encoders", "cache", "progress"}
+        for key in keys:
+            if key not in known:
+                raise UsageError.unknown("setting", key, known | {"in", "json", "report"}, where=where)
+        if "tasks" in keys:
+            tasks = keys["tasks"]
+            keys["tasks"] = split_tasks(tasks if isinstance(tasks, str) else ",".join(map(str, tasks)))
+        if "data" in keys and not Path(keys["data"]).is_dir():
+            raise UsageError.not_found(keys["data"], f"the data folder of {where}")
+        return replace(settings_from(cls, own, where), options=keys)
+
+    def __post_init__(self) -> None:
+        from stillvec.report import check_writable
+
+        for file in self.report:
+            check_writable(Path(file))
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        paths = [*(self.inputs or written)]
+        sets = {name: load(path) for name, path in zip(unique_names(paths), paths, strict=True)}
+        report = evaluate(sets, **self.options, cache=cache_folder() / "answers")
+        if self.json:
+            with atomic_file(self.json) as part:
+                part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
+        if self.report:
+            from stillvec.report import write_report
+
+            folders = {name: Path(path) for name, path in zip(sets, paths, strict=True)}
+            manifests = {
+                name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()
+            }
+            for file in self.report:
+                write_report(report, sets, file, manifests=manifests)
+        return Outcome(self, report=report)
+
+
+_STEPS: dict[str, type[RecipeStep]] = {
+    kind.verb: kind for kind in (_Distill, _Train, _Refine, _Combine, _Merge, _Convert, _Evaluate)
+}

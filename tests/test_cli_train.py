@@ -217,7 +217,7 @@ REFUSED = {
     "too few words": (["text.txt", "--min-count", "9999"], "lower --min-count"),
     "one word a sentence": (["short.txt", "--min-count", "1", "--method", "glove"], "two known words"),
     "no parses": (["text.txt", "--method", "deps"], "CoNLL-U"),
-    "nothing to parse": (["text.txt", "--method", "glove", "--parse", "x"], "looks at parses"),
+    "nothing to parse": (["text.txt", "--method", "glove", "--parse", "x"], "parser"),
     "a broken parse": (["broken.conllu", "--method", "deps", "--min-count", "1"], "broken.conllu:2"),
     "no context often enough": (["parsed.conllu", "--method", "deps:min_context_count=9999"], "min_context_count="),
     "no threads": (["text.txt", "--threads", "0"], "threads"),
@@ -257,8 +257,10 @@ def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
     pytest.importorskip("gensim")
     method = f"skipgram:epochs=1,{QUICK}"
     assert main(["train", corpus, "--method", method, "--out", "out", *SMALL, "--resume", "--quiet"]) == 0
-    told = capsys.readouterr().err
-    assert told == "Note: skipgram is trained by gensim, which keeps no checkpoint, so it begins anew.\n"
+    note = capsys.readouterr().err
+    assert note.startswith("Note: skipgram")
+    assert "gensim" in note
+    assert note.count("\n") == 1
 
 
 def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,7 +225,7 @@ def test_what_does_not_merge_is_refused_in_one_line(
         assert told.count("\n") == 1, case
         assert named in told, case
     assert main(["merge", str(one), "--out", str(tmp_path / "merged")]) in (1, 2)
-    assert "Two results or more" in capsys.readouterr().err
+    assert "at least two" in capsys.readouterr().err
     assert not (tmp_path / "merged").exists()
 
 

@@ -204,3 +204,14 @@ def test_the_help_of_every_command_works_without_torch() -> None:
         done = _python("-c", BLOCKED + call)
         assert done.returncode == 0, (verb, done.stderr)
         assert f"usage: stillvec {verb}" in done.stdout
+
+
+@pytest.mark.parametrize(("method", "package"), [("glove:epochs=1", "numba"), ("skipgram:epochs=1", "gensim")])
+def test_baselines_that_need_no_torch_train_without_it(method: str, package: str, tmp_path: Path) -> None:
+    pytest.importorskip(package)
+    (tmp_path / "text.txt").write_text("the river is cold and the bread is warm\n" * 20, "utf-8")
+    out = str(tmp_path / "out")
+    call = ["train", str(tmp_path / "text.txt"), "--method", method, "--dim", "4", "--out", out, "--quiet"]
+    done = _python("-c", f"{BLOCKED}\nfrom stillvec.cli import main\nsys.exit(main({call!r}))")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "manifest.json").is_file()

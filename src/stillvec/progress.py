@@ -1,4 +1,4 @@
-"""Long work is a generator of `Progress` events that returns its result; these helpers run one to its end."""
+"""Progress of long work: generators that yield `Progress` events and return their result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Z = TypeVar("Z")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a stage of the work is."""
+    """The state of one stage of the work."""
 
-    stage: str  # in plain words, for a person
+    stage: str  # shown to people
     done: int
     total: int | None  # None: not known
     unit: str  # what `done` counts; empty: nothing is counted
@@ -51,7 +51,7 @@ Listener = Callable[[Progress], object]
 
 @contextmanager
 def show_progress(progress: bool | Listener) -> Iterator[Listener | None]:
-    """What to do with each event: True draws a bar where standard error is a terminal, a function is called."""
+    """The function to call with each event: `progress`, or a bar if it is True and standard error is a terminal."""
     if callable(progress):
         yield progress
     elif progress and sys.stderr.isatty():

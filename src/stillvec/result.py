@@ -1,4 +1,4 @@
-"""What a method returns: vectors with their provenance, its notes, its statistics and what else it learnt."""
+"""What a method returns: vectors with their provenance, notes, statistics and its model."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Result:
 
     def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
         """Write a stillvec folder, with or without the statistics."""
-        kept = self.statistics if statistics and self.statistics else None
-        write_folder(self.vectors, Path(path), self.manifest, kept, self.model)
+        arrays = self.statistics if statistics and self.statistics else None
+        write_folder(self.vectors, Path(path), self.manifest, arrays, self.model)
 
 
 @dataclass(frozen=True)

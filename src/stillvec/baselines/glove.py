@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from stillvec.baselines.baseline import Resources, check_settings, loss_note, map_jobs
@@ -32,6 +31,9 @@ from stillvec.registry import require
 from stillvec.result import Result
 from stillvec.training.loss_monitor import EpochLoss
 from stillvec.training.schedule import TrainingProgress, divergence_error
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _PART_PAIRS = 1 << 22  # about
 _CACHE_LINE = 16  # floats
@@ -120,7 +122,9 @@ class GloveModel:
             table[:, 0, :dim], table[:, 0, bias], table[:, 0, one] = start[:, :dim], start[:, dim], 1
             table[:, 1], table[:, 1, one] = 1, _FROZEN
 
-    def tensors(self) -> dict[str, torch.Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
+        import torch  # only checkpoints need it
+
         return {"words": torch.from_numpy(self.words), "contexts": torch.from_numpy(self.contexts)}
 
     def is_finite(self) -> bool:

@@ -1,4 +1,4 @@
-"""stillvec analyze VECTORS: what a space is like, what its components know, and which words moved since another."""
+"""stillvec analyze VECTORS: the geometry of a space, what its components encode, and which words moved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from stillvec.analysis import Geometry, Probed, Study, analyze, mean_value, saturation
@@ -16,41 +17,58 @@ from stillvec.errors import UsageError
 from stillvec.evaluation import Score
 from stillvec.files import atomic_file
 
-_FACTS = {  # in the words of a table
+_FACTS = {
     "mean_cosine": "mean cosine of random pairs (0: isotropic)",
-    "centred_cosine": "  the same with the mean taken out",
+    "centred_cosine": "  the same, centred",
     "partition": "isotropy by partition function (1: isotropic)",
     "isoscore": "isotropy by IsoScore (1: isotropic)",
     "participation": "effective dimension, participation ratio",
     "entropy_rank": "effective dimension, exp of entropy",
-    "dim_90": "components that hold 90% of the variance",
+    "dim_90": "components for 90% of the variance",
     "hubness": "hubness: skewness of {neighbours}-occurrence",
-    "most_often": "  the greatest hub is a neighbour so often",
-    "never": "  share of words that are nobody's neighbour",
+    "most_often": "  occurrences of the largest hub",
+    "never": "  share of words that are no neighbour",
     "mean_norm": "mean norm",
     "norm_frequency": "norm against {frequency}, Spearman",
 }
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any format we read")
+    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any supported format")
     parser.add_argument("--data", metavar="DIR", help="test data for the components (default: as for evaluate)")
     parser.add_argument(
-        "--tasks", metavar="A,B", default="similarity", help="what they are scored by (default: similarity)"
+        "--tasks", metavar="A,B", default="similarity", help="tasks that score the components (default: %(default)s)"
     )
-    parser.add_argument("--points", type=int, default=15, metavar="N", help="of the curve of the first k (default: 15)")
-    parser.add_argument("--without", metavar="D,...", default="0,1,2,3,5,10", help="how many of the first to take out")
-    probing = "labelled texts (a label, a space, a text a line): what does each component know of them? may be repeated"
+    parser.add_argument(
+        "--points",
+        type=int,
+        default=15,
+        metavar="N",
+        help="points of the curve over the first k components (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="D,...",
+        default="0,1,2,3,5,10",
+        help="numbers of first components to remove (default: %(default)s)",
+    )
+    probing = "labelled texts, one `LABEL TEXT` per line: probe each component for the labels; may be repeated"
     parser.add_argument("--probe", action="append", default=[], metavar="FILE", help=probing)
-    parser.add_argument("--no-components", action="store_true", help="only the geometry, which needs no test data")
-    parser.add_argument("--neighbours", type=int, default=10, metavar="K", help="of hubness (default: 10)")
-    parser.add_argument("--against", metavar="OLD", help="older vectors of the same language: which words moved since?")
-    chance = "two sets between which nothing changed, for chance; may be given several times"
+    parser.add_argument("--no-components", action="store_true", help="only the geometry, without test data")
+    parser.add_argument(
+        "--neighbours", type=int, default=10, metavar="K", help="neighbours for hubness (default: %(default)s)"
+    )
+    parser.add_argument("--against", metavar="OLD", help="older vectors, to list the words that moved since")
+    chance = "two sets without real change, which estimate chance; may be repeated"
     parser.add_argument("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
-    parser.add_argument("-k", type=int, default=20, metavar="N", help="words that moved to show (default: 20)")
+    parser.add_argument(
+        "-k", type=int, default=20, metavar="N", help="number of moved words to show (default: %(default)s)"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
     parser.add_argument("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random pairs and intervals (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -73,11 +91,15 @@ def run(options: argparse.Namespace) -> int:
     if options.json == "-":
         print(text)
     else:
-        _tables(analysis.geometry, analysis.components, analysis.missing)
+        _print_geometry(analysis.geometry)
+        if analysis.components is not None:
+            _print_components(analysis.geometry, analysis.components)
+        elif analysis.missing:
+            console.note(analysis.missing)
         if analysis.probes:
-            _probed(analysis.probes)
+            _print_probes(analysis.probes)
         if analysis.moves is not None:
-            _moved(analysis.moves, options.k, chance=bool(options.control))
+            _print_moves(analysis.moves, options.k, control=bool(options.control))
         if options.json:
             with atomic_file(options.json) as part:
                 part.write_text(text + "\n", "utf-8")
@@ -86,76 +108,71 @@ def run(options: argparse.Namespace) -> int:
             analysis.geometry, analysis.components, options.out, Path(options.vectors).name, [*analysis.probes]
         )
         if options.json != "-":
-            console.note(f"{options.out}: drawn")
+            console.note(f"Wrote {options.out}")
     return 0
 
 
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--without takes numbers as in 0,1,5, and {text!r} came.")
+        raise UsageError.expected("numbers as in 0,1,5", repr(text), where="--without")
     return sorted({int(part) for part in parts})
 
 
-def _tables(found: Geometry, studied: Study | None, lacking: str) -> None:
-    by = {"neighbours": found.neighbours, "frequency": "frequency" if found.counted else "the order of the words"}
-    facts = [(text.format(**by), _short(getattr(found, name))) for name, text in _FACTS.items()]
-    facts.append(
-        (f"mean norm of {len(found.norms)} bands, frequent to rare", " ".join(f"{norm:.2f}" for norm in found.norms))
-    )
-    facts.append(("hubs", ", ".join(found.hubs)))
-    console.table(f"{found.words:,} words x {found.dim}", ("what", "value"), facts)
-    if studied is None:
-        if lacking:
-            console.note(lacking)
-        return
-    total = sum(found.variances)
-    curve = {k: mean_value(scores) for k, scores in studied.cumulative.items()}
-    held = {k: 100 * sum(found.variances[:k]) / max(total, 1e-300) for k in curve}
-    rows = [(k, f"{held[k]:5.1f}", _hundredths(value)) for k, value in curve.items()]
+def _print_geometry(space: Geometry) -> None:
+    names = {"neighbours": space.neighbours, "frequency": "frequency" if space.counted else "the order of the words"}
+    rows = [(text.format(**names), _short(getattr(space, name))) for name, text in _FACTS.items()]
+    bands = " ".join(f"{norm:.2f}" for norm in space.norms)
+    rows += [(f"mean norm of {len(space.norms)} bands, frequent to rare", bands), ("hubs", ", ".join(space.hubs))]
+    console.table(f"{space.words:,} words x {space.dim}", ("measure", "value"), rows)
+
+
+def _print_components(space: Geometry, study: Study) -> None:
+    total = max(sum(space.variances), 1e-300)
+    curve = {k: mean_value(scores) for k, scores in study.cumulative.items()}
+    rows = [(k, f"{100 * sum(space.variances[:k]) / total:5.1f}", _percent(value)) for k, value in curve.items()]
     console.table("the first k components", ("k", "variance %", "mean score x 100"), rows)
-    console.note(f"From {saturation(curve)} components on the mean is within 1.0 of that of all.")
-    columns = [f"{name} {100 * share:.0f}%" for name, share in studied.shares.items()]
-    each = zip(*studied.thirds.values(), strict=True)
-    cells: list[tuple[str, ...]] = [(scores[0].dataset, *map(_cell, scores)) for scores in each]
-    cells.append(("mean", *(_hundredths(mean_value(scores)) for scores in studied.thirds.values())))
-    console.table(
-        "thirds of the components x 100 [95%], with their share of the variance", ("dataset", "whole", *columns), cells
-    )
-    out = [(count, _hundredths(mean_value(scores))) for count, scores in studied.without.items()]
-    console.table("centred, the first components taken out", ("taken out", "mean score x 100"), out)
+    console.note(f"With {saturation(curve)} components or more, the mean is within 1.0 of that of all.")
+    columns = [f"{name} {100 * share:.0f}%" for name, share in study.shares.items()]
+    datasets = zip(*study.thirds.values(), strict=True)
+    cells: list[tuple[str, ...]] = [(scores[0].dataset, *map(_cell, scores)) for scores in datasets]
+    cells.append(("mean", *(_percent(mean_value(scores)) for scores in study.thirds.values())))
+    title = "thirds of the components x 100 [95%], with their share of the variance"
+    console.table(title, ("dataset", "whole", *columns), cells)
+    without = [(count, _percent(mean_value(scores))) for count, scores in study.without.items()]
+    console.table("centred, without the first components", ("removed", "mean score x 100"), without)
 
 
-def _probed(probed: Sequence[Probed]) -> None:
+def _print_probes(probes: Sequence[Probed]) -> None:
     rows = []
-    for each in probed:
-        parts = [each.each[round(len(each.each) * at / 3) : round(len(each.each) * (at + 1) / 3)] for at in range(3)]
-        best = max(range(len(each.each)), key=lambda place, scores=each.each: scores[place])  # type: ignore[misc]
-        means = [_hundredths(sum(part) / max(len(part), 1)) for part in parts]
-        alone = f"{_hundredths(each.each[best])} (component {best + 1})"
-        rows.append(
-            (each.name, _hundredths(each.majority), *means, alone, _hundredths(each.whole), f"{each.trend:+.2f}")
-        )
+    for probe in probes:
+        scores = probe.each
+        bounds = [round(len(scores) * third / 3) for third in range(4)]
+        thirds = [scores[start:end] for start, end in pairwise(bounds)]
+        means = [_percent(sum(third) / max(len(third), 1)) for third in thirds]
+        best = max(range(len(scores)), key=scores.__getitem__)
+        alone = f"{_percent(scores[best])} (component {best + 1})"
+        rows.append((probe.name, _percent(probe.majority), *means, alone, _percent(probe.whole), f"{probe.trend:+.2f}"))
     console.table(
-        "one component alone, accuracy x 100 on texts held out",
+        "single components, accuracy x 100 on held-out texts",
         ("texts", "majority", "mean of top", "of middle", "of bottom third", "best", "all together", "trend"),
         rows,
     )
 
 
-def _moved(moves: Moves, most: int, *, chance: bool) -> None:
+def _print_moves(moves: Moves, count: int, *, control: bool) -> None:
     columns = (moves.moved, moves.low, moves.high, moves.p, moves.q)
-    rows = [*zip(moves.words, *(each.tolist() for each in columns), strict=True)][:most]
+    rows = [*zip(moves.words, *(column.tolist() for column in columns), strict=True)][:count]
     console.table("words that moved", ("word", "moved", "low", "high", "p", "q"), rows)
-    if not chance:
-        console.note("Without --control p is only a word's place among words about as frequent.")
+    if not control:
+        console.note("Without --control, p is only the rank of a word among words of similar frequency.")
 
 
 def _short(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
-def _hundredths(value: float) -> str:
+def _percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f}"
 
 

@@ -27,12 +27,12 @@ def run(options: argparse.Namespace) -> int:
     vectors = convert(
         options.vectors, out, format=name, source_format=options.source, replace_space=options.replace_space
     )
-    size = sum(file.stat().st_size for file in _written(out, name))
+    size = sum(file.stat().st_size for file in _list_files(out, name))
     console.note(f"wrote {out}: {len(vectors):,} words x {vectors.dim}, {size:,} bytes, format {name}")
     return 0
 
 
-def _written(out: Path, name: str) -> list[Path]:
+def _list_files(out: Path, name: str) -> list[Path]:
     if out.is_dir():
         return [file for file in out.rglob("*") if file.is_file()]
     return [out, words_file(out)] if name == "npy" else [out]

@@ -1,4 +1,4 @@
-"""How vectors were made, written beside them."""
+"""The parts of a manifest: method, teacher and program."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import dataclasses
 import datetime
 import importlib.metadata
 import platform
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillvec import __version__
-from stillvec.learners import LEARNERS, Learner
-from stillvec.teachers import Teacher
+from stillvec.learners import LEARNERS
+
+if TYPE_CHECKING:
+    from stillvec.learners import Learner
+    from stillvec.teachers import Teacher
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
@@ -30,7 +33,7 @@ def describe_program() -> dict[str, Any]:
     for name in LIBRARIES:
         try:
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:  # a library may be there without its metadata
+        except importlib.metadata.PackageNotFoundError:  # not installed, or without metadata
             versions[name] = "unknown"
     return {
         "stillvec": __version__,

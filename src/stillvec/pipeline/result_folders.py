@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stillvec.errors import StillvecError, UsageError
 from stillvec.files import check_replaceable
-from stillvec.learners import Learner
-from stillvec.learners.accumulators import HasDim
 from stillvec.pipeline.manifest import describe_learner, describe_program
-from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
@@ -21,6 +18,10 @@ from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
 from stillvec.statistics.mergeable import STORED
 from stillvec.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from stillvec.learners import Learner
+    from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
 
 def describe_result(
@@ -32,6 +33,8 @@ def describe_result(
     facts: Mapping[str, Any],
 ) -> Result:
     """Add the manifest to what a method returned."""
+    from stillvec.learners.accumulators import HasDim  # imports torch
+
     vectors = finished.vectors
     if settings.dim is not None and not isinstance(learner, HasDim):
         vectors = Pca(settings.dim)(vectors)

@@ -32,34 +32,36 @@ _ATTENDING: dict[str, type[AttentiveSkipgram] | type[ContextToVec]] = {
 @dataclass(frozen=True)
 class Attention:
     words: tuple[str, ...]  # as the sentence writes them
-    known: tuple[bool, ...]  # whether the vectors have the word; of the others there is no row to attend to
+    known: tuple[bool, ...]  # whether the word is in the vocabulary; others have no weights
     weights: NDArray[np.float32]  # (n, n) from the centre in the row; NaN outside its window and for unknown words
 
 
 def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teacher | None = None) -> Attention:
-    """How much each word of a sentence attends to the words around it.
+    """Compute how much each word of a sentence attends to the words around it.
 
-    The folder is a result of `attentive_skipgram` (or of another method with `pool=attention`); its teacher, which
-    reads the sentence, is the one the manifest names, unless it is given.
+    The folder is a result of `attentive_skipgram` or of another method with `pool=attention`; the teacher is, unless
+    given, the one that the manifest names.
     """
     place = Path(folder)
     manifest = read_manifest(place)
     learner = _learner(place, manifest)
     model = read_model(place)
     if "table" not in model or "projection-0" not in model:
-        raise FormatError(f"{place} has no model.safetensors with what was learnt beside the vectors; distil it anew.")
+        raise FormatError(
+            f"{place} has no model.safetensors with a table and projections; distil it again.", path=place
+        )
     vocabulary = load(place, format="stillvec").vocabulary
     _check_known(sentence, vocabulary, place)
     reader = _teacher(place, manifest, teacher)
-    # words of an earlier result are not read alone, so only the sentence is read
-    encoding_pass = EncodingPass(PassPlan({"it": learner}, vocabulary, known=vocabulary), reader)
+    # known=vocabulary: only the sentence is read, no single words
+    encoding_pass = EncodingPass(PassPlan({"attention": learner}, vocabulary, known=vocabulary), reader)
     for _ in encoding_pass.run([TextChunk([sentence])], BatchBudget(reader.window, 1)):
         pass
-    statistics = encoding_pass.statistics_of("it")["contexts"]
+    statistics = encoding_pass.statistics_of("attention")["contexts"]
     states = np.asarray(statistics["stored:states"], np.float32) * float(statistics["stored:scale"])
     rows = np.asarray(statistics["stored:words"])
     weights = compute_attention(learner.config(), model, rows, states)
-    return Attention(_seen_words(sentence, vocabulary, reader), tuple((rows >= 0).tolist()), weights)
+    return Attention(_words_with_states(sentence, vocabulary, reader), tuple((rows >= 0).tolist()), weights)
 
 
 def _learner(place: Path, manifest: dict[str, Any]) -> AttentiveSkipgram | ContextToVec:
@@ -68,7 +70,7 @@ def _learner(place: Path, manifest: dict[str, Any]) -> AttentiveSkipgram | Conte
     if kind is None or settings.get("pool") != "attention":
         how = f"{method} with pool={settings['pool']}" if "pool" in settings else method
         raise UsageError(
-            f"{place} was made by {how}, where no word attends to another; give a result of attentive_skipgram."
+            f"{place} was made by {how}, which has no attention; expected a result of attentive_skipgram.", path=place
         )
     return settings_from(kind, {**settings, "stream": False}, str(place))
 
@@ -77,27 +79,25 @@ def _check_known(sentence: str, vocabulary: Vocabulary, place: Path) -> None:
     rows, _ = WordMatcher(vocabulary).match_rows([sentence])
     known = int((rows >= 0).sum())
     if known < 2:
-        raise UsageError(
-            f"Attention needs a sentence with two words or more that {place} knows, and {sentence!r} has {known}."
-        )
+        raise UsageError.expected(f"a sentence with at least two words of {place}", f"{known} in {sentence!r}")
 
 
 def _teacher(place: Path, manifest: dict[str, Any], given: str | Teacher | None) -> Teacher:
-    made = manifest.get("distillation", {})
+    settings = manifest.get("distillation", {})
     if isinstance(given, str) or given is None:
-        name = given or made.get("teacher") or manifest["teacher"]["name"]
-        flags = {key: made[key] for key in ("precision", "unsafe_weights", "remote_code") if key in made}
+        name = given or settings.get("teacher") or manifest["teacher"]["name"]
+        flags = {key: settings[key] for key in ("precision", "unsafe_weights", "remote_code") if key in settings}
         given = load_teacher(name, **flags)
     if not same_teacher(manifest["teacher"], describe_teacher(given)):
         raise UsageError(
-            f"{place} was made with the teacher {manifest['teacher']['name']}, which is not {given.name}; its "
-            "projection fits no other."
+            f"{place} was made with the teacher {manifest['teacher']['name']}, and its projections fit no other; got "
+            f"{given.name}."
         )
     return given
 
 
-def _seen_words(sentence: str, vocabulary: Vocabulary, teacher: Teacher) -> tuple[str, ...]:
-    """The words of the sentence that have a state: of one whose letters the tokenizer drops there is none."""
-    found = WordMatcher(vocabulary).match([sentence])
-    _, word = align(teacher.tokenizer.encode([sentence]), found)
-    return tuple(sentence[found.starts[each] : found.ends[each]] for each in np.unique(word).tolist())
+def _words_with_states(sentence: str, vocabulary: Vocabulary, teacher: Teacher) -> tuple[str, ...]:
+    """The words of the sentence without those whose letters the tokenizer drops."""
+    matches = WordMatcher(vocabulary).match([sentence])
+    _, rows = align(teacher.tokenizer.encode([sentence]), matches)
+    return tuple(sentence[matches.starts[row] : matches.ends[row]] for row in np.unique(rows).tolist())

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
-from stillvec.encoding import TextChunk, TextUnit
 from stillvec.learners.partition import Partition
 from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
+
+if TYPE_CHECKING:
+    from stillvec.encoding import TextChunk
 
 T = TypeVar("T")
 _PARAGRAPHS_AT_ONCE = 1000  # counted together
@@ -97,6 +99,8 @@ class SentenceStream:
 
     def paragraphs(self) -> Iterator[TextChunk]:
         """The same, paragraph by paragraph, for specs that read them whole."""
+        from stillvec.encoding import TextChunk, TextUnit  # imports torch, which counting does not need
+
         select = None if self.contexts is None else self._selector(self.contexts)
         number = position = 0
         size = max(1, self.sentences_per_chunk // 4)
@@ -136,6 +140,8 @@ class SentenceStream:
 
     def _read_all(self) -> Iterator[TextChunk]:
         """Paragraphs: the batch builder, in a thread or in many processes, splits them into sentences."""
+        from stillvec.encoding import TextChunk, TextUnit  # imports torch, which counting does not need
+
         position = 0
         for number, chunk in enumerate(chunk for part in self.slices() for chunk in part._paragraph_chunks()):
             if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
@@ -167,6 +173,8 @@ class SentenceStream:
             yield chunk
 
     def _select(self, contexts: int) -> Iterator[TextChunk]:
+        from stillvec.encoding import TextChunk  # imports torch, which counting does not need
+
         select = self._selector(contexts)
         number = position = 0
         for sentences in split_batches(self.corpus.sentences(), LOOKAHEAD):

@@ -1,4 +1,4 @@
-"""A training from corpus to folder, without a teacher: count, write the sentences once, train every method, write."""
+"""Training without a teacher: count the corpus, encode its sentences once, train every method."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import time
 import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
-from stillvec.files import digest
+from stillvec.files import cache_folder, digest
 from stillvec.pipeline.corpus_counts import count_corpus
-from stillvec.pipeline.distillation_run import default_store
 from stillvec.pipeline.manifest import describe_program
-from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.result_folders import complete
 from stillvec.pipeline.settings import Training, to_manifest
-from stillvec.progress import Progress
+from stillvec.progress import Progress, relay
 from stillvec.result import MethodResult, Result
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
 
 class TrainingRun:
@@ -41,24 +42,24 @@ class TrainingRun:
     ) -> None:
         self.settings = settings
         self.corpus = corpus
-        self.store = Path(store) if store is not None else default_store()
+        self.store = Path(store) if store is not None else cache_folder()
         self.resume = resume
-        self.baselines = settings.baselines()  # a wrong name or setting is told before the work
-        self.parser = self._checked_parser()
+        self.baselines = settings.baselines()  # refuses wrong names and settings
+        self.parser = self._load_parser()
         self.results: dict[str, Result] = {}
         self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.checkpoint: PassCheckpoint | None = None  # training has checkpoints of its own
         self.vocabulary: Vocabulary | None = None
 
-    def _checked_parser(self) -> Parser | None:
-        needing = [name for name, each in self.baselines.items() if getattr(each, "parsed", False)]
+    def _load_parser(self) -> Parser | None:
+        needed = any(getattr(baseline, "parsed", False) for baseline in self.baselines.values())
         if self.settings.parser is not None:
-            if not needing:
-                raise UsageError(f"No method of {self.settings.method} looks at parses, so nothing is to be parsed.")
+            if not needed:
+                raise UsageError.conflict(f"A parser is given, and no method of {self.settings.method} uses parses")
             return load_parser(self.settings.parser)
-        if needing:
-            self.corpus.parses()  # refuses what holds none
+        if needed:
+            self.corpus.parses()  # refuses a corpus without parses
         return None
 
     @property
@@ -79,23 +80,20 @@ class TrainingRun:
                 started = time.perf_counter()
                 learnt = yield from self._train(name, baseline, text)
                 seconds = time.perf_counter() - started
-                self.results[name] = self._described(baseline, learnt, text, prepared, seconds)
+                self.results[name] = self._describe(baseline, learnt, text, prepared, seconds)
                 yield MethodResult(name, self.results[name])
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
-        begun = time.perf_counter()
-        steps = encode_corpus(self.corpus, vocabulary, folder)
-        while True:
-            try:
-                words = next(steps)
-            except StopIteration as end:
-                text: EncodedCorpus = end.value
-                return text
-            seconds = time.perf_counter() - begun
-            yield Progress("writing sentences of known words", words, self.facts["corpus"]["words"], "words", seconds)
+        begun, total = time.perf_counter(), self.facts["corpus"]["words"]
+        return (
+            yield from relay(
+                encode_corpus(self.corpus, vocabulary, folder),
+                lambda words: Progress("encoding sentences", words, total, "words", time.perf_counter() - begun),
+            )
+        )
 
     def _parse(self, text: EncodedCorpus, parser: Parser) -> Generator[Progress, None, EncodedCorpus]:
-        """Parses are kept in the store, named by text and parser: another run does not make them again."""
+        """Parse the corpus once: the parses are cached under the digests of text and parser."""
         begun, corpus = time.perf_counter(), self.facts["corpus"]
         self.facts["parser"] = parser.facts
         name = digest(iter([corpus["digest"].encode(), parser.facts["digest"].encode()]))
@@ -110,35 +108,37 @@ class TrainingRun:
 
     def _train(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Generator[Progress, None, Result]:
         begun = time.perf_counter()
-        yield Progress(f"training {name}", 0, None, "", 0.0)
+        stage = f"training {name}"
+        yield Progress(stage, 0, None, "", 0.0)
         checkpoint = self._checkpoint(name, baseline, text)
         threads = self.settings.threads or os.cpu_count() or 1
-        steps = baseline.steps(text, Resources(threads, checkpoint))
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as end:
-                learnt: Result = end.value
-                break
-            except TrainingError:
-                if checkpoint is not None:  # nothing good comes of going on from there
-                    checkpoint.remove()
-                raise
-            yield Progress(f"training {name}", step.done, step.total, "words", time.perf_counter() - begun, step.remark)
+        try:
+            learnt = yield from relay(
+                baseline.steps(text, Resources(threads, checkpoint)),
+                lambda step: Progress(stage, step.done, step.total, "words", time.perf_counter() - begun, step.remark),
+            )
+        except TrainingError:
+            if checkpoint is not None:  # training that diverged would diverge again from there
+                checkpoint.remove()
+            raise
         if checkpoint is not None:
             checkpoint.remove()
-        _tell_missing(name, text.vocabulary, learnt.vectors)
+        _warn_missing(name, text.vocabulary, learnt.vectors)
         return learnt
 
     def _checkpoint(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Any:
-        """Beside the contexts of methods that distil; named by all that decides the result."""
-        if not getattr(baseline, "resumes", False):
+        """A checkpoint in the cache, named by all that decides the result; None for gensim, and without torch."""
+        cause = "" if getattr(baseline, "resumes", False) else "is trained by gensim, which"
+        try:
+            if not cause:
+                from stillvec.training.checkpoint import name_settings, open_checkpoint  # imports torch
+        except ModuleNotFoundError:
+            cause = "without torch"
+        if cause:
             if self.resume:
-                told = f"{name} is trained by gensim, which keeps no checkpoint, so it begins anew."
-                warnings.warn(told, StillvecWarning, stacklevel=2)
+                message = f"{name} {cause} writes no checkpoints, so it starts again."
+                warnings.warn(message, StillvecWarning, stacklevel=2)
             return None
-        from stillvec.training.checkpoint import name_settings, open_checkpoint  # torch, which gensim does not need
-
         given = {**name_settings(baseline), "method": type(baseline).__name__}
         given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
         if self.parser is not None and getattr(baseline, "parsed", False):
@@ -146,12 +146,11 @@ class TrainingRun:
         self.store.mkdir(parents=True, exist_ok=True)
         return open_checkpoint(self.store, given, resume=self.resume)
 
-    def _described(
+    def _describe(
         self, baseline: Baseline, learnt: Result, text: EncodedCorpus, prepared: float, seconds: float
     ) -> Result:
-        """What a method made, with how it was made."""
+        """Add the manifest to what a method returned."""
         name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
-        given = to_manifest(self.settings)
         settings = dataclasses.asdict(baseline)  # type: ignore[call-overload]
         trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
         trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
@@ -159,7 +158,7 @@ class TrainingRun:
             "method": name,
             "settings": settings,
             "notes": dict(learnt.notes),
-            "training": given,
+            "training": to_manifest(self.settings),
             **self.facts,
             "trained": trained,
             "seconds": prepared + seconds,
@@ -169,11 +168,11 @@ class TrainingRun:
         return complete(learnt.vectors, manifest, self.settings.oov)
 
 
-def _tell_missing(name: str, wanted: Vocabulary, made: WordVectors) -> None:
-    """Words that no sentence has cannot be learnt; it is said, and the others are written."""
-    missing = [word for word in wanted if word not in made.vocabulary.index]
+def _warn_missing(name: str, vocabulary: Vocabulary, vectors: WordVectors) -> None:
+    """Warn of words that no sentence has, which therefore have no vector."""
+    missing = [word for word in vocabulary if word not in vectors.vocabulary.index]
     if missing:
-        several = f"{len(missing):,} words have" if len(missing) > 1 else "One word has"
-        shown = ", ".join(map(repr, missing[:3])) + (", ..." if len(missing) > 3 else "")
-        told = f"{several} no vector of {name}, since nothing that it could learn from has them: {shown}."
-        warnings.warn(told, StillvecWarning, stacklevel=2)
+        count = f"{len(missing):,} words have" if len(missing) > 1 else "One word has"
+        examples = ", ".join(map(repr, missing[:3])) + (", ..." if len(missing) > 3 else "")
+        message = f"{count} no vector of {name}: no sentence it is trained on contains {examples}."
+        warnings.warn(message, StillvecWarning, stacklevel=2)

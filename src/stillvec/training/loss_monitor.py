@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from stillvec.training.schedule import divergence_error
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _WORSE = 3.0  # times the first loss: training that works never gets there
 
@@ -37,6 +38,8 @@ class LossMonitor:
         """Update `loss`; TrainingError if it shows divergence."""
         if not self._n_targets:
             return
+        import torch  # GloVe and EpochLoss do without
+
         self.loss = float(torch.stack(self._sums).sum()) / self._n_targets
         self._sums, self._n_targets = [], 0
         self._first = self.loss if self.is_new else self._first

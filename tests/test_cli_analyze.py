@@ -52,7 +52,7 @@ def test_tables_say_what_the_space_is_like(folder: Path, data: Path, capsys: pyt
     assert main(["analyze", str(folder), "--data", str(data), "--points", "3", "--without", "0,2"]) == 0
     out = capsys.readouterr().out
     assert "120 words x 9" in out
-    for said in ("hubness: skewness of 10-occurrence", "norm against frequency", "components that hold 90%"):
+    for said in ("hubness: skewness of 10-occurrence", "norm against frequency", "components for 90%"):
         assert said in out
     lines = [line.split() for line in out.splitlines()]
     assert ["k", "variance", "%", "mean", "score", "x", "100"] in lines
@@ -112,7 +112,7 @@ def test_components_are_probed_with_labelled_texts(
     call = ["analyze", str(folder), "--no-components", *flags]
     assert main([*call, "--out", str(tmp_path / "a.svg")]) == 0
     out = capsys.readouterr().out
-    assert "one component alone, accuracy x 100" in out
+    assert "accuracy x 100" in out
     assert {"first", "second", "third"} <= {line.split()[0] for line in out.splitlines()}
     assert (tmp_path / "a.svg").read_text("utf-8").count("of one component alone") == 3
     assert main([*call, "--json", "-"]) == 0
@@ -136,14 +136,14 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
     assert [each["word"] for each in said] == [*moves.words]
     assert [each["p"] for each in said] == moves.p.tolist()
     assert main(call) == 0
-    assert "Without --control p is only a word's place" in capsys.readouterr().out
+    assert "Without --control" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
         (["--out", "figure.pdf"], "figure.pdf"),
-        (["--without", "1,x"], "--without takes numbers"),
+        (["--without", "1,x"], "--without: expected numbers"),
         (["--control", "a", "b"], "against"),
         (["--data", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--tasks", "similarty"], "did you mean 'similarity'"),

@@ -412,7 +412,7 @@ method = "auto,aggregate:layer=last"
 out = "vectors"
 min-count = 3
 contexts = "all"
-keep = ["new york"]
+include_words = ["new york"]
 lowercase = true
 
 [train]

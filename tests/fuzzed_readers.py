@@ -432,6 +432,7 @@ json = "scores.json"
 def _recipe(folder: Path) -> object:
     from stillvec.verbs.recipe import read_recipe
 
+    (folder / "data").mkdir(exist_ok=True)
     return read_recipe(folder / "r.toml")
 
 
@@ -455,11 +456,11 @@ def _runs() -> Iterator[Reader]:
 
 
 def _pass(facts: Any, folder: Path) -> object:
-    from stillvec.pipeline.pass_checkpoint import PassCheckpoint, half_stores
+    from stillvec.pipeline.pass_checkpoint import PassCheckpoint, partial_bytes
 
     arrays = PassCheckpoint(folder / "out", resume=True).read(facts)
     assert arrays is not None
-    return half_stores(arrays)
+    return partial_bytes(arrays)
 
 
 def _alpha(folder: Path) -> object:

@@ -423,7 +423,6 @@ dim = 50
 threads = 2
 
 [evaluate]
-data = "data"
 tasks = ["similarity"]
 json = "scores.json"
 """
@@ -432,7 +431,6 @@ json = "scores.json"
 def _recipe(folder: Path) -> object:
     from stillvec.verbs.recipe import read_recipe
 
-    (folder / "data").mkdir(exist_ok=True)
     return read_recipe(folder / "r.toml")
 
 

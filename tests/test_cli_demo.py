@@ -38,7 +38,7 @@ def scores(covered: dict[str, int] | None = None) -> list[Score]:
 
 
 def test_the_texts_are_inside_the_package_and_hold_half_a_million_words() -> None:
-    texts = demo_command.packaged_texts()
+    texts = demo_command.read_packaged_texts()
     assert all(path.is_file() for path in texts)
     news = [*Corpus(texts[1]).sentences()]
     assert len(news) > 2000

@@ -50,7 +50,7 @@ def test_an_unknown_word_is_one_sentence_and_exit_code_1(folder: Path, capsys: p
 
 def test_k_of_zero_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nearest", str(folder), "king", "-k", "0"]) == 2
-    assert "k is 0" in capsys.readouterr().err
+    assert "got 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])

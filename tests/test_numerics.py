@@ -26,7 +26,7 @@ def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
 def test_moments_and_axes_are_those_of_numpy(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numerics.rows.iterate_blocks, "__defaults__", (np.float64, block))
     rows = RANDOM.normal(size=(40, 6)) @ RANDOM.normal(size=(6, 6)) + 3
-    mean = numerics.weighted_mean(rows, np.full(40, 1 / 40))
+    mean = numerics.sum_weighted_rows(rows, np.full(40, 1 / 40))
     assert mean == pytest.approx(rows.mean(0))
     assert numerics.column_variances(rows) == pytest.approx(rows.var(0))
     values, axes = principal_axes(second_moments(rows, mean))

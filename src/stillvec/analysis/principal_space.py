@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.numerics import iterate_blocks, principal_axes, second_moments, weighted_mean
+from stillvec.numerics import iterate_blocks, principal_axes, second_moments, sum_weighted_rows
 from stillvec.vectors import WordVectors
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ class PrincipalSpace:
     @cached_property
     def mean(self) -> Floats:
         n_rows = len(self.vectors)
-        return weighted_mean(self.vectors.matrix, np.full(n_rows, 1 / max(n_rows, 1)))
+        return sum_weighted_rows(self.vectors.matrix, np.full(n_rows, 1 / max(n_rows, 1)))
 
     @cached_property
     def _spectrum(self) -> tuple[Floats, Floats]:

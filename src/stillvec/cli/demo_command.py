@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     check_packages(NEEDED)
     check_output(out)
-    corpus = Corpus(*packaged_texts())
+    corpus = Corpus(*read_packaged_texts())
     note("MiniLM (22 million parameters) reads Wikipedia and news and is distilled into one vector per word.")
     sets = _vectors(corpus, out, quiet=options.quiet)
     note("Evaluating on WordSim-353, SimLex-999 and the Google analogies ...")
@@ -103,7 +103,7 @@ def check_output(out: Path) -> None:
         raise UsageError.conflict(f"{out} has a {files[0]} that no demo wrote", cure="choose another --out")
 
 
-def packaged_texts() -> list[Path]:
+def read_packaged_texts() -> list[Path]:
     """The corpus inside the package gensim, located without importing it."""
     return [_gensim_data() / name for name in TEXTS]
 

@@ -10,7 +10,7 @@ from stillvec.numerics.spectrum import (
     principal_plane,
     raise_to_power,
     second_moments,
-    weighted_mean,
+    sum_weighted_rows,
 )
 from stillvec.numerics.top_k import top_k
 
@@ -28,7 +28,7 @@ __all__ = [
     "rank_values",
     "second_moments",
     "spearman",
+    "sum_weighted_rows",
     "top_k",
     "unit_rows",
-    "weighted_mean",
 ]

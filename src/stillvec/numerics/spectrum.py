@@ -12,7 +12,7 @@ from stillvec.numerics.rows import iterate_blocks
 Array = NDArray[np.float64]
 
 
-def weighted_mean(matrix: NDArray[Any], weights: Array) -> Array:
+def sum_weighted_rows(matrix: NDArray[Any], weights: Array) -> Array:
     """`Σ_i w_i x_i` (D,)."""
     total = np.zeros(matrix.shape[1])
     for rows, block in iterate_blocks(matrix):
@@ -32,7 +32,7 @@ def second_moments(matrix: NDArray[Any], mean: Array | None = None, weights: Arr
 def column_variances(matrix: NDArray[Any]) -> Array:
     """The variance of each column (D,)."""
     n_rows = max(len(matrix), 1)
-    mean, total = weighted_mean(matrix, np.full(len(matrix), 1 / n_rows)), np.zeros(matrix.shape[1])
+    mean, total = sum_weighted_rows(matrix, np.full(len(matrix), 1 / n_rows)), np.zeros(matrix.shape[1])
     for _, block in iterate_blocks(matrix):
         total += ((block - mean) ** 2).sum(0)
     return total / n_rows

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from stillvec.errors import UsageError
-from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments, weighted_mean
+from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments, sum_weighted_rows
 from stillvec.refinement.frequencies import Frequencies, frequencies
 from stillvec.vectors import WordVectors
 
@@ -31,7 +31,7 @@ class Whiten:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         shares = frequencies(vectors.vocabulary, self.frequencies)
-        mean = weighted_mean(vectors.matrix, shares)
+        mean = sum_weighted_rows(vectors.matrix, shares)
         values, axes = principal_axes(second_moments(vectors.matrix, mean, shares))
         scales = raise_to_power(np.where(values > 0, values + self.ridge * values.mean(), 0), -0.5)
         return vectors.with_matrix(apply_map(vectors.matrix, axes * scales, mean))

@@ -162,7 +162,7 @@ def _load_direction(folder: str, name: str, label: str, n_rows: int) -> _Directi
     shapes = {key: tuple(value.shape) for key, value in weights.items()}
     hidden = shapes.get("lstm.weight_hh_l0", (0, 0))[-1]
     embedded = min(hidden, shapes.get("embedding.weight", (0, 0))[-1])  # layer 0 must fit into a state
-    expected = _expected_shapes(n_rows, embedded, hidden)
+    expected = _list_shapes(n_rows, embedded, hidden)
     if shapes != expected:
         wrong = next(key for key in expected | shapes if shapes.get(key) != expected.get(key))
         raise TeacherError.expected(
@@ -176,7 +176,7 @@ def _load_direction(folder: str, name: str, label: str, n_rows: int) -> _Directi
     return direction
 
 
-def _expected_shapes(n_rows: int, embedded: int, hidden: int) -> dict[str, tuple[int, ...]]:
+def _list_shapes(n_rows: int, embedded: int, hidden: int) -> dict[str, tuple[int, ...]]:
     gates = 4 * hidden
     return {
         "embedding.weight": (n_rows, embedded),

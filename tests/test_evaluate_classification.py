@@ -235,7 +235,7 @@ def test_lines_in_latin_1_and_utf_8_stand_side_by_side(tmp_path: Path) -> None:
         ("1 good\n0\n", r"x\.txt:2: .*'0'"),
         ("\n", r"x\.txt:1: .*empty"),
         ("1 good\n" * 12, "two labels"),
-        ("1 good\n0 bad\n", "10 items.* 2"),
+        ("1 good\n0 bad\n", "10 training items.* 2"),
     ],
 )
 def test_a_malformed_file_is_an_error(content: str, message: str, tmp_path: Path) -> None:

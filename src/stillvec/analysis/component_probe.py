@@ -1,7 +1,7 @@
-"""Single components as probes (Raunak, Kumar, Gupta & Metze 2020): how well one component predicts the labels of texts.
+"""Text classification from single principal components (Raunak, Kumar, Gupta & Metze 2020).
 
-A text is the mean of its known words. Multinomial logistic regression predicts the label from each component alone and
-from the whole space. The paper found no trend from the first component to the last.
+A text is represented by the mean of its known words. Multinomial logistic regression predicts its label from each
+component alone and from all components. The paper found no trend over the order of components.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Probed:
     labels: int
     majority: float  # baseline: the most frequent label
     whole: float  # all components together
-    each: tuple[float, ...]  # (d,) each component alone, largest variance first
+    each: tuple[float, ...]  # (d,) one accuracy per component, largest variance first
     trend: float  # Spearman's ρ of index and accuracy; below 0: the first components are better
 
 
@@ -51,12 +51,12 @@ def probe(vectors: WordVectors, texts: Sequence[str], labels: Sequence[str], nam
     gold = np.array([names.index(label) for label in labels])
     test = _split(gold)
     accuracies = tuple(_accuracy(rows[:, [component]], gold, test) for component in range(vectors.dim))
-    most = np.bincount(gold[~test], minlength=len(names)).argmax()
+    majority = np.bincount(gold[~test], minlength=len(names)).argmax()
     return Probed(
         name=name,
         texts=len(texts),
         labels=len(names),
-        majority=float((gold[test] == most).mean()),
+        majority=float((gold[test] == majority).mean()),
         whole=_accuracy(rows, gold, test),
         each=accuracies,
         trend=float(spearmanr(np.arange(len(accuracies)), accuracies)[0]) if np.ptp(accuracies) else 0.0,
@@ -65,10 +65,10 @@ def probe(vectors: WordVectors, texts: Sequence[str], labels: Sequence[str], nam
 
 def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """Texts and labels of a file: per line a label, a space or tab, and a text; invalid UTF-8 is read as Latin-1."""
-    place, texts, labels = Path(path), [], []
-    if not place.is_file():
-        raise DatasetError.not_found(place, "labelled texts")
-    for number, raw in enumerate(place.read_bytes().splitlines(), 1):
+    file, texts, labels = Path(path), [], []
+    if not file.is_file():
+        raise DatasetError.not_found(file, "labelled texts")
+    for number, raw in enumerate(file.read_bytes().splitlines(), 1):
         try:
             line = raw.decode()
         except UnicodeDecodeError:
@@ -77,7 +77,7 @@ def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
             continue
         label, _, text = line.strip().replace("\t", " ", 1).partition(" ")
         if not text.strip():
-            raise DatasetError.expected("a label, a space and a text", repr(line[:40]), path=place, line=number)
+            raise DatasetError.expected("a label, a space and a text", repr(line[:40]), path=file, line=number)
         labels.append(label)
         texts.append(text)
     return texts, labels

@@ -1,4 +1,4 @@
-"""stillvec datasets: the datasets by name and size, and where to get those that are missing."""
+"""stillvec datasets: list available datasets with their sizes, and sources of missing ones."""
 
 from __future__ import annotations
 
@@ -77,29 +77,29 @@ def _describe(dataset: Dataset, size: int | None, source: DatasetSource) -> dict
 
 
 def _list_missing(listed: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    there = {known.name for each in listed if (known := find_known(each["name"]))}
+    present = {known.name for entry in listed if (known := find_known(entry["name"]))}
     return [
-        {"name": each.name, "task": each.task, "items": each.items, "terms": each.terms, "published": each.published}
-        for each in KNOWN
-        if each.name not in there
+        {"name": item.name, "task": item.task, "items": item.items, "terms": item.terms, "published": item.published}
+        for item in KNOWN
+        if item.name not in present
     ]
 
 
 def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]]) -> None:
     columns = ("name", "task", "items", "source", "terms")
-    for folder in dict.fromkeys(each["folder"] for each in listed):
-        here = [each for each in listed if each["folder"] == folder]
-        rows = [[_size(each) if column == "items" else each[column] for column in columns] for each in here]
+    for folder in dict.fromkeys(entry["folder"] for entry in listed):
+        entries = [entry for entry in listed if entry["folder"] == folder]
+        rows = [[_size(entry) if column == "items" else entry[column] for column in columns] for entry in entries]
         packaged = "in gensim, used when no data folder is given"
         console.table(packaged if folder == "gensim" else f"in {folder}", columns, rows)
     if missing:
-        wanted = ("name", "task", "items", "published")
-        rows = [[each[column] for column in wanted] for each in missing]
-        console.table("not found, with their source", wanted, rows)
-    console.note("To add a dataset, put its file into the folder of its task (similarity/, analogy/, ...).")
+        missing_columns = ("name", "task", "items", "published")
+        rows = [[entry[column] for column in missing_columns] for entry in missing]
+        console.table("not found, with download sources", missing_columns, rows)
+    console.note("To add a dataset, copy its file to the folder of its task (similarity/, analogy/, ...).")
 
 
 def _size(each: dict[str, Any]) -> str:
-    """The number of items counted, else the published one."""
+    """Number of items in the file if it was read, else the published number."""
     known = find_known(each["name"])
     return f"{each['items']:,}" if each["items"] is not None else known.items.split()[0] if known else "-"

@@ -1,4 +1,4 @@
-"""stillvec evaluate VECTORS...: how good vectors are, side by side, and which differences are significant."""
+"""stillvec evaluate VECTORS...: score sets of vectors, compare them and test differences for significance."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from stillvec.formats import read_manifest
 
 _POLICIES = {
     "skip": "Items with OOV words are left out",
-    "mean": "OOV words have the mean vector",
-    "zero": "OOV words have the zero vector",
-    "subword": "OOV words have a vector composed from their n-grams",
+    "mean": "OOV words get the mean vector",
+    "zero": "OOV words get the zero vector",
+    "subword": "OOV words get a vector composed from their n-grams",
 }
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Flags; the `dest` of each is the field of `Evaluation` that it sets."""
+    """Add the flags; the `dest` of a flag is the field of `Evaluation` that it sets."""
     add = parser.add_argument
-    add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any format that can be read")
+    add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any supported format")
     add(
         "--data",
         metavar="DIR",
@@ -42,17 +42,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--tasks",
         metavar="A,B:key=value",
         type=_tasks,
-        help=f"tasks with their settings, of {', '.join(TASKS)} (default: all that have data and are not costly)",
+        help=f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)",
     )
-    add("--only", metavar="A,B", type=_names, help="datasets by name (stillvec datasets lists them)")
+    add("--only", metavar="A,B", type=_names, help="names of the datasets to use (see stillvec datasets)")
     add("--all", action="store_true", dest="costly", help="also run costly tasks, which train a model")
-    add("--quick", action="store_true", help="run costly tasks in their quick form: less data, one seed")
-    oov = add("--oov", choices=[*_POLICIES], default="skip", help="what to do with OOV words (default: skip)")
+    add("--quick", action="store_true", help="run costly tasks with less data and one seed")
+    oov = add("--oov", choices=[*_POLICIES], default="skip", help="policy for OOV words (default: skip)")
     add_renamed(parser, "--unknown", oov)
     compare = add(
         "--compare-oov",
         action="store_true",
-        help="show where another policy for OOV words would change the order (always with --report)",
+        help="show where another OOV policy would change the ranking (implied by --report)",
     )
     add_renamed(parser, "--policies", compare)
     add(
@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="lexicons",
         metavar="FILE|wordnet",
-        help="a lexicon that vectors were refined with: also score the pairs it does not contain; may be repeated",
+        help="lexicon used to refine the vectors: adds scores without the pairs it contains; may be repeated",
     )
     add("--teacher", metavar="DIR", help="also evaluate this teacher on sentences, as an upper bound")
     baseline = add("--baseline", metavar="model2vec:DIR", help="also evaluate this model2vec model on sentences")
@@ -69,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--overlap",
         action="store_true",
-        help="show how many nearest neighbours each two sets share (always with --report)",
+        help="show the share of common nearest neighbours of each two sets (implied by --report)",
     )
     add("--json", metavar="FILE", help="write the scores as JSON; - prints only the JSON")
     add(
@@ -77,11 +77,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.html",
-        help="write a page, or tables as .md, .csv, .json or .tex; may be repeated",
+        help="write an HTML page, or tables as .md, .csv, .json or .tex; may be repeated",
     )
-    add("--seed", type=int, default=0, metavar="N", help="random seed for the intervals (default: 0)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed of the bootstrap intervals (default: 0)")
     add("--no-cache", action="store_true", help="do not read or write cached answers ($STILLVEC_CACHE)")
-    add("--quiet", action="store_true", help="show no progress")
+    add("--quiet", action="store_true", help="do not show progress")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_evaluation(options: argparse.Namespace) -> Evaluation:
-    """The evaluation that the flags describe; a page shows policies and overlaps, so it computes them."""
+    """Create the evaluation from the flags; reports show OOV policies and overlaps, so `--report` enables both."""
     encoders: dict[str, Encoder] = {}
     if options.teacher:
         encoders["teacher"] = TeacherEncoder(options.teacher)
@@ -136,7 +136,7 @@ def _write_reports(options: argparse.Namespace, work: Evaluation) -> None:
 
 
 def legend(tasks: set[str]) -> str:
-    """What covered means for these tasks."""
+    """Explain the term "covered" for these tasks."""
     units = {task_class(task).item_unit for task in tasks}
     if units == {"text"}:
         return "A text counts as covered if at least one word in it has a vector."

@@ -19,10 +19,10 @@ from stillvec.vocabulary import WordCounter
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thing", metavar="VECTORS_OR_TEACHER_OR_CORPUS")
-    parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that holds the text")
-    parser.add_argument("--all", action="store_true", help="of vectors: all that the manifest records")
-    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
-    parser.add_argument("--card", action="store_true", help="of vectors: print their model card (README.md)")
+    parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that contains the text")
+    parser.add_argument("--all", action="store_true", help="vectors only: show all entries of the manifest")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--card", action="store_true", help="vectors only: print the model card (README.md)")
     parser.add_argument("--scores", metavar="FILE", help="with --card: scores written by stillvec evaluate --json FILE")
 
 
@@ -68,13 +68,13 @@ def _folder(path: Path) -> dict[str, Any]:
 
 
 def _overview(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
-    """The few lines that a reader needs; `--all` shows the rest."""
+    """Summary of the manifest; `--all` shows all entries."""
     sources = [Path(str(source)).name for source in facts.get("corpus.sources") or ()]
     text = f" in {', '.join(sources[:3])}{' ...' * (len(sources) > 3)}" if sources else ""
     refined = facts.get("refined") or ()
     steps = [str(step["step"]) for step in refined if isinstance(step, dict) and "step" in step]
     settings = ", ".join(f"{key.partition('.')[2]}={value}" for key, value in facts.items() if key[:9] == "settings.")
-    made = str(facts.get("made", "")).replace("T", " ").partition("+")[0]
+    created = str(facts.get("made", "")).replace("T", " ").partition("+")[0]
     lines = {
         "words": f"{facts['words']:,}, {'lower-cased' if facts.get('lowercase') else 'case-sensitive'}",
         "dimensions": f"{facts['dim']:,}, {facts.get('stored') or facts.get('dtype', '')}",
@@ -83,7 +83,7 @@ def _overview(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
         "steps": ", ".join(steps),
         "teacher": f"{facts['teacher.name']}, {facts.get('teacher.precision')}" if "teacher.name" in facts else "",
         "corpus": f"{facts['corpus.words']:,} words{text}" if facts.get("corpus.words") else "",
-        "created": f"{made} by stillvec {facts.get('stillvec')}" if made else "",
+        "created": f"{created} by stillvec {facts.get('stillvec')}" if created else "",
         "size": f"{sum(file.stat().st_size for file in path.iterdir()) / 1e6:,.1f} MB",
         "more": "stillvec info --all, --card",
     }
@@ -91,7 +91,7 @@ def _overview(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
-    """The scores of these vectors in a file of `stillvec evaluate --json`."""
+    """Read the scores of these vectors from the output of `stillvec evaluate --json`."""
     try:
         content = json.loads(file.read_bytes())
         reports = content if isinstance(content, list) else [content]
@@ -111,7 +111,7 @@ def _teacher(name: str) -> dict[str, Any]:
     from stillvec.teachers import load_teacher
     from stillvec.teachers.loader import PACKAGED
 
-    if "/" not in name and name not in PACKAGED and not Path(name).exists():  # most likely a typo: ask no hub
+    if "/" not in name and name not in PACKAGED and not Path(name).exists():  # most likely a typo: do not query the Hub
         cure = "a model on the Hugging Face Hub is given as OWNER/NAME"
         raise UsageError.not_found(name, "vectors, a teacher or a corpus", cure=cure)
     teacher = load_teacher(name, device="cpu")
@@ -120,7 +120,7 @@ def _teacher(name: str) -> dict[str, Any]:
 
 
 def _file(path: Path, field: str | None) -> tuple[str, dict[str, Any]]:
-    """Describe a file of vectors, or else a corpus."""
+    """Describe a file of vectors or, if it cannot be read as vectors, a corpus."""
     try:
         vectors = load(path)
     except FormatError:

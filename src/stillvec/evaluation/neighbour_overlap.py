@@ -1,8 +1,8 @@
-"""How alike two tables are: the share of a word's k nearest words that both agree on.
+"""Similarity of two sets of vectors: the share of k nearest neighbours that a word has in both.
 
     overlap = mean over words w of |nearest_a(w) ∩ nearest_b(w)| / k
 
-Neighbours are sought among the words that both have, so that the two are asked the same; by cosine, block by block.
+Candidates are the words that both sets contain. Neighbours are ranked by cosine, computed in blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
 
-_CELLS = 1 << 23  # cosines held at once: 32 MB
+_CELLS = 1 << 23  # cosines per block: 32 MB
 
 
 class OverlapEstimate(NamedTuple):
@@ -41,14 +41,14 @@ def neighbour_overlap(
     resamples: int = 1000,
     seed: int = 0,
 ) -> OverlapEstimate:
-    """Compare the neighbours of words that both contain: the first `words` of `a`, those given, or with None all.
+    """Compare the neighbours of common words: the first `words` in the order of `a`, a list of words, or None for all.
 
-    These words are also the candidates. Bounds: percentile bootstrap over the words.
+    The same words are the candidates. Bounds: percentile bootstrap over words.
     """
     if k < 1:
         raise UsageError.expected("at least one neighbour", k, where="k")
-    asked = [*a.words] if words is None or isinstance(words, int) else [*dict.fromkeys(words)]
-    rows = np.stack([Lookup(vectors).rows(asked) for vectors in (a, b)])  # (2, n)
+    queries = [*a.words] if words is None or isinstance(words, int) else [*dict.fromkeys(words)]
+    rows = np.stack([Lookup(vectors).rows(queries) for vectors in (a, b)])  # (2, n)
     rows = rows[:, (rows >= 0).all(axis=0)]
     if isinstance(words, int):
         rows = rows[:, :words]
@@ -59,15 +59,15 @@ def neighbour_overlap(
     shares = np.zeros(n)
     step = max(1, _CELLS // n)
     for start in range(0, n, step):
-        near = np.zeros((min(step, n - start), n), np.int8)
+        votes = np.zeros((min(step, n - start), n), np.int8)
         for table in tables:
-            near[np.arange(len(near))[:, None], _nearest(table, start, len(near), k)] += 1
-        shares[start : start + len(near)] = (near == 2).sum(axis=1) / k
+            votes[np.arange(len(votes))[:, None], _nearest(table, start, len(votes), k)] += 1
+        shares[start : start + len(votes)] = (votes == 2).sum(axis=1) / k
     return OverlapEstimate(*mean_estimate(shares, Resampling(resamples, seed)), k / (n - 1), n)
 
 
 def _nearest(table: NDArray[np.float32], start: int, count: int, k: int) -> NDArray[np.int64]:
-    """The rows of the `k` nearest words of each of `count` words (count, k), not the word itself."""
+    """Rows of the `k` nearest neighbours of `count` words from `start` on, without the word itself (count, k)."""
     cosines = table[start : start + count] @ table.T
     cosines[np.arange(count), start + np.arange(count)] = -np.inf
     return top_k(cosines, k)

@@ -1,16 +1,17 @@
-"""Probing: which properties of a sentence a linear probe reads from its pooled vectors (Miaschi & Dell'Orletta 2020).
+"""Probing: linguistic properties of sentences, predicted from pooled word vectors (Miaschi & Dell'Orletta 2020).
 
-Every `tagging/*.conllu` gives sentences and their profile (`profile.py`: length, depth, shares of parts of speech and
-relations, tense, order, ...). A ridge regression predicts each number from the mean and the sum of the known words'
-vectors, its penalty chosen on development sentences; the score is Spearman's ρ on test sentences, the mean over the
-numbers of a group. The paper has a support vector regression in its place; here many numbers share one decomposition.
+Data: `tagging/*.conllu`. The targets are the linguistic features of each sentence (`profile.py`: length, depth, shares
+of parts of speech and relations, tense, order, ...). Ridge regression predicts each feature from the mean and the sum
+of the known words' vectors, with the penalty chosen on the development set. The score is Spearman's ρ on the test set,
+averaged over the features of a group. The paper uses support vector regression; with ridge, all features share one
+matrix decomposition.
 
-Most of such a score is which words there are and how many, so beside every figure stand `-random`, the same probe over
-a random vector a word of the same dimension, and `-length`, a probe that sees nothing but the length. What vectors know
-is what they have more. `each` tells every number by itself.
+Word identity and sentence length explain most of such a score, so there are two controls: `-random`, the same probe on
+random word vectors of the same dimension, and `-length`, a probe that sees only the length. The information in the
+vectors is the difference from the controls. `each` also reports every feature separately.
 
-An item is a sentence, covered if one of its words is known. Interval: percentile bootstrap over sentences, of the ranks
-among all of them.
+An item is a sentence, covered if at least one of its words is known. Interval: percentile bootstrap over sentences,
+with ranks computed once on all sentences.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class ProfiledItems(LearntItems):
 
 @dataclass(frozen=True)
 class Probing(CostlyTask):
-    pooling: str = "mean+sum"  # of mean, sum, min, max, first, last
-    each: bool = False  # every number of the profile by itself
+    pooling: str = "mean+sum"  # any of mean, sum, min, max, first, last, joined by +
+    each: bool = False  # also report every feature separately
 
     max_difference: ClassVar[float] = 2.0
     controls: ClassVar[tuple[str, ...]] = ("-length", "-random")
@@ -62,11 +63,11 @@ class Probing(CostlyTask):
         return whole_datasets(folder / "tagging", (".conllu",))
 
     def read(self, path: Path) -> ProfiledItems:
-        pool, tested, divided = pool_parts(path, conllu, lambda _: "", _QUICK if self.quick else None)
+        pool, n_tested, splits = pool_parts(path, conllu, lambda _: "", _QUICK if self.quick else None)
         words = tuple(tuple(token.form for token in sentence) for sentence in pool)
         names, numbers = table(pool)
-        lengths = np.array([len(each) for each in words[:tested]], np.float64)
-        return ProfiledItems(words[:tested], lengths, (), words[tested:], (), divided, names, numbers)
+        lengths = np.array([len(sentence) for sentence in words[:n_tested]], np.float64)
+        return ProfiledItems(words[:n_tested], lengths, (), words[n_tested:], (), splits, names, numbers)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
@@ -77,8 +78,8 @@ class Probing(CostlyTask):
         inputs |= {name: partial(POOLINGS[name], sequences) for name in poolings}
         inputs |= {f"{name}-random": partial(POOLINGS[name], control) for name in poolings}
         values: dict[str, NDArray[Any]] = {}
-        for number, (name, read) in enumerate(inputs.items(), 1):
-            x = read()
+        for number, (name, pool) in enumerate(inputs.items(), 1):
+            x = pool()
             values[name] = np.zeros((len(items), items.numbers.shape[1]), np.float32)
             for split in items.rounds:
                 values[name][split.test] = fit_probe(x, items.numbers, split)
@@ -93,54 +94,54 @@ class Probing(CostlyTask):
         group = np.array([name.partition(":")[0] for name in items.names])
         measures: dict[str, Callable[[Floats], Floats]] = {}
         inputs = {name: _rank_columns(values[chosen]) for name, values in answers.values.items()}
-        for place, wanted in {"all": group != "", **{each: group == each for each in GROUPS}}.items():
+        for label, columns in {"all": group != "", **{name: group == name for name in GROUPS}}.items():
             for name, ranks in inputs.items():
-                measures[f"{place}-{name}"] = partial(_mean_r, ranks[:, wanted], gold[:, wanted])
+                measures[f"{label}-{name}"] = partial(_mean_r, ranks[:, columns], gold[:, columns])
         for at, feature in enumerate(items.names if self.each else ()):
             for name, ranks in inputs.items():
-                alone = partial(_mean_r, ranks[:, at : at + 1], gold[:, at : at + 1])
-                measures[f"{feature.partition(':')[2]}-{name}"] = alone
+                measure = partial(_mean_r, ranks[:, at : at + 1], gold[:, at : at + 1])
+                measures[f"{feature.partition(':')[2]}-{name}"] = measure
         return estimates(measures, len(chosen), resampling)
 
 
 def fit_probe(x: NDArray[Any], y: Floats, split: Round) -> Floats:
-    """Ridge predictions for the test items (n, f); each number has the penalty that does best on dev."""
+    """Ridge predictions for the test items (n, f), with the best penalty on the development set per feature."""
     path = RidgePath(x[split.train], y[split.train])
-    missed = [np.square(path.predict(x[split.dev], each) - y[split.dev]).sum(axis=0) for each in PENALTIES]
-    best = np.argmin(missed, axis=0)  # (f,)
+    errors = [np.square(path.predict(x[split.dev], penalty) - y[split.dev]).sum(axis=0) for penalty in PENALTIES]
+    best = np.argmin(errors, axis=0)  # (f,)
     path = RidgePath(x[split.both], y[split.both])
-    found = np.zeros((len(split.test), y.shape[1]))
+    predictions = np.zeros((len(split.test), y.shape[1]))
     for at, penalty in enumerate(PENALTIES):
         if (best == at).any():
-            found[:, best == at] = path.predict(x[split.test], penalty)[:, best == at]
-    return found
+            predictions[:, best == at] = path.predict(x[split.test], penalty)[:, best == at]
+    return predictions
 
 
 def randomize(sequences: Sequences, seed: int = 0) -> Sequences:
-    """The same texts with a random vector a word."""
-    drawn = np.random.default_rng(seed).standard_normal(sequences.table.shape, np.float32)
-    drawn[[PADDING, UNKNOWN]] = 0
-    return replace(sequences, table=drawn)
+    """Replace the vectors by random ones, one per word."""
+    vectors = np.random.default_rng(seed).standard_normal(sequences.table.shape, np.float32)
+    vectors[[PADDING, UNKNOWN]] = 0
+    return replace(sequences, table=vectors)
 
 
 def _edge(sequences: Sequences, last: bool) -> NDArray[np.float32]:
-    """The vector of the first or the last known word (n, dim)."""
+    """Vector of the first or last known word of each text (n, dim)."""
     at = np.flatnonzero(sequences.ids != UNKNOWN)
-    order = at if last else at[::-1]  # of equal places the last one written stays
+    order = at if last else at[::-1]  # the last assignment to a text wins
     rows = np.full(len(sequences), PADDING)
     rows[sequences.text[order]] = sequences.ids[order]
     return np.asarray(sequences.table[rows])
 
 
 def _extreme(sequences: Sequences, best: np.ufunc) -> NDArray[np.float32]:
-    """The largest or smallest number of each column among the known words (n, dim)."""
-    found = np.zeros((len(sequences), sequences.table.shape[1]), np.float32)
-    kept = sequences.ids != UNKNOWN
-    ids, known = sequences.ids[kept], sequences.known
+    """Column-wise maximum or minimum over the known words of each text (n, dim)."""
+    result = np.zeros((len(sequences), sequences.table.shape[1]), np.float32)
+    is_known = sequences.ids != UNKNOWN
+    ids, known = sequences.ids[is_known], sequences.known
     ends = np.cumsum(known)
     for at in np.flatnonzero(known):
-        found[at] = best.reduce(sequences.table[ids[ends[at] - known[at] : ends[at]]], axis=0)
-    return found
+        result[at] = best.reduce(sequences.table[ids[ends[at] - known[at] : ends[at]]], axis=0)
+    return result
 
 
 POOLINGS: dict[str, Callable[[Sequences], NDArray[np.float32]]] = {
@@ -154,19 +155,21 @@ POOLINGS: dict[str, Callable[[Sequences], NDArray[np.float32]]] = {
 
 
 def _rank_columns(x: NDArray[Any]) -> Floats:
-    """Ranks of each column (n, f), equal values sharing their mean rank, less the mean of all."""
+    """Centred ranks of each column (n, f); ties get their mean rank."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(x, axis=0) - (len(x) + 1) / 2) if len(x) else np.zeros(x.shape)
 
 
 def _mean_r(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """The mean over columns of Pearson's r in each resample (R,); 0 where one side does not vary."""
+    """Pearson's r averaged over columns, per resample (R,); r is 0 where one side is constant."""
     n = weights.sum(axis=1, keepdims=True)
     mean_x, mean_y = weights @ x / n, weights @ y / n  # (R, f)
-    along = weights @ (x * y) / n - mean_x * mean_y
-    spread = (weights @ (x * x) / n - mean_x**2) * (weights @ (y * y) / n - mean_y**2)
-    live = spread > 1e-9
+    covariance = weights @ (x * y) / n - mean_x * mean_y
+    variances = (weights @ (x * x) / n - mean_x**2) * (weights @ (y * y) / n - mean_y**2)
+    varies = variances > 1e-9
     return np.asarray(
-        np.divide(along, np.sqrt(np.where(live, spread, 1)), out=np.zeros_like(along), where=live).mean(axis=1)
+        np.divide(
+            covariance, np.sqrt(np.where(varies, variances, 1)), out=np.zeros_like(covariance), where=varies
+        ).mean(axis=1)
     )

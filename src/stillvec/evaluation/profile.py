@@ -1,8 +1,9 @@
-"""The profile of a sentence: what CoNLL-U tells of it in numbers, after Profiling-UD (Brunato et al. 2020).
+"""Linguistic profile of a sentence: numeric CoNLL-U features as in Profiling-UD (Brunato et al. 2020).
 
-Three groups: `raw` (length, characters a word, different forms and lemmas), `morphosyntax` (shares of parts of speech,
-of moods, numbers, persons, tenses and forms of verbs and auxiliaries, lexical density), `syntax` (depth, links,
-clauses, order, subordination, shares of relations). A share of nothing is 0. Names are Profiling-UD's.
+Three groups: `raw` (length, characters per word, type/token ratio of forms and lemmas), `morphosyntax` (distributions
+of parts of speech and of mood, number, person, tense and form of verbs and auxiliaries, lexical density), `syntax`
+(depth, links, clauses, order, subordination, distribution of relations). A mean over no words is 0. Feature names are
+those of Profiling-UD.
 """
 
 from __future__ import annotations
@@ -19,24 +20,27 @@ _CONTENT = {"NOUN", "PROPN", "VERB", "ADJ", "ADV"}
 _NOMINAL = {"NOUN", "PROPN", "PRON"}
 _SUBORDINATE = {"acl", "advcl", "ccomp", "csubj", "xcomp"}
 _VERB_FEATURES = {"Mood": "mood", "Number": "num", "Person": "pers", "Tense": "tense", "VerbForm": "form"}
-_RARE = 0.05  # of the sentences: a number that is the same in all others is left out
+_RARE = 0.05  # minimum share of sentences without the most frequent value of a feature
 
 Numbers = Iterator[tuple[str, float]]
 
 
 def profile(sentence: Sentence) -> dict[str, dict[str, float]]:
-    """Group → name → number."""
+    """Compute all features of a sentence: group → name → value."""
     return {group: dict(measure(sentence)) for group, measure in _GROUPS.items()}
 
 
 def table(sentences: Sequence[Sentence]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Names (`group:name`) and numbers (n, f) of what varies in at least one sentence of twenty."""
-    rows = [{f"{g}:{k}": v for g, of in profile(each).items() for k, v in of.items()} for each in sentences]
+    """Names (`group:name`) and values (n, f) of the features that vary in at least 5% of the sentences."""
+    rows = [
+        {f"{group}:{name}": value for group, features in profile(sentence).items() for name, value in features.items()}
+        for sentence in sentences
+    ]
     names = sorted({name for row in rows for name in row})
     numbers = np.array([[row.get(name, 0.0) for name in names] for row in rows])
-    usual = np.array([np.unique(column, return_counts=True)[1].max() for column in numbers.T])
-    kept = usual <= (1 - _RARE) * len(sentences)
-    return tuple(name for name, keep in zip(names, kept, strict=True) if keep), numbers[:, kept]
+    mode_counts = np.array([np.unique(column, return_counts=True)[1].max() for column in numbers.T])
+    varies = mode_counts <= (1 - _RARE) * len(sentences)
+    return tuple(name for name, keep in zip(names, varies, strict=True) if keep), numbers[:, varies]
 
 
 def _raw(sentence: Sentence) -> Numbers:
@@ -52,9 +56,9 @@ def _morphosyntax(sentence: Sentence) -> Numbers:
     yield from _shares("xpos_dist", (token.xpos for token in sentence))
     yield "lexical_density", _mean(token.upos in _CONTENT for token in sentence if token.upos != "PUNCT")
     for kind, name in (("VERB", "verbs"), ("AUX", "aux")):
-        held = [token.features for token in sentence if token.upos == kind]
+        tokens = [token.features for token in sentence if token.upos == kind]
         for feature, short in _VERB_FEATURES.items():
-            yield from _shares(f"{name}_{short}_dist", (each[feature] for each in held if feature in each))
+            yield from _shares(f"{name}_{short}_dist", (values[feature] for values in tokens if feature in values))
 
 
 def _syntax(sentence: Sentence) -> Numbers:
@@ -81,7 +85,7 @@ GROUPS = tuple(_GROUPS)
 
 
 def _verbs(sentence: Sentence) -> Numbers:
-    """Clauses by their verbs, and what depends on these, but for marks and auxiliaries."""
+    """Verbal heads, clause length and verb arity; punctuation and auxiliaries do not count as dependents."""
     verbs = [at for at, token in enumerate(sentence, 1) if token.upos == "VERB"]
     edges = Counter(token.head for token in sentence if token.upos != "PUNCT" and token.relation != "aux")
     yield "verbal_head_dist", len(verbs)
@@ -92,22 +96,22 @@ def _verbs(sentence: Sentence) -> Numbers:
 
 
 def _chains(sentence: Sentence, length: str, share: str, belongs: Callable[[Sentence, int], bool]) -> Numbers:
-    """Links of one kind that hang on each other: how long such chains are, and the share of each length."""
+    """Mean length of chains of consecutive links of one kind, and the distribution of lengths."""
     inside = {at for at in range(1, len(sentence) + 1) if belongs(sentence, at)}
-    ends: list[int] = []
+    lengths: list[int] = []
     for at in inside - {sentence[at - 1].head for at in inside}:
         chain = {at}
         while (at := sentence[at - 1].head) in inside and at not in chain:
             chain.add(at)
-        ends.append(len(chain))
-    yield f"avg_{length}", _mean(ends)
-    yield from _shares(share, (str(each) for each in ends))
+        lengths.append(len(chain))
+    yield f"avg_{length}", _mean(lengths)
+    yield from _shares(share, (str(n_links) for n_links in lengths))
 
 
 def _is_prepositional(sentence: Sentence, at: int) -> bool:
     token = sentence[at - 1]
     nominal = token.head and sentence[token.head - 1].upos in _NOMINAL and token.relation == "nmod"
-    return bool(nominal) and any(each.head == at and each.relation == "case" for each in sentence)
+    return bool(nominal) and any(child.head == at and child.relation == "case" for child in sentence)
 
 
 def _is_subordinate(sentence: Sentence, at: int) -> bool:
@@ -115,7 +119,7 @@ def _is_subordinate(sentence: Sentence, at: int) -> bool:
 
 
 def _depths(sentence: Sentence) -> list[int]:
-    """Links between each word and the root; a circle counts each of its words once."""
+    """Number of links from each word to the root; a cycle counts each of its words once."""
 
     def depth(token: Token) -> int:
         seen: set[int] = set()
@@ -128,11 +132,11 @@ def _depths(sentence: Sentence) -> list[int]:
 
 
 def _shares(name: str, values: Iterable[str]) -> Numbers:
-    held = Counter(values)
-    total = held.total()
-    return ((f"{name}_{value}", number / total) for value, number in held.items())
+    counts = Counter(values)
+    total = counts.total()
+    return ((f"{name}_{value}", number / total) for value, number in counts.items())
 
 
 def _mean(values: Iterable[float]) -> float:
-    held = [*values]
-    return float(sum(held) / len(held)) if held else 0.0
+    numbers = [*values]
+    return float(sum(numbers) / len(numbers)) if numbers else 0.0

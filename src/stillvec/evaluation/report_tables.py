@@ -1,4 +1,4 @@
-"""A report as text tables: up to three sets as columns; more of them as rows, the best compared to the others."""
+"""Text tables of a report: up to three sets as columns, else one row per set and comparisons with the best set."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stillvec.evaluation.evaluation_report import Comparison, Report, Score
 from stillvec.evaluation.score_table import ScoreRow, group_scores, rank_sets
 from stillvec.evaluation.tasks import task_class
 
-_MAX_COLUMNS = 3  # sets side by side
+_MAX_COLUMNS = 3  # sets shown as columns
 _CELL_WIDTH = 22  # 45.3 [40.1, 50.2] 100%
-_NAME_WIDTH, _HEAD_WIDTH = 30, 17  # of a set as a row, of a dataset as a column
-_LEADERS = 3  # places shown of an order of many sets
+_NAME_WIDTH, _HEAD_WIDTH = 30, 17  # row label of a set, column header of a dataset
+_LEADERS = 3  # places shown of a ranking of many sets
 _WORDS = {"own": "", "common": "on common words", "unleaked": "outside the lexicon"}
 
 
@@ -27,7 +27,7 @@ class TextTable(NamedTuple):
 
 
 def build_tables(report: Report, width: int = 100) -> Iterator[TextTable]:
-    """Scores per task, differences, orders that depend on the OOV policy, shared neighbours."""
+    """Tables of scores per task, differences, rankings that depend on the OOV policy, and shared neighbours."""
     if not report.names:
         return
     few = len(report.names) <= _MAX_COLUMNS
@@ -43,14 +43,14 @@ def build_tables(report: Report, width: int = 100) -> Iterator[TextTable]:
 
 
 def list_notes(report: Report) -> list[str]:
-    """Sentences that explain or complete the tables."""
+    """Notes below the tables."""
     notes = []
     if report.policies and not any(ranking.changes for ranking in report.policies):
-        notes.append("The order of the sets is the same under every policy for OOV words.")
+        notes.append("The ranking of the sets is the same under every policy for OOV words.")
     if any(score.words == "unleaked" for score in report.scores):
-        notes.append("Outside the lexicon: without the pairs that the lexicon contains.")
+        notes.append("Outside the lexicon: only pairs that the lexicon does not contain.")
     if report.left_out:
-        notes.append(f"Not run, as they train a model: {', '.join(report.left_out)} (--tasks NAME, --all, --quick).")
+        notes.append(f"Skipped (they train a model): {', '.join(report.left_out)}; see --tasks, --all, --quick.")
     return notes
 
 
@@ -67,7 +67,7 @@ def format_report(report: Report) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """Names that fit above a cell: the end of a long one, numbered where the ends are equal."""
+    """Shorten names to the width of a cell; number them if the shortened names are not unique."""
     short = {name: shorten(name, _CELL_WIDTH) for name in names}
     if len({*short.values()}) == len(names):
         return short
@@ -75,12 +75,12 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def shorten(name: str, width: int) -> str:
-    """The end of a long name, which is more specific than its beginning."""
+    """Truncate a long name at the start: its end is more specific."""
     return name if len(name) <= width else f"…{name[1 - width :]}"
 
 
 def format_value(value: float, scale: int = 100) -> str:
-    """Four characters where possible: 45.3, -7.1, 100; 1.25 at scale 1."""
+    """Format a score in four characters if possible: 45.3, -7.1, 100; 1.25 at scale 1."""
     return f"{scale * value:4.{2 if scale == 1 else 1 if abs(value) < 0.9995 else 0}f}"
 
 
@@ -89,7 +89,7 @@ def _number_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _task_rows(report: Report, task: str) -> tuple[list[ScoreRow], list[ScoreRow]]:
-    """The rows of a task and those of its means, without those on common words where they only repeat the others."""
+    """Rows of a task and of its means, without the rows on common words if they are identical to the others."""
     rows = [row for row in group_scores(report.scores) if row.task == task]
     n_covered: dict[tuple[str, str], set[int]] = {}
     for row in rows:
@@ -127,7 +127,7 @@ def _label_row(row: ScoreRow, metrics: Sequence[str]) -> str:
 
 
 def _label_metric(dataset: str, metric: str, metrics: Sequence[str]) -> str:
-    """A dataset with its metric, if there are several; `purity-kmeans` beside `purity` is `kmeans`."""
+    """Dataset name, with the metric if there are several; `purity-kmeans` after `purity` is shortened to `kmeans`."""
     return f"{dataset} {metric.removeprefix(f'{metrics[0]}-')}" if len(metrics) > 1 else dataset
 
 
@@ -148,7 +148,7 @@ def _format_cell(score: Score | None, scale: int) -> str:
 def _by_set(
     task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Mapping[str, str], width: int
 ) -> Iterator[TextTable]:
-    """One row per set; columns are the datasets of one metric, or the metrics of one dataset if these are more."""
+    """One row per set; columns are datasets (one table per metric) or metrics (one table per dataset) if more."""
     datasets, metrics = ([*dict.fromkeys(getattr(row, key) for row in scores)] for key in ("dataset", "metric"))
     same_prefix = all(metric.startswith(f"{metrics[0]}-") for metric in metrics[1:])
     prefix = f"{metrics[0]}-" if same_prefix else ""
@@ -167,7 +167,7 @@ def _by_set(
 def _column_blocks(
     title: str, columns: Mapping[str, ScoreRow], labels: Mapping[str, str], width: int
 ) -> Iterator[TextTable]:
-    """Blocks of as many columns as fit; `*` marks the best of a column."""
+    """Split the columns into tables that fit the width; `*` marks the best of a column."""
     names = [name for name in labels if any(name in row.scores for row in columns.values())]
     if not names:
         return
@@ -176,7 +176,7 @@ def _column_blocks(
     blocks: list[list[str]] = [[]]
     free = width - name_width - 4
     for head in columns:
-        need = max(len(shorten(head, _HEAD_WIDTH)), *map(len, cells[head])) + 3  # rich draws a line and two blanks
+        need = max(len(shorten(head, _HEAD_WIDTH)), *map(len, cells[head])) + 3  # rich adds a border and two spaces
         if blocks[-1] and need > free:
             blocks.append([])
             free = width - name_width - 4
@@ -202,7 +202,7 @@ def _format_half(row: ScoreRow, name: str) -> str:
 
 
 def _describe_coverage(columns: Mapping[str, ScoreRow]) -> str:
-    """The share of items covered in each dataset, once where it is the same everywhere."""
+    """Share of covered items per dataset, or one share if all are equal."""
     shares = {
         head: sorted(score.n_covered / score.n_items for score in row.scores.values() if score.n_items)
         for head, row in columns.items()
@@ -226,7 +226,7 @@ def _format_difference(comparison: Comparison | None) -> str:
 
 
 def _all_differences(report: Report, labels: Mapping[str, str]) -> Iterator[TextTable]:
-    """Each two sets, per dataset."""
+    """Differences of all pairs of sets, per dataset."""
     comparisons = [*report.comparisons, *report.overall]
     present = {(comparison.a, comparison.b) for comparison in comparisons}
     pairs = [pair for pair in combinations(report.names, 2) if pair in present]
@@ -235,9 +235,9 @@ def _all_differences(report: Report, labels: Mapping[str, str]) -> Iterator[Text
     numbers = {name: str(number) for number, name in enumerate(report.names, 1)}
     short = labels if len(pairs) == 1 else numbers
     rows: dict[tuple[str, str, str, str], dict[tuple[str, str], Comparison]] = {}
-    for each in comparisons:
-        rows.setdefault((each.task, each.dataset, each.metric, each.words), {})[each.a, each.b] = each
-    metrics = {task: [*dict.fromkeys(each.metric for each in comparisons if each.task == task)] for task, *_ in rows}
+    for item in comparisons:
+        rows.setdefault((item.task, item.dataset, item.metric, item.words), {})[item.a, item.b] = item
+    metrics = {task: [*dict.fromkeys(item.metric for item in comparisons if item.task == task)] for task, *_ in rows}
     cells = [
         (
             f"  {_WORDS[words]}" if words == "unleaked" else _label_metric(dataset, metric, metrics[task]),
@@ -253,10 +253,10 @@ def _all_differences(report: Report, labels: Mapping[str, str]) -> Iterator[Text
 
 
 def _lead_differences(report: Report, best: str, labels: Mapping[str, str]) -> Iterator[TextTable]:
-    """The best set against each other set."""
+    """Compare the best set with each other set."""
     tested = [comparison for comparison in report.comparisons if comparison.words != "unleaked"]
     sides = [comparison.from_side(best) for comparison in tested if best in (comparison.a, comparison.b)]
-    overall = [each.from_side(best) for each in report.overall if best in (each.a, each.b) and each.words != "unleaked"]
+    overall = [mean.from_side(best) for mean in report.overall if best in (mean.a, mean.b) and mean.words != "unleaked"]
     means = {comparison.b: comparison for comparison in overall}
     rows = []
     for name in labels:
@@ -264,19 +264,19 @@ def _lead_differences(report: Report, best: str, labels: Mapping[str, str]) -> I
         if against:
             n_won = sum(comparison.significant and comparison.difference > 0 for comparison in against)
             n_lost = sum(comparison.significant and comparison.difference < 0 for comparison in against)
-            mean = _format_difference(means.get(name))
-            rows.append((labels[name], mean, n_won, n_lost, len(against) - n_won - n_lost))
+            difference = _format_difference(means.get(name))
+            rows.append((labels[name], difference, n_won, n_lost, len(against) - n_won - n_lost))
     if rows:
-        title = f"{labels[best].strip()}, best by its mean, against each other set"
+        title = f"{labels[best].strip()}, the best by mean score, compared with each other set"
         columns = ("other", "mean of similarity [95%]", "better", "worse", "neither")
-        note = f"  Better, worse and *: significant at 5%, Holm's correction for {len(tested)}. --json has all."
+        note = f"  Better, worse and *: significant at 5%, Holm's correction for {len(tested)}. --json: all of them."
         yield TextTable(title, columns, rows, [note])
 
 
 def _policy_orders(report: Report, n_places: int | None) -> Iterator[TextTable]:
-    """The datasets on which the order of the (first) sets depends on the OOV policy."""
+    """Datasets on which the ranking (of the first `n_places` sets) depends on the OOV policy."""
     numbers = {name: str(number) for number, name in enumerate(report.names, 1)}
-    orders = [(each, [order[:n_places] for order in each.orders.values()]) for each in report.policies]
+    orders = [(ranking, [order[:n_places] for order in ranking.orders.values()]) for ranking in report.policies]
     changed = [(ranking, by_policy) for ranking, by_policy in orders if len({*by_policy}) > 1]
     if not changed:
         return
@@ -284,24 +284,24 @@ def _policy_orders(report: Report, n_places: int | None) -> Iterator[TextTable]:
         (f"{ranking.dataset} {ranking.metric}", *(" > ".join(numbers[name] for name in order) for order in by_policy))
         for ranking, by_policy in changed
     ]
-    places = "orders" if n_places is None else f"first {n_places} places"
+    places = "rankings" if n_places is None else f"first {n_places} places"
     title = f"{places} that depend on the policy for OOV words: {len(changed)} of {len(orders)}"
     notes = [] if report.comparisons else [f"Sets: {', '.join(f'{at} {name}' for name, at in numbers.items())}."]
     yield TextTable(title, ("dataset", *changed[0][0].values), rows, notes)
 
 
 def _overlaps(report: Report, best: str | None, labels: Mapping[str, str]) -> Iterator[TextTable]:
-    """The share of neighbours that two sets have in common; of many sets only with the best."""
+    """Share of common neighbours of each two sets, or of each set and the best one."""
     overlaps = [overlap for overlap in report.overlaps if best in (None, overlap.a, overlap.b)]
     if not overlaps:
         return
     rows = [
         (
-            f"{labels[each.a]} - {labels[each.b]}" if best is None else labels[each.b if each.a == best else each.a],
-            f"{100 * each.share:.1f}",
-            each.n_words,
+            f"{labels[pair.a]} - {labels[pair.b]}" if best is None else labels[pair.b if pair.a == best else pair.a],
+            f"{100 * pair.share:.1f}",
+            pair.n_words,
         )
-        for each in overlaps
+        for pair in overlaps
     ]
     partner = "" if best is None else f" with {labels[best].strip()}"
     title = f"neighbours: share of the {overlaps[0].k} nearest words in common{partner} x 100"

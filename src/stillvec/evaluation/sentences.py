@@ -1,12 +1,12 @@
-"""Sentence similarity: the cosine of two mean vectors against what people said (STS, Cer et al. 2017).
+"""Sentence similarity: cosines of mean word vectors against human ratings (STS, Cer et al. 2017).
 
-Every `sentences/*.csv`: sentence, sentence, number; of a dataset in parts (train, dev, test) only the test.
-`spearman` and `pearson` are of the plain mean of the known words; `spearman-sif` and `pearson-sif` weigh each
-word with a / (a + f), a = 1e-3 and f its frequency (Arora et al. 2017), where the vocabulary has counts. Their
-paper's second step, to take out the first component of the sentences, is not done: it would make a sentence's
-vector depend on the other sentences of the test. Interval: percentile bootstrap over the pairs.
+Data: `sentences/*.csv` with columns sentence, sentence, rating; of a dataset split into train, dev and test, only the
+test file. `spearman` and `pearson` use the unweighted mean of the known words. `spearman-sif` and `pearson-sif` weight
+each word by a / (a + f), with a = 1e-3 and word frequency f (Arora et al. 2017), if the vocabulary has counts. The
+second step of that paper, removing the first principal component of the sentences, is omitted: a sentence vector would
+depend on the other test sentences. Interval: percentile bootstrap over pairs.
 
-A sentence is known if one of its words is; the policy for unknown words is for sentences without any.
+A sentence is known if at least one of its words is known; the OOV policy applies to the other sentences.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _MEASURES = {"spearman": spearman, "pearson": pearson, "spearman-sif": spearman,
 
 @dataclass(frozen=True)
 class Sentences(Task):
-    a: float = 1e-3  # SIF's constant
+    a: float = 1e-3  # constant of the SIF weights
 
     item_unit: ClassVar[Literal["word", "text"]] = "text"
     max_difference: ClassVar[float] = 2.0
     summary: ClassVar[str] = "correlations"
 
     def find(self, folder: Path) -> list[Path]:
-        found = files_in(folder / "sentences", (".csv",))
-        tested = {rest for path in found for rest, part in [part_of(path)] if part == "test"}
-        return [path for path in found if part_of(path)[1] in ("", "test") or part_of(path)[0] not in tested]
+        paths = files_in(folder / "sentences", (".csv",))
+        tested = {rest for path in paths for rest, part in [part_of(path)] if part == "test"}
+        return [path for path in paths if part_of(path)[1] in ("", "test") or part_of(path)[0] not in tested]
 
     def read(self, path: Path) -> Items:
         return parse_scored_pairs(records(path), path, "a sentence, a sentence and a number")
@@ -60,11 +60,11 @@ class Sentences(Task):
         return Answers(known[0] & known[1], values)
 
     def texts(self, items: Items) -> list[str]:
-        """All first sentences, then all second ones (2n,)."""
+        """First sentences of all pairs, then second sentences (2n,)."""
         return [pair[side] for side in (0, 1) for pair in items.texts]
 
     def answer_with(self, encoded: NDArray[np.float32]) -> Answers:
-        """The answers of whatever makes a vector of each of the `texts` itself (2n, dim)."""
+        """Answers of a sentence encoder, given its vectors of the `texts` (2n, dim)."""
         left, right = encoded.reshape(2, -1, encoded.shape[1])
         values = cosines(left, right)
         return Answers(np.ones(len(values), bool), {"spearman": values, "pearson": values})
@@ -80,7 +80,7 @@ class Sentences(Task):
 
 
 def _select_used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, NDArray[np.float64]]:
-    """The vectors and frequencies of the words that occur: weighing these needs no copy of a large matrix."""
+    """Vectors and frequencies of the words in the texts; weighting a subset avoids a copy of the full matrix."""
     rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
     rows = np.unique(rows[rows >= 0])
     return vectors.subset(vectors.words[row] for row in rows), vectors.vocabulary.frequencies()[rows]

@@ -1,4 +1,4 @@
-"""Texts as sequences of rows in a small table of vectors, and batches of texts that are about as long."""
+"""Texts as sequences of row indices into a compact vector table, and batches of texts of similar length."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from stillvec.evaluation.lookup import Lookup
 
 PADDING, UNKNOWN, _SPECIAL = 0, 1, 2
-_SPREAD = 0.3  # root mean square of the numbers that a network reads; GloVe's are about there
-_POOL = 32  # batches' worth of texts that are sorted by length together
+_SPREAD = 0.3  # root mean square of the network input, similar to GloVe vectors
+_POOL = 32  # number of batches whose texts are sorted by length together
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """Texts one after the other; row 0 of the table is padding, row 1 any unknown word."""
+    """Concatenated texts; row 0 of the table is padding, row 1 stands for all unknown words."""
 
     table: NDArray[np.float32]  # (w + 2, dim)
     ids: Rows  # (N,) rows of the table
-    ends: Rows  # (n,) where each text ends in `ids`
+    ends: Rows  # (n,) end offset of each text in `ids`
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -35,16 +35,16 @@ class Sequences:
 
     @cached_property
     def text(self) -> Rows:
-        """Which text each word stands in (N,)."""
+        """Index of the text of each word (N,)."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @cached_property
     def known(self) -> Rows:
-        """How many words of each text are known (n,)."""
+        """Number of known words per text (n,)."""
         return np.bincount(self.text[self.ids != UNKNOWN], minlength=len(self))
 
     def pad(self, chosen: Rows, border: int = 0) -> Rows:
-        """Rows of the table (B, border + L + border), short texts filled up with padding."""
+        """Table rows of the chosen texts, padded to the longest one (B, border + L + border)."""
         lengths = self.lengths[chosen]
         width = max(1, int(lengths.max(initial=0)))
         block = np.zeros((len(chosen), width + 2 * border), np.int64)
@@ -54,31 +54,31 @@ class Sequences:
         return block
 
     def sums(self) -> NDArray[np.float32]:
-        """The sum of the known words of each text (n, dim)."""
+        """Sum of the known words of each text (n, dim)."""
         chosen = np.flatnonzero(self.ids != UNKNOWN)
         sums = np.zeros((len(self), self.table.shape[1]), np.float32)
-        held = np.bincount(self.text[chosen], minlength=len(self))
-        filled = np.flatnonzero(held)  # reduceat repeats a row for an empty segment
-        starts = np.cumsum(held)[filled] - held[filled]
+        n_known = np.bincount(self.text[chosen], minlength=len(self))
+        filled = np.flatnonzero(n_known)  # reduceat repeats a row for an empty segment
+        starts = np.cumsum(n_known)[filled] - n_known[filled]
         for first in range(0, len(filled), 1024):
-            some = filled[first : first + 1024]
-            begin, end = starts[first], starts[first] + held[some].sum()
+            block_texts = filled[first : first + 1024]
+            begin, end = starts[first], starts[first] + n_known[block_texts].sum()
             block = self.table[self.ids[chosen[begin:end]]]
-            sums[some] = np.add.reduceat(block, starts[first : first + 1024] - begin, axis=0)
+            sums[block_texts] = np.add.reduceat(block, starts[first : first + 1024] - begin, axis=0)
         return sums
 
     def means(self) -> NDArray[np.float32]:
-        """The mean of the known words of each text (n, dim); the unknown word's vector where there is none."""
+        """Mean of the known words of each text (n, dim); the vector of unknown words if there is none."""
         means = self.sums() / np.maximum(self.known, 1)[:, None]
         return np.where(self.known[:, None] > 0, means, self.table[UNKNOWN]).astype(np.float32)
 
     def scale_table(self) -> NDArray[np.float32]:
-        """The table times one number, so that a network's rate suits it, however long the vectors are."""
+        """Scale the table to a fixed root mean square, so that one learning rate suits vectors of any norm."""
         size = float(np.sqrt(np.mean(np.square(self.table[_SPECIAL:], dtype=np.float64)))) if len(self.table) > 2 else 0
         return self.table * np.float32(_SPREAD / size) if size else self.table
 
     def batches(self, chosen: Rows, size: int, generator: np.random.Generator | None = None) -> Iterator[Rows]:
-        """Batches of texts of about one length: in random order for training, else sorted by length."""
+        """Batches of texts of similar length: in random order with a generator, else sorted by length."""
         if generator is None:
             order = chosen[np.argsort(self.lengths[chosen], kind="stable")]
             yield from np.split(order, range(size, len(order), size))
@@ -91,13 +91,13 @@ class Sequences:
 
 
 def texts_as_sequences(lookup: Lookup, texts: Sequence[str]) -> Sequences:
-    """Words as `WordFinder` finds them, so punctuation counts only where the vectors have it."""
+    """Sequences of the words that `WordMatcher` finds; punctuation counts only if the vocabulary contains it."""
     rows, text = lookup.text_rows(texts)
     return _sequences(lookup, rows, np.bincount(text, minlength=len(texts)))
 
 
 def tokens_as_sequences(lookup: Lookup, sentences: Sequence[Sequence[str]]) -> Sequences:
-    """Each token is a word, known or not."""
+    """Sequences of tokenized sentences; every token is one word, known or not."""
     rows = lookup.rows([token for sentence in sentences for token in sentence])
     return _sequences(lookup, rows, np.array([len(sentence) for sentence in sentences], np.int64))
 
@@ -105,8 +105,8 @@ def tokens_as_sequences(lookup: Lookup, sentences: Sequence[Sequence[str]]) -> S
 def _sequences(lookup: Lookup, rows: Rows, lengths: Rows) -> Sequences:
     used = np.unique(rows[rows != -1])
     table = lookup.take(used)
-    live = np.isfinite(table).all(axis=1) & table.any(axis=1)  # a word without a direction is as good as unknown
-    used, table = used[live], table[live]
+    usable = np.isfinite(table).all(axis=1) & table.any(axis=1)  # zero and non-finite vectors count as unknown
+    used, table = used[usable], table[usable]
     place = np.searchsorted(used, rows)
     known = np.isin(rows, used)
     ids = np.where(known, place + _SPECIAL, UNKNOWN)

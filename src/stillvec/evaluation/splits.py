@@ -1,8 +1,8 @@
-"""Datasets in parts: which files belong together, and the training, development and test items of each round.
+"""Train, development and test splits: the files of a dataset and the items of each round.
 
 A dataset is `name.test.ext` with `name.train.ext` and optionally `name.dev.ext`, or one file. Without a development
-file, a fifth of the training items is used; without a test file, five-fold cross-validation: three fifths for training,
-one for development, one for testing. Fifths are stratified by label and drawn with a fixed seed.
+file, a fifth of the training items is used for development; without a test file, five-fold cross-validation: three
+fifths for training, one for development, one for testing. Fifths are stratified by label, with a fixed seed.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Round:
-    """Positions among all items, the tested ones first."""
+    """Item indices of one train/dev/test split; test items precede all others."""
 
     train: Rows
     dev: Rows
-    test: Rows  # all of them smaller than the number of items
+    test: Rows  # indices below the number of test items
 
     @property
     def both(self) -> Rows:
-        """The training data once the settings are chosen."""
+        """Training and development items, for the final fit."""
         return np.concatenate([self.train, self.dev])
 
 
 def pool_parts(
     path: Path, read: Callable[[Path], Iterable[T]], label: Callable[[T], Hashable], most: int | None
 ) -> tuple[list[T], int, tuple[Round, ...]]:
-    """All items of a dataset, the tested ones first; the number of tested items; and the rounds."""
+    """Items of all parts of a dataset with the test items first, the number of test items, and the rounds."""
     files = parts_beside(path)
     parts: dict[str, list[T]] = {part: [*read(files[part])] for part in ("test", "train", "dev") if part in files}
     pool = [item for items in parts.values() for item in items]
     sizes = {part: len(items) for part, items in parts.items()}
-    order, divided = with_tested_first(rounds(sizes, [label(item) for item in pool], path, most))
-    return [pool[number] for number in order], sum(len(split.test) for split in divided), divided
+    order, splits = with_tested_first(rounds(sizes, [label(item) for item in pool], path, most))
+    return [pool[number] for number in order], sum(len(split.test) for split in splits), splits
 
 
 def part_of(path: Path) -> tuple[str, str]:
-    """The name of a file without its part, and the part: stsb.test → (stsb., test)."""
+    """Split a file name into the dataset and its part: stsb.test → (stsb., test)."""
     name = Path(inner_name(path)).stem.lower()
     parts = _PART.findall(name)
     return _PART.sub("", name), _NAMES[parts[-1]] if parts else ""
@@ -63,32 +63,32 @@ def part_of(path: Path) -> tuple[str, str]:
 
 def whole_datasets(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     """One file per dataset: the test file, else the training file, else the file itself."""
-    found = files_in(folder, suffixes)
-    there = {(*part_of(path), inner_suffix(path)) for path in found}
+    paths = files_in(folder, suffixes)
+    parts = {(*part_of(path), inner_suffix(path)) for path in paths}
 
-    def stands_behind(path: Path) -> bool:
+    def is_superseded(path: Path) -> bool:
         rest, part = part_of(path)
-        better = {"train": ("test",), "dev": ("test", "train")}.get(part, ())
-        return any((rest, each, inner_suffix(path)) in there for each in better)
+        preferred = {"train": ("test",), "dev": ("test", "train")}.get(part, ())
+        return any((rest, name, inner_suffix(path)) in parts for name in preferred)
 
-    return [path for path in found if not stands_behind(path)]
+    return [path for path in paths if not is_superseded(path)]
 
 
 def parts_beside(path: Path) -> dict[str, Path]:
-    """Part → file, of the dataset that `path` belongs to; a dataset in one file is all "train"."""
+    """Map part to file for the dataset of `path`; a dataset in a single file is all "train"."""
     rest, part = part_of(path)
-    alike = files_in(path.parent, (inner_suffix(path),))
-    found = {part_of(each)[1]: each for each in alike if part and part_of(each)[0] == rest}
-    found.pop("", None)
-    if "test" in found and "train" not in found:
-        raise DatasetError.expected("a file of the same name with train", "only a test file", path=path)
-    return found if "test" in found else {"train": path}
+    siblings = files_in(path.parent, (inner_suffix(path),))
+    parts = {part_of(file)[1]: file for file in siblings if part and part_of(file)[0] == rest}
+    parts.pop("", None)
+    if "test" in parts and "train" not in parts:
+        raise DatasetError.expected("a train file of the same name", "only a test file", path=path)
+    return parts if "test" in parts else {"train": path}
 
 
 def rounds(
     sizes: Mapping[str, int], labels: Sequence[Hashable], path: Path, most: int | None = None
 ) -> tuple[Round, ...]:
-    """The rounds of a dataset in the order test, train, dev; with `most` only one, with that many training items."""
+    """Rounds over items in the order test, train, dev; with `most`, one round of at most that many training items."""
     test, train = sizes.get("test", 0), sizes["train"]
     fifth = fifths(labels[test : test + train])
     if len(fifth) < 2 * FOLDS:
@@ -104,7 +104,7 @@ def rounds(
 
 
 def with_tested_first(divided: Sequence[Round]) -> tuple[Rows, tuple[Round, ...]]:
-    """The order with the tested items first and without unused ones, and the rounds in that order."""
+    """Reorder items: test items first, unused items removed. Returns the order and the reindexed rounds."""
     tested = np.sort(np.concatenate([split.test for split in divided]))
     used = np.unique(np.concatenate([split.both for split in divided]))
     order = np.concatenate([tested, np.setdiff1d(used, tested)])
@@ -114,15 +114,15 @@ def with_tested_first(divided: Sequence[Round]) -> tuple[Rows, tuple[Round, ...]
 
 
 def fifths(labels: Sequence[Hashable], seed: int = 0) -> Rows:
-    """The fifth of each item (n,): items of each label are distributed evenly in random order."""
+    """Assign each item to a fifth (n,), stratified by label, in random order."""
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(labels))
     ranks = {label: rank for rank, label in enumerate(dict.fromkeys(labels))}
     place = np.array([ranks[label] for label in labels], np.int64)
     order = order[np.argsort(place[order], kind="stable")]
-    dealt = np.empty(len(labels), np.int64)
-    dealt[order] = np.arange(len(labels)) % FOLDS
-    return dealt
+    fold = np.empty(len(labels), np.int64)
+    fold[order] = np.arange(len(labels)) % FOLDS
+    return fold
 
 
 def _fold(fifth: Rows, number: int) -> Round:
@@ -134,7 +134,7 @@ def _fold(fifth: Rows, number: int) -> Round:
 def _reduce(each: Round, most: int) -> Round:
     generator = np.random.default_rng(0)
 
-    def some(rows: Rows, number: int) -> Rows:
+    def sample(rows: Rows, number: int) -> Rows:
         return rows if len(rows) <= number else np.sort(generator.permutation(rows)[:number])
 
-    return Round(some(each.train, most), some(each.dev, most // 4), each.test)
+    return Round(sample(each.train, most), sample(each.dev, most // 4), each.test)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +148,12 @@ def test_what_there_is_is_told_with_its_settings(
         assert told["select_dims"] == "dim=,[pairs=]"
     else:
         assert told["svd"] == "[dim=],power=1,[weights=],words=union"
+
+
+def test_an_old_flag_works_and_is_named_in_one_line() -> None:
+    call = [sys.executable, "-m", "stillvec", "refine", "--steps"]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert "center" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("stillvec: ")
+    assert "--list-steps" in line

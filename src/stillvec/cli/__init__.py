@@ -10,11 +10,13 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from stillvec import __version__
-from stillvec.errors import MissingExtra, StillvecError, UsageError, suggest
+from stillvec.errors import MissingExtra, StillvecError, StillvecWarning, UsageError, suggest
 
 VERBS = {  # in the order a new user meets them
     "demo": "distil the packaged teacher on the packaged corpus, evaluate and plot the result",
@@ -44,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     command = next((word for word in words if not word.startswith("-")), None)
     try:
-        options = _parse(words, command)
-        with _log_warnings(quiet=getattr(options, "quiet", False)):
+        with _plain_warnings():
+            options = _parse(words, command)
+        with _plain_warnings(), _log_warnings(quiet=getattr(options, "quiet", False)):
             code: int = importlib.import_module(f"stillvec.cli.{options.verb}_command").run(options)
         sys.stdout.flush()
         return code
@@ -78,6 +81,23 @@ def _parse(words: list[str], command: str | None) -> argparse.Namespace:
         if name == command:
             importlib.import_module(f"stillvec.cli.{name}_command").arguments(subparser)
     return parser.parse_args(words)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show our own warnings as one sentence, without the place in the source."""
+    usual = warnings.formatwarning
+
+    def format_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+        if issubclass(category, StillvecWarning):
+            return f"stillvec: {message}\n"
+        return usual(message, category, *place, **more)
+
+    warnings.formatwarning = format_warning
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 @contextmanager

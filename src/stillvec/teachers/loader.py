@@ -24,7 +24,7 @@ from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, r
 from stillvec.teachers.digest import digest_sampled, digest_teacher
 from stillvec.teachers.gguf import find_gguf, make_gguf_options
 from stillvec.teachers.mpnet import use_fused_attention
-from stillvec.teachers.sequence_packing import detect_packing
+from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 from stillvec.teachers.teacher import Teacher
 
@@ -78,19 +78,21 @@ def build_teacher(model: Any, hf_tokenizer: Any, name: str, device: torch.device
     pad = _pad(model, hf_tokenizer)
     if device.type == "cuda":
         use_fused_attention(model)
+    window = _window(model, hf_tokenizer)
+    can_pack = device.type == "cuda" and window >= TRIAL_TOKENS  # on a GPU, a position out of range ends the process
     return Teacher(
         name=name,
         model=model,
         tokenizer=tokenizer,
         dim=int(config.hidden_size),
         depth=int(config.num_hidden_layers),
-        window=_window(model, hf_tokenizer),
+        window=window,
         pad=pad,
         device=device,
         precision=precision,
         digest=digest,
         sampled_digest=sampled_digest,
-        packing=detect_packing(model, tokenizer, pad, device) if device.type == "cuda" else None,
+        packing=detect_packing(model, tokenizer, pad, device) if can_pack else None,
     )
 
 

@@ -18,6 +18,7 @@ from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
 _TRIAL = "The old man of the sea had not caught a fish for eighty days, and it was said that he was out of luck."
 _LENGTHS = (100, 17, 9)  # tokens: long enough to reveal local attention
+TRIAL_TOKENS = max(_LENGTHS)
 _TOLERANCE = 0.05  # of the mean size of a state, for rounding (bf16 is the coarsest); a wrong variant is far off
 logger = logging.getLogger(__name__)
 

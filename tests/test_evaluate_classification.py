@@ -60,7 +60,7 @@ def test_a_dataset_in_parts_is_one_dataset_and_a_file_alone_is_another(tmp_path:
 def test_a_test_file_without_a_training_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = _write(tmp_path / "classification" / "a.test.txt", 20)
     assert whole_datasets(path.parent, (".txt",)) == [path]
-    with pytest.raises(DatasetError, match="same name with train"):
+    with pytest.raises(DatasetError, match="train file of the same name"):
         Classification().read(path)
 
 

@@ -1,7 +1,5 @@
 """stillvec distils contextual language models into static word vectors, on your own text."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from stillvec.errors import StillvecError

@@ -16,8 +16,6 @@ StillvecWarning        shown once, work continues
 └── DeprecatedName     an old name of a flag, a setting or a part; the new one is in the message
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import warnings

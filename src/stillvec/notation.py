@@ -4,8 +4,6 @@ A key that is given twice has both values, as has a value without a key: `x:k=1,
 a setting takes several values is for the setting to say. In a list, a known name begins the next item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """HTML tables for notebooks, for light and dark themes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from html import escape
 

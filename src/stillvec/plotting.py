@@ -1,7 +1,5 @@
 """Plots of words: a map of them, or their positions between opposites."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Registries of parts by short name, imported on first use; settings from mappings, with errors that suggest a name."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import types

@@ -1,7 +1,5 @@
 """What a method returns: vectors with their provenance, notes, statistics and its model."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ The hashes of an n-gram are the first `hash_count` of the four 32-bit numbers of
 whole `<s>` is included, and a second time if it is short enough to be an n-gram, as in floret and spaCy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A text is represented by the mean of its known words. Multinomial logistic regre
 component alone and from all components. The paper found no trend over the order of components.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Does the variance of a component predict its usefulness? Three views: the first 
 third of the components; and the space without the first few components (Mu & Viswanath 2018).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A space in the coordinates of its principal axes, computed in blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

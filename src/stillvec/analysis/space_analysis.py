@@ -1,7 +1,5 @@
 """`analyze`: the geometry of a space, scores of its components, and words that moved since another space."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence

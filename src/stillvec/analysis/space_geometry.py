@@ -1,7 +1,5 @@
 """Isotropy, effective dimension, hubness, and norms by frequency."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

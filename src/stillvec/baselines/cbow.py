@@ -1,7 +1,5 @@
 """CBOW with negative sampling (Mikolov et al. 2013): the mean of the words around a word predicts it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

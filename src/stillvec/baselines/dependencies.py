@@ -5,8 +5,6 @@ modifier. A preposition is part of the relation (`telescope/nmod_with`), whether
 Dependencies) or a `prep` between head and noun (`pobj`, in Stanford's and spaCy's schemes).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

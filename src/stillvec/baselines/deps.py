@@ -6,8 +6,6 @@ c is a word with its relation (`scientist/nsubj`, `discovers/nsubj-1`). AdaGrad 
 negatives. Threads share the tables without locks, so only a single thread gives the same bytes twice.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A corpus as baselines read it: the known words of its sentences as row numbers, on disk."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Words that the corpus lacks (`--include-words`) get the mean of their n-grams.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

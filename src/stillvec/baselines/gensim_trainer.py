@@ -5,8 +5,6 @@ Written against gensim 4.4, which reports progress only to its log and at the en
 `_log_progress`, called about once a second, is replaced.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import queue
 import threading

@@ -1,7 +1,5 @@
 """The inner loop of GloVe, pair by pair; imported on first use, since numba compiles it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

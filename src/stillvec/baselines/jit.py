@@ -4,8 +4,6 @@ Machine code is cached next to the source or, if that is read-only, in the user'
 another place); where nothing can be written, it is compiled at each start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 

@@ -9,8 +9,6 @@ saves most of the time. The result is a word's vector in contexts. Threads share
 single thread gives the same bytes twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple

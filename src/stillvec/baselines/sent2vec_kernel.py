@@ -1,7 +1,5 @@
 """The inner loops of Sent2vec, sentence by sentence; imported on first use, since numba compiles them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Skip-gram with negative sampling (Mikolov et al. 2013): a word predicts the words around it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

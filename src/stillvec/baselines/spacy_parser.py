@@ -1,7 +1,5 @@
 """Dependency parses of plain text by a spaCy pipeline, written as CoNLL-U."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Generator, Iterable, Iterator

@@ -11,8 +11,6 @@ AdaGrad on batches of sentences that share their negatives. Threads share the ta
 thread gives the same bytes twice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass

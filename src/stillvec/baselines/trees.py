@@ -1,7 +1,5 @@
 """Dependency trees over known words, as arrays in memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Generator
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 A command's file has `arguments(parser)` and `run(options) -> int`. Only the command that is called is imported.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import logging

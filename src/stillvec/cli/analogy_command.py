@@ -1,7 +1,5 @@
 """stillvec analogy VECTORS A B C: what is to C as B is to A."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

@@ -1,7 +1,5 @@
 """stillvec analyze VECTORS: the geometry of a space, what its components encode, and which words moved."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

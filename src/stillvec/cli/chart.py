@@ -1,7 +1,5 @@
 """Scores as a bar chart with intervals: one group per test, one colour per set of vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """stillvec combine A B ...: several sets of vectors combined into one."""
 
-from __future__ import annotations
-
 import argparse
 
 from stillvec.cli.console import note

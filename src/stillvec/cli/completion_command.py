@@ -4,8 +4,6 @@ The parsers of all commands are read for it, which imports torch and takes secon
 our files changes, so that a line in a shell's start-up file costs next to nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Tables and notes: `rich` on a terminal, plain aligned text everywhere else."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterable, Sequence

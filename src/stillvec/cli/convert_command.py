@@ -1,7 +1,5 @@
 """stillvec convert VECTORS OUT: vectors from one file format to another."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """stillvec datasets: list available datasets with their sizes, and sources of missing ones."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Nothing is downloaded: teacher, texts and tests come with two Python packages. t
 packages are reported in one sentence.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """stillvec evaluate VECTORS...: score sets of vectors, compare them and test differences for significance."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

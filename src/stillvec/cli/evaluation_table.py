@@ -1,7 +1,5 @@
 """An evaluation on a terminal."""
 
-from __future__ import annotations
-
 from stillvec.cli import console
 from stillvec.evaluation import Report
 from stillvec.evaluation.report_tables import build_tables, list_notes

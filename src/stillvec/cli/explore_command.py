@@ -1,7 +1,5 @@
 """stillvec explore A [B C]: explore vectors on a page, served on this machine or exported as one file."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

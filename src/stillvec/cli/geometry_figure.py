@@ -1,7 +1,5 @@
 """The geometry of vectors as a figure: variance, norms by frequency, and what single components encode."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

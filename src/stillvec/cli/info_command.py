@@ -1,7 +1,5 @@
 """stillvec info: describe vectors, a teacher or a corpus."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """--list-steps and --list-methods: the parts of a registry with their settings."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import inspect

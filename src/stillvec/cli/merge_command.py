@@ -1,7 +1,5 @@
 """stillvec merge: results that were distilled separately merged into one."""
 
-from __future__ import annotations
-
 import argparse
 
 from stillvec.cli.console import note

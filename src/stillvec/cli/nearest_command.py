@@ -1,7 +1,5 @@
 """stillvec nearest VECTORS WORD: the nearest words of a word."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

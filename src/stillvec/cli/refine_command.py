@@ -1,7 +1,5 @@
 """stillvec refine VECTORS --step NAME...: better vectors of the same words, by one step after another."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

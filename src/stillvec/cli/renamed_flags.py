@@ -1,7 +1,5 @@
 """Old names of flags, still accepted with a warning."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """stillvec run: a recipe, a whole experiment in a TOML file."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """stillvec serve VECTORS...: serve vectors over HTTP."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

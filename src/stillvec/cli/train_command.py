@@ -1,7 +1,5 @@
 """stillvec train: a corpus in, word vectors of a method that needs no teacher out."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from dataclasses import fields

@@ -5,8 +5,6 @@ space may be mapped to another order of similarity (Vulić, Korhonen & Glavaš 2
 weighted by the agreement of the two spaces (symmetric re-weighting of VecMap, Artetxe et al. 2018).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

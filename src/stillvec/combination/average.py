@@ -1,7 +1,5 @@
 """Averaging without alignment (Coates & Bollegala 2018)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ How far words move by chance depends on their frequency and is estimated on cont
 nothing changed, such as two halves of one corpus (Dubossarsky et al. 2017).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Concatenation: the vectors of a word side by side (Yin & Schütze 2016)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

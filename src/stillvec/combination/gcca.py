@@ -1,7 +1,5 @@
 """Generalised canonical correlation analysis, with missing words (Rastogi, Van Durme & Arora 2015)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

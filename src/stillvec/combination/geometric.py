@@ -1,7 +1,5 @@
 """Geometric meta-embeddings: spaces rotated onto one another and scaled by a metric (Jawanpuria et al. 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """The words of several spaces laid side by side, and their rows a block at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

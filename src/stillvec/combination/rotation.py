@@ -3,8 +3,6 @@
 Orthogonal Procrustes (Schönemann 1966); cross-domain similarity local scaling (Conneau et al. 2018).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The first singular directions of the concatenation (Yin & Schütze 2016)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """CoNLL-U: sentences from `# text`, or their forms joined; `# newpar` and `# newdoc` begin paragraphs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 

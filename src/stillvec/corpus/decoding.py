@@ -1,7 +1,5 @@
 """Bytes to text to lines, in bounded memory: UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,6 @@
 Small neighbouring files are grouped; a large plain text file is cut between paragraphs.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 from collections.abc import Iterator, Sequence

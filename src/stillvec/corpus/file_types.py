@@ -1,7 +1,5 @@
 """The file types of a corpus, recognized by suffix, else by the first bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON lines: one record per line, with its text in a field (`text`, or a dotted path such as `article.body`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 

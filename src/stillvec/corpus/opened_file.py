@@ -1,7 +1,5 @@
 """A file as readers receive it: the uncompressed bytes in chunks, and the first of them to recognize its type."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Parquet: one column, read in batches of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

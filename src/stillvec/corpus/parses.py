@@ -1,7 +1,5 @@
 """Dependency parses from CoNLL-U: forms, heads and relations of each sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Plain text: a paragraph is a line, or a block of hard-wrapped lines between blank lines."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reader settings, and the counts of one pass over a corpus."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

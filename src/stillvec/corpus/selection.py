@@ -6,8 +6,6 @@ contexts. Rare words select first, because their sentences also contain frequent
 with most needed words per length is selected. Memory: four numbers per word, whatever the size of the corpus.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,8 +5,6 @@ a title or an initial, in a numbering, or where a quotation continues with "he s
 capitals or spaces (。 । ؟ ።) always end a sentence.
 """
 
-from __future__ import annotations
-
 import re
 
 _CLOSING = r"\"'”’»›)\]}」』】）〉》"

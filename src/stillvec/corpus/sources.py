@@ -1,7 +1,5 @@
 """The sources of a corpus: files, folders, globs, and pipes, which are copied so they can be read again."""
 
-from __future__ import annotations
-
 import glob
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Wikipedia dumps (`pages-articles.xml.bz2`): the articles, page by page, without redirects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser

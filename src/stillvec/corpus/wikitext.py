@@ -5,8 +5,6 @@ times faster than a parser. A line that still contains markup then goes through 
 installed. Tests compare the prose with the parser's own.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ They communicate over gloo, in plain bytes: counts and statistics, which are in 
 from another process is unpickled.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

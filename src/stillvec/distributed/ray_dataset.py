@@ -6,8 +6,6 @@ the corpus, holds back tasks that are far ahead of the teachers, and reads again
 Written against Ray 2.50 to 2.63: `iter_internal_ref_bundles` and `BlockMetadata` are not part of its stable interface.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Callable, Iterator

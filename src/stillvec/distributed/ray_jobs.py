@@ -4,8 +4,6 @@ The statistics of a job are a result of their own, and results are merged in the
 time. So the numbers do not depend, to the last bit, on how many workers there are, or on which of them were lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Text is read by tasks of Ray Data (`ray_dataset`), and goes from there to the wo
 references pass through this process. Ray restarts a worker that dies, and its job is done again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A worker of a Ray cluster: it holds a teacher on its device, and reads the jobs it is given."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Sequence

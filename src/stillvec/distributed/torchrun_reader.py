@@ -1,7 +1,5 @@
 """`torchrun -m stillvec distill`: each process reads one part of the corpus, the first one finishes and writes."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Generator

@@ -7,8 +7,6 @@ letters and punctuation ("sea-shore,"). Texts for which that may not hold (a mul
 whitespace) are tokenized as a whole, as one string that is not cached.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A batch after the teacher: states of words and sentences, for accumulators."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The loop over batches: the teacher reads each batch once, and every accumulator takes what it needs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ In torch it takes three kernels (to fp32, a weighted embedding bag, an index add
 written once more, in twice the bytes, and read again.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -7,8 +7,6 @@ left behind. Processes are forked, as those of torch's DataLoader are, and never
 `BatchBudget.for_teacher` asks for no workers.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import mmap

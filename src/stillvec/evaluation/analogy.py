@@ -11,8 +11,6 @@ A table of SemEval-2012 relations (types `1a` to `10j`) has the same columns, bu
 answers; the task `relation` reads it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ All three need only the cosines of d with a, b and c. Questions share words, so 
 once per block of candidates, and the cost of a question does not depend on the dimension.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

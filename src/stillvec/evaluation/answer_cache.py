@@ -6,8 +6,6 @@ compute, in a checkout also our source files. Statistics are recomputed from the
 settings is stored whole, as `.json`. Nothing is unpickled, and removing a file only costs time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -12,8 +12,6 @@ An item is a word of a list. OOV words are named in a warning and left out, unle
 Without resamples there is no test, and no p.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib

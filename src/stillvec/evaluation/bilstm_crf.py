@@ -5,8 +5,6 @@ third of it, batches of 32 sentences; the epoch that is best on development sent
 the only feature: no characters, capitalization or gazetteers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A candidate takes from the cache what it answered before. `answer_steps` is a generator of the fraction done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

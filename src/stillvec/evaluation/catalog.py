@@ -3,8 +3,6 @@
 Only `stillvec datasets` reads this table. Files that are not in it are evaluated as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

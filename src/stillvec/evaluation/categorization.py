@@ -14,8 +14,6 @@ All words of a set are clustered together; for the words common to several sets,
 percentile bootstrap over words, clusters fixed. Above `linked` words no linkage is computed, as it needs all distances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

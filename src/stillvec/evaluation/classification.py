@@ -11,8 +11,6 @@ vector of the policy in the network and are left out of the mean. Values are mea
 deviation over seeds. Interval: percentile bootstrap over items.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ Adam; the learning rate (1e-4, 3e-4 or 1e-3) and the number of epochs (8 to 16) 
 the network is trained again on training and development items.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 

@@ -10,8 +10,6 @@ Items are assumed to be independent. Analogies made of the same words are not, s
 Datasets that share word pairs are resampled together to compare their mean (`means.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -6,8 +6,6 @@ Z is computed by the forward algorithm in log space, the best path by Viterbi's.
 are padded; `inside` marks the words.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

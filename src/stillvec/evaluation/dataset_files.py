@@ -1,7 +1,5 @@
 """Readers of dataset files; every DatasetError has the path and the line."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A dataset with the answers of every candidate: scores on subsets of its items, resamples to compare, policies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args

@@ -1,7 +1,5 @@
 """Similarity scores by word frequency: the pairs of each dataset in thirds, by the count of their rarer word."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

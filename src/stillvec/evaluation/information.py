@@ -13,8 +13,6 @@ An item is a sentence, covered if one of its words is known. Interval: 1.96 stan
 sentences; percentiles would be too high, as a resample repeats pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ A resample is a row of weights: how often each item was drawn; a row of ones is 
 resamples are computed by cumulative sums, without sorting each resample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -12,8 +12,6 @@ An item is a sentence, covered if one of its words is known. With the policy "sk
 have the vector of the policy. Interval: percentile bootstrap over sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Look up the vectors of words, with a policy for out-of-vocabulary (OOV) words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ Hanley & MacGibbon 2006), in every dataset that contains it and for every set of
 separately, shared pairs would count as independent evidence, and the interval of the mean would be too narrow.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

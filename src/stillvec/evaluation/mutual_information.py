@@ -7,8 +7,6 @@ The plug-in estimate from N pairs is biased upwards by about (non-empty cells - 
 from k-means with k-means++ initialization and several restarts; a single random start underestimates I.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@
 Candidates are the words that both sets contain. Neighbours are ranked by cosine, computed in blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

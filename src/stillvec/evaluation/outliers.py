@@ -11,8 +11,6 @@ the columns category, words, outliers, the last two lists in brackets, as in wor
 one of its outliers, and is covered if all its words are.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

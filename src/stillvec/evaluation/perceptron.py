@@ -7,8 +7,6 @@ step is one epoch over the corpus. Optimizer: Adam. Early stopping after 10 step
 paper monitors accuracy, which can stay constant for longer than that while full-batch training still improves).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

@@ -14,8 +14,6 @@ An item is a sentence, covered if at least one of its words is known. Interval: 
 with ranks computed once on all sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -6,8 +6,6 @@ of parts of speech and of mood, number, person, tense and form of verbs and auxi
 those of Profiling-UD.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

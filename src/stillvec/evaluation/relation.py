@@ -14,8 +14,6 @@ A pair is covered if both its words and at least one prototype are; OOV prototyp
 them a vector.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Text tables of a report: up to three sets as columns, else one row per set and comparisons with the best set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Scores as rows of a table, and the ranking of sets: means over datasets and tasks with their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -9,8 +9,6 @@ depend on the other test sentences. Interval: percentile bootstrap over pairs.
 A sentence is known if at least one of its words is known; the OOV policy applies to the other sentences.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal

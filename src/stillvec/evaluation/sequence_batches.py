@@ -1,7 +1,5 @@
 """Texts as sequences of row indices into a compact vector table, and batches of texts of similar length."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Files: `similarity/*.tsv`, `*.csv`, `*.txt` with word, word, rating. Interval: percentile bootstrap over the pairs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar

@@ -4,8 +4,6 @@ A span starts at B-X, S-X or U-X, at a change of type, and at any tag after O or
 invalid tag sequences also yield spans. A predicted span is correct if its type, first word and last word all match.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -5,8 +5,6 @@ file, a fifth of the training items is used for development; without a test file
 fifths for training, one for development, one for testing. Fifths are stratified by label, with a fixed seed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

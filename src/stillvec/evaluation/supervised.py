@@ -1,7 +1,5 @@
 """Shared parts of supervised tasks: items with training data, parallel training runs, scores over seeds."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -6,8 +6,6 @@ is the choice with the highest cosine; a tie counts as wrong. An item is covered
 Interval: Wilson.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass

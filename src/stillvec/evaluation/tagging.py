@@ -8,8 +8,6 @@ An item is a sentence, covered if at least one of its words is known; OOV words 
 are means over seeds; `-sd` is the standard deviation over seeds. Interval: percentile bootstrap over sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial

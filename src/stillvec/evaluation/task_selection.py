@@ -1,7 +1,5 @@
 """Which tasks run, with which settings: those named, or all that are not costly."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The four steps are separate so that the expensive one, `answer`, runs once per s
 then be scored on any subset of the items: those that this set covers, or those that all sets cover.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

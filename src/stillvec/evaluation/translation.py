@@ -7,8 +7,6 @@ The vectors contain both, each word prefixed with its language (`en:dog`, `de:hu
 percentile bootstrap for MRR, Wilson for P@1.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tagged sentences: CoNLL-U, or one word with its columns per line and a blank line between sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

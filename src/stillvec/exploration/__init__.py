@@ -1,7 +1,5 @@
 """An interactive page to explore vectors: served on this machine, or exported as one file that needs no server."""
 
-from __future__ import annotations
-
 import logging
 import os
 import webbrowser

@@ -4,8 +4,6 @@ With unit vectors, `a` the mean of the left words and `b` that of the right ones
 `2 (w - (a + b) / 2) · (b - a) / ‖b - a‖²`: -1 at the left end, +1 at the right end, 0 between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

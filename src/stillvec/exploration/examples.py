@@ -1,7 +1,5 @@
 """Sentences of a corpus that contain a word: read on demand, up to a number of sentences or seconds; not cached."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The queries of the page as plain methods: up to three sets of vectors, each answering for itself."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The explorer page: one HTML file with its style and script; with its data inside, it needs no server."""
 
-from __future__ import annotations
-
 import html
 import json
 from typing import Any

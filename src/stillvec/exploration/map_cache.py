@@ -1,7 +1,5 @@
 """The maps of several sets of vectors, each computed once, in a background thread and one at a time."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The data of a page without a server: the most frequent words, quantized vectors, maps, and all details of a word."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Generator

@@ -3,8 +3,6 @@
 Loopback, GET, and our own `Host`: a web page whose host name was pointed at 127.0.0.1 (DNS rebinding) gets nothing.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Mapping

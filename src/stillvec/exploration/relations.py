@@ -1,7 +1,5 @@
 """Relations of words in a lexicon, and their most common part of speech."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Completions of what is typed, the most frequent words first, and words with a similar spelling."""
 
-from __future__ import annotations
-
 import difflib
 from bisect import bisect_left
 from heapq import nsmallest

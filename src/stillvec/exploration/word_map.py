@@ -1,7 +1,5 @@
 """The map: positions of the most frequent words in a plane, cached under a digest of their vectors, and clusters."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Temporary names are created with the mode of any new file or folder, so the oper
 umask itself is never read: `os.umask` can only be read by setting it, which other threads would notice.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

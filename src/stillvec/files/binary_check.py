@@ -1,7 +1,5 @@
 """Recognizes files that are not text, and says what to do about them."""
 
-from __future__ import annotations
-
 import codecs
 
 from stillvec.errors import InputError

@@ -3,8 +3,6 @@
 Reading streams in bounded memory. What is written is compressed by the suffix of its name.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import importlib

@@ -1,7 +1,5 @@
 """Digests of bytes and files."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

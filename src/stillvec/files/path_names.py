@@ -1,7 +1,5 @@
 """Names of paths: short unique names, and the data files of a folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines of text files whose lines are records: UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
 
-from __future__ import annotations
-
 import codecs
 import io
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The folder for results that can be recomputed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Load and save vectors: `load` recognizes the format by the content, `save` writes atomically."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Errors and small readers that the formats share."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

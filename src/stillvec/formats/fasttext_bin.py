@@ -3,8 +3,6 @@
 Bojanowski et al. (2017). Vectors are written as a model without n-grams, which fastText and gensim can load.
 """
 
-from __future__ import annotations
-
 import mmap
 import struct
 from collections.abc import Sequence

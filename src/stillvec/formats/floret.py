@@ -3,8 +3,6 @@
 The file has no words: the vector of any word is the mean of its n-grams. The vectors read from it have no words either.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The `.kv` format of gensim, a pickle: written by gensim, never read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """The GloVe text format: one line per word and no header (Pennington et al., 2014)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """HDF5: the datasets `words`, `counts` and `vectors` (words, dim), through h5py."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

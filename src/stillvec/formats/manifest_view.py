@@ -1,7 +1,5 @@
 """Facts from a manifest as text for a model card: names of files and models, never local paths."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@
 steps `quantize` and `prune` round numbers; their tables can be compressed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ It is generated from the manifest alone, so every folder can have one; it names 
 Scores are included when an evaluation is given.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

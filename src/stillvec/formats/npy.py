@@ -1,7 +1,5 @@
 """A NumPy array and a list of words: `vectors.npy` and `vectors.words.txt`, one word per line."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from tokenize import TokenError

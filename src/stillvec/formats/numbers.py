@@ -5,8 +5,6 @@ fast as `numpy.fromstring`). A block is passed to them as one column. The reader
 on its line, so the syntax is checked here first.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

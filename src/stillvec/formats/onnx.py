@@ -4,8 +4,6 @@ Input `rows` (texts, n) int64: the row of each word, negative for unknown words 
 Output `mean` (texts, dim) float32: zero for a text without known words.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

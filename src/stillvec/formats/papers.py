@@ -3,8 +3,6 @@
 Refinement steps and combiners have `SUMMARY` and `PAPERS` on their classes; a test compares `METHODS` with the classes.
 """
 
-from __future__ import annotations
-
 PAPERS = {
     "arora-2017": "Arora, Liang and Ma (2017). A Simple but Tough-to-Beat Baseline for Sentence Embeddings. ICLR.",
     "artetxe-2018": "Artetxe, Labaka, Lopez-Gazpio and Agirre (2018). Uncovering Divergent Linguistic Information "

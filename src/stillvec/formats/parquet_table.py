@@ -1,7 +1,5 @@
 """Parquet: the columns `word`, `count` and `vector` (a list of `dim` float32), in row groups."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

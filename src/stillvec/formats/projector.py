@@ -1,7 +1,5 @@
 """The TensorFlow Embedding Projector: a folder of `vectors.tsv`, `metadata.tsv` (word, count) and a config file."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The table, the rows of hashed words and the words are read directly, without the reader of spaCy.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from itertools import compress

@@ -5,8 +5,6 @@ one module, `StaticEmbedding`, which averages the vectors of a text. The tokeniz
 `vocabulary.word_matcher`: the same pattern, case and multiword terms.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import chain, compress, count
 from pathlib import Path

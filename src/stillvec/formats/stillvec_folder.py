@@ -4,8 +4,6 @@ Specified in docs/formats.md. Loading memory-maps a plain matrix, decompresses o
 vocabulary is parsed on first use. Nothing is ever unpickled.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Eight bytes of header length, a JSON header, the bytes of the arrays (https://gi
 The NumPy functions of the package copy every array, and statistics may be larger than memory.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

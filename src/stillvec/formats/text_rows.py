@@ -4,8 +4,6 @@ Only "\\n" ends a line and only the ASCII space separates fields, so words may c
 The last `dim` fields are the vector and everything before them is the word, so words may contain spaces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO

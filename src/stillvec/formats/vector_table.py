@@ -1,7 +1,5 @@
 """Words and rows read from a file, and the checks that every foreign format needs."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import compress

@@ -3,8 +3,6 @@
 fastText's `.vec` is the same format under another suffix (Bojanowski et al., 2017).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stillvec.errors import FormatError

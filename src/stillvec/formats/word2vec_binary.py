@@ -1,7 +1,5 @@
 """The word2vec binary format: a line "words dim", then each word, a space and its float32 (`word2vec.c -binary 1`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@
 >>> store = InMemoryVectorStore(StillvecEmbeddings(stillvec.load("vectors")))  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from stillvec.errors import MissingExtra
 from stillvec.vectors import WordVectors
 

@@ -5,8 +5,6 @@ concatenated) and dictionaries of tensors. They are restored bit for bit. Other 
 and `load_state` of its own; one with neither cannot be continued.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 

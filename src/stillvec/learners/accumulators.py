@@ -1,7 +1,5 @@
 """What learners share: the protocols of specs and accumulators, the choice of layers, tables of word states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum

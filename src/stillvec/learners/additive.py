@@ -5,8 +5,6 @@ With A the sentence-by-word matrix of SIF weights a / (a + f(w)) (rows sum to on
 weight, so that the plain mean of a text's vectors is the weighted one; cosines between words do not change.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 mean of a range of layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

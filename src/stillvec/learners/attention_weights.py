@@ -1,7 +1,5 @@
 """The attention of a trained model within one sentence, by the code that trained it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -7,8 +7,6 @@ The table of the v is the result. The paper's settings are `settings=wang-2020` 
 `pool=sum` is its figure 5 without attention, `window` its figure 4. docs/results.md measures what the defaults change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

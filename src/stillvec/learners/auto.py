@@ -11,8 +11,6 @@ For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal compone
 Without a corpus there is only T. For sentences it is `additive` alone, whose rows include their weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Stored contexts in blocks of some thousand sentences on the device that trains."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property

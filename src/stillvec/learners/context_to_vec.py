@@ -9,8 +9,6 @@ rewards a long u_i: no row of the table is in it, and it has no effect where W i
 defaults change. The paper's graph retrofitting is a step of `refine`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -4,8 +4,6 @@ For each template: the teacher's mean output over the whole text, without its me
 the template itself contributes), rows of unit length; then the mean over templates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

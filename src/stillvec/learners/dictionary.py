@@ -3,8 +3,6 @@
 This is knowledge from outside the corpus: results that use it are reported separately.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -8,8 +8,6 @@ the position in it, so neither the order of reading nor splitting the corpus cha
 contexts differ rather than what they share, and says far less about its meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

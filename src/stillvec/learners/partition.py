@@ -1,7 +1,5 @@
 """Which part of the reading belongs to which process: a corpus is a stream of chunks, and each is read once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar

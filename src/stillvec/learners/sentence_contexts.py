@@ -1,7 +1,5 @@
 """Sums of sentence vectors per word, with the second moments of all sentence vectors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

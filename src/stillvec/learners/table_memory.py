@@ -1,7 +1,5 @@
 """Tables with one row per word, in memory or, where memory is short, in a file; estimates of what methods need."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

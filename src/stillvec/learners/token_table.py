@@ -1,7 +1,5 @@
 """The mean of the input embeddings of a word's subword tokens (`_token` rows of Zheng et al. 2022): no forward pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The base of methods that train: their settings, the contexts they train on, the model, the vectors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ All randomness of a block comes from the seed and the block's number, so an inte
 checkpoint to the same result, and on a CPU two runs agree to the bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, Protocol
 

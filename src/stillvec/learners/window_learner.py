@@ -1,7 +1,5 @@
 """The base of methods with windows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

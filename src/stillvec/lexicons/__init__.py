@@ -4,8 +4,6 @@ A source is "wordnet", a folder with WordNet's data files, or a file. Its format
 (`pairs:antonyms.txt`).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

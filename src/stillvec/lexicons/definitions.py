@@ -1,7 +1,5 @@
 """Dictionaries as (word, gloss) pairs, one per sense, from WordNet or a table; and word lists."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A relation between two words."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """Lines of lexicons, and the error for one that cannot be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A word may have no neighbours. There are no comments: `#` is a word of PPDB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two words per line, separated by a tab (words may then contain spaces) or by spaces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of word pairs with human ratings: to exclude the pairs from a lexicon, to select settings, or to evaluate."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -1,7 +1,5 @@
 """Tab-separated edges: word, word, then a weight, a relation, or both in this order."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

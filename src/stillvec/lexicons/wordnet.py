@@ -4,8 +4,6 @@ A line is `offset file type count (word id)... count (symbol offset type source/
 and the two bytes of source/target are hexadecimal.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """k-means: Lloyd's algorithm from k-means++ (Arthur & Vassilvitskii 2007), plain, weighted or spherical."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks and the correlation of ranks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of a matrix: unit length, and blocks of them in another precision."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Second moments of a table and their principal axes, in double precision, a block of rows at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

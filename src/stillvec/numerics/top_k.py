@@ -1,7 +1,5 @@
 """The k largest values of each row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ is three sums over a kernel, interpolated by quadratic polynomials on a grid and
 principal plane; the learning rate is n over the exaggeration (Belkina et al. 2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs: settings, the runs themselves, their manifests, merged results. Imported on first use (torch)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from stillvec.registry import import_attribute

@@ -1,7 +1,5 @@
 """A distillation from corpus to results: count, select, read once, finish every method."""
 
-from __future__ import annotations
-
 import os
 import time
 import warnings

@@ -4,8 +4,6 @@ The size of an accumulator for all words follows from its sizes for no word and 
 stated by each method (`FINISH_MEMORY`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from stillvec.learners import Learner, PassPlan

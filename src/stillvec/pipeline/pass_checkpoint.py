@@ -4,8 +4,6 @@
 It is written under a temporary name, synced and renamed, so that one that exists is complete.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ its characters, the speed, and the memory of loading, preparing and reading, in 
 tables that accumulators fill and what methods need to finish, which are arithmetic. Nothing is written.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence

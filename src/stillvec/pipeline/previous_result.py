@@ -1,7 +1,5 @@
 """An earlier result to which a new corpus is added: its words, its statistics, and whether they match."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

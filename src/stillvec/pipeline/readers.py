@@ -1,7 +1,5 @@
 """Who reads the corpus of a run: this process here; processes of torchrun and a Ray cluster in `distributed`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Merge results that were distilled separately: their statistics are added, and the method finishes again."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the words of a sentence attend to, in a result that was trained with attention (Wang et al. 2020, figure 7)."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training without a teacher: count the corpus, encode its sentences once, train every method."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """All-but-the-top (Mu & Viswanath 2018): centre, then remove the first principal directions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -7,8 +7,6 @@ folds and files, with a 95% bootstrap interval over the held-out pairs. A kind w
 otherwise the candidate that is best on all pairs is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -1,7 +1,5 @@
 """Subtract the mean over the vocabulary from every row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,8 +4,6 @@
 of its rows (as in the released code). `refinement.fuzzy_sets` has the operations on them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal

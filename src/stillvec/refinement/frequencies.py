@@ -1,7 +1,5 @@
 """Relative word frequencies: from corpus counts, from ranks, or uniform."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

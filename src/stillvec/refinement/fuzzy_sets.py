@@ -5,8 +5,6 @@ Where the formulas in the paper contradict each other: one power in the denomina
 disjoint union, A in B where `A_i <= B_i` everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The graph of a lexicon over the rows of a vocabulary, and the iteration that moves rows towards their neighbours."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Antonyms repel each other while they are close (`antonym_push`); the negative te
 both lexicons is treated as antonyms. `repel` and `margin` were chosen on RG-65, WordSim-353 and SimLex-999.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal

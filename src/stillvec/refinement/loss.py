@@ -1,7 +1,5 @@
 """The loss of a lossy step: change of direction of the rows, and lost squared norm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stillvec.vectors import WordVectors

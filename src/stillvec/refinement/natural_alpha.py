@@ -9,8 +9,6 @@ U are the vectors; V are `contexts`, a .npy file with one row per word, or the v
 in the size of the vocabulary. Rows that would overflow are scaled down.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass

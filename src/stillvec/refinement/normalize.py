@@ -1,7 +1,5 @@
 """Scale rows to unit length; a zero row stays zero."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Development pairs of known words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

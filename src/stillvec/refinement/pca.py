@@ -1,7 +1,5 @@
 """Principal component analysis: fewer dimensions at the least squared error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

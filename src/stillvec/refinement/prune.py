@@ -4,8 +4,6 @@
 manifest; random pruning is the control. After a last step that removes more than a third, folders are stored sparse.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

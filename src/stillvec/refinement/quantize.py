@@ -10,8 +10,6 @@ After int8 and pq the matrix has the rounded values in full precision. If this i
 (`stored`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

@@ -5,8 +5,6 @@ edge stay unchanged. The published program uses each line of a lexicon in one di
 updates the words one after another, which converges to the same solution.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ By default those of the largest variance. With development pairs, backward elimi
 the files): each round removes the sixteenth of the remaining dimensions whose removal gives the best ρ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -3,8 +3,6 @@
 Cosines of words do not change; in the mean of a text, frequent words get low weights.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

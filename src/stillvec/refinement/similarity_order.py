@@ -4,8 +4,6 @@
 centring. Vulić et al. recommend -0.25 for the space that is mapped and 0.15 for the target.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

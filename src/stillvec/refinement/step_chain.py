@@ -1,7 +1,5 @@
 """Chains of steps: parsed from text or a manifest, applied, and described in the manifest for reuse."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

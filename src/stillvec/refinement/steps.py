@@ -1,7 +1,5 @@
 """The registry of refinement steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from stillvec.registry import Registry

@@ -6,8 +6,6 @@ equal weight (`power=0`), since the table serves rare words. The defaults best r
 (docs/unseen-words.md).
 """
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 the corpus frequencies. Uniform frequencies give the usual whitening.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

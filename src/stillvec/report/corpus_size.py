@@ -1,7 +1,5 @@
 """Score by corpus size, for methods that were trained on corpora of different sizes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which items each set covers, and where the policy for OOV words changes the order of the sets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

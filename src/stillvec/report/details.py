@@ -1,7 +1,5 @@
 """Folded details of the heat map: every score with its interval and coverage, and datasets by section."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Where two sets disagree most: word pairs that one ranks high and the other low, with the human ratings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Score by word frequency: similarity pairs in thirds, by the count of their rarer word."""
 
-from __future__ import annotations
-
 from stillvec.evaluation.frequency_bands import THIRDS, score_by_frequency
 from stillvec.evaluation.intervals import Estimate
 from stillvec.report.html_markup import Html, column, element, interval, join, lead, note, numeric, plural, table

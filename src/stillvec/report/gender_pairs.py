@@ -1,7 +1,5 @@
 """Word pairs that differ by gender, on two principal components (after figure 6 of Wang et al. 2020)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

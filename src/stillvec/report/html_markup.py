@@ -1,7 +1,5 @@
 """HTML elements: every text is escaped, except values of type `Html`."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """The nearest neighbours of a few words, side by side (as in table 4 of Wang et al. 2020)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How each set was created, from its manifest, and the definitions of the numbers on the page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The input of a page: the report, the vectors and how they were made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The report as one self-contained HTML file that loads nothing and is readable without its script."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from stillvec import __version__

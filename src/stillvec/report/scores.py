@@ -1,7 +1,5 @@
 """The ranking with intervals, and the heat map of all scores."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

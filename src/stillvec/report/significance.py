@@ -1,7 +1,5 @@
 """Significant differences: the paired comparisons of the report with Holm's correction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

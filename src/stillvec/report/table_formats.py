@@ -1,7 +1,5 @@
 """The scores as tables for other programs: Markdown, CSV, JSON and LaTeX."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

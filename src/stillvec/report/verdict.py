@@ -1,7 +1,5 @@
 """The first sentence of the page: which set is best, and whether the differences are significant."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Shared parts of all HTML pages: assets, templates and the content security policy."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """`write_report`: write an evaluation as a page or table; the file extension selects the format."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

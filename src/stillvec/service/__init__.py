@@ -1,7 +1,5 @@
 """Vectors over HTTP (the extra `serve`): `serve` loads vectors and answers requests within `Limits`."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The FastAPI application that serves several sets of vectors."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 

@@ -4,8 +4,6 @@ The index only proposes candidates, which are scored again with the vectors them
 neighbour can only be missed. The share found (recall) is measured when the index is built.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

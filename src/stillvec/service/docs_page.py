@@ -1,7 +1,5 @@
 """The page /docs: every endpoint, to read and to try. The browser builds it from `/openapi.json`."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from fastapi.responses import HTMLResponse

@@ -1,7 +1,5 @@
 """Requests to responses; no HTTP here."""
 
-from __future__ import annotations
-
 import base64
 from functools import lru_cache
 from typing import Any

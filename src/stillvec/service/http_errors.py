@@ -1,7 +1,5 @@
 """Every error of the server in one form, that of OpenAI: one sentence, a type, the parameter, a code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Limits of one request, and on requests at the same time."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Counters in Prometheus's text format: a few numbers per path, so memory does not grow with requests."""
 
-from __future__ import annotations
-
 import bisect
 import os
 from collections import Counter

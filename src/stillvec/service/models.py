@@ -1,7 +1,5 @@
 """Sets of vectors by name, each with exact search and, once its index is built, approximate search."""
 
-from __future__ import annotations
-
 import difflib
 import threading
 import time

@@ -1,7 +1,5 @@
 """OpenAI's endpoints, so that clients written for them work unchanged, and the endpoints for monitoring."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Response
 
 from stillvec.service import handlers, schemas

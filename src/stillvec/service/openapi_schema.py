@@ -1,7 +1,5 @@
 """The OpenAPI schema with this server's own values: its limits, its dimensions, whether it requires a token."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import FastAPI

@@ -1,7 +1,5 @@
 """Runs requests in worker threads, so that the event loop only reads and writes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

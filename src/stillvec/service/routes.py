@@ -1,7 +1,5 @@
 """stillvec's own endpoints: a simple request by GET, a complete one by POST."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response

@@ -1,7 +1,5 @@
 """Requests and responses as JSON; `openapi_schema` adds the limits of the server to these."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field

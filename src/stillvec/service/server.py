@@ -1,7 +1,5 @@
 """A socket, the application on it, and a shutdown that lets running requests finish."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ A key is a hash of the sampled item. The sample does not depend on the order, ba
 of parts merge into the sample of the whole. Duplicate keys are the same item and are used once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

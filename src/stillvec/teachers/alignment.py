@@ -1,7 +1,5 @@
 """Subword tokens → words by character offsets, exact for WordPiece, byte-level BPE and SentencePiece alike."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,8 +6,6 @@ was rare in training and does not work as a sink: after SmolLM2's <|im_start|> a
 long (5 of 18 nearest neighbours make sense), after its <|endoftext|> it does not (18 of 18). So we measure it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

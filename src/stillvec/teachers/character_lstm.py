@@ -10,8 +10,6 @@ The folder holds `forward.safetensors` and `backward.safetensors` (`embedding.we
 each direction reads first).
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Splits texts into characters for a character model, and marks where words begin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Devices and precisions of a teacher."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -8,8 +8,6 @@ Until 0.1 the digest took 64 numbers per tensor and could not see a single chang
 `sampled_digest`; results that were made with it are still recognised.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

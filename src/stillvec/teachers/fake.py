@@ -4,8 +4,6 @@ Nothing imports this at run time. `tiny_teacher` takes milliseconds and stays in
 folder as the hub has it, so that loading is tested too.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

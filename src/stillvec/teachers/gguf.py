@@ -1,7 +1,5 @@
 """GGUF files (llama.cpp): weights and tokenizer in one file, loaded into an ordinary model of `transformers`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Only safetensors are read and no code of the model is run, unless the user asks for it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Iterable, Iterator

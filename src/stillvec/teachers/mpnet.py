@@ -5,8 +5,6 @@ its position bias. So its attention modules are replaced, the model is compared 
 undone if the states differ. Models that `transformers` itself runs with fused attention are left alone.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

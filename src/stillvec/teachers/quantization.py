@@ -3,8 +3,6 @@
 Its successor, torchao, is a package of its own.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -4,8 +4,6 @@ The fastest, cuDNN's, compiles a plan for every new shape, which takes longer th
 off for round shapes, which recur; other shapes use the second fastest kernel.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 
 from torch import Tensor

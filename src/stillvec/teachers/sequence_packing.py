@@ -5,8 +5,6 @@ gives each sentence the states it has alone; three sentences show which of the v
 model reads padded rows.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from typing import Any

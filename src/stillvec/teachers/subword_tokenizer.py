@@ -1,7 +1,5 @@
 """Splits texts into the teacher's subword tokens, with character offsets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

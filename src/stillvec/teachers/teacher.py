@@ -1,7 +1,5 @@
 """A frozen contextual model: token ids in, states of chosen layers out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

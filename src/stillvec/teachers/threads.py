@@ -1,7 +1,5 @@
 """The number of threads of torch, which is global to the process: set it here, for as long as a run lasts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

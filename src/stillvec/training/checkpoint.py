@@ -1,7 +1,5 @@
 """Checkpoints of a training: its tensors in a safetensors file, with the number of blocks or epochs done."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

@@ -6,8 +6,6 @@ Where the K negatives w are drawn once per batch and shared by its targets, each
 less noise, and a matrix product.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F

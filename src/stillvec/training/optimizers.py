@@ -1,7 +1,5 @@
 """Optimizers that update only the rows of a table that a batch touches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

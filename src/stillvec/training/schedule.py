@@ -1,7 +1,5 @@
 """How long and at which learning rate to train; progress events; the error of a training that diverges."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

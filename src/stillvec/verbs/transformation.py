@@ -1,7 +1,5 @@
 """`refine`, `combine`, `merge` and `convert`: vectors in, vectors out, with their provenance."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import time

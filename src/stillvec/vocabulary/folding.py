@@ -1,7 +1,5 @@
 """The form in which a vocabulary writes a word: NFC, straight apostrophes, lower case if requested."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

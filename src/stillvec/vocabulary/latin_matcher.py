@@ -5,8 +5,6 @@ A text is plain if it contains only characters below U+0180 and some common punc
 may contain a multi-word term, is left to `WordMatcher`. Whole corpora go through `TokenCache`.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence

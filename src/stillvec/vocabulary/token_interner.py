@@ -1,7 +1,5 @@
 """Integer ids for whitespace tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Counts the words of a stream of texts without a Python loop over known words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

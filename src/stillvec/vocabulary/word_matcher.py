@@ -9,8 +9,6 @@ matched as a whole.
 Plain texts need not go through Rust: see `latin_matcher.py`, and `token_cache.py` for a picture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -205,8 +205,10 @@ def _memory(options: argparse.Namespace) -> None:
 
 
 def _child(text: str) -> dict:
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+    from tiny_teachers import tiny_teacher
+
     from stillvec.pipeline.sentence_stream import CorpusCounter
-    from stillvec.teachers.fake import tiny_teacher
 
     corpus, counter = Corpus(text, paragraphs="lines"), WordCounter()
     count = CorpusCounter(corpus, counter)

@@ -53,7 +53,7 @@ def word_pieces() -> Any:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a tiny teacher."""
-    from stillvec.teachers.fake import write_tiny_model
+    from tiny_teachers import write_tiny_model
 
     folder = tmp_path_factory.mktemp("teacher") / "bert"
     write_tiny_model(folder, "bert")

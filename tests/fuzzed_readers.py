@@ -503,10 +503,10 @@ def _write_store(folder: Path) -> None:
 def _results() -> Iterator[Reader]:
     """What a run leaves: results that merge, and a checkpoint of the pass that is gone on with."""
     from tiny_corpus import sentences
+    from tiny_teachers import write_tiny_model
 
     from stillvec import distill
     from stillvec.pipeline.result_merge import merge_results
-    from stillvec.teachers.fake import write_tiny_model
 
     with tempfile.TemporaryDirectory() as name:
         teacher = Path(name) / "bert"

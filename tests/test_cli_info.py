@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from tiny_corpus import sentences
+from tiny_teachers import write_tiny_model
 
 from stillvec import WordVectors
 from stillvec.cli import main
 from stillvec.formats import read_manifest, save
 from stillvec.teachers import load_teacher
-from stillvec.teachers.fake import write_tiny_model
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from tiny_teachers import FAMILIES, tiny_teacher, write_tiny_model
 
 from stillvec.encoding import BatchBudget, BatchBuilder, Encoded, TextChunk, encode_batch
 from stillvec.encoding.batch import window_starts
 from stillvec.errors import UsageError
 from stillvec.teachers import Teacher, load_teacher
-from stillvec.teachers.fake import FAMILIES, tiny_teacher, write_tiny_model
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 SENTENCES = (

@@ -20,6 +20,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_teachers import TEXT, tiny_teacher
 
 from stillvec.encoding import (
     Batch,
@@ -38,7 +39,6 @@ from stillvec.encoding.batch_loader import prefetch
 from stillvec.encoding.caching_tokenizer import TokenizedTexts, align_words
 from stillvec.errors import CorpusError, StillvecError
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import TEXT, tiny_teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 WORDS = " ".join(TEXT).split()

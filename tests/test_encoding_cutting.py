@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_teachers import FAMILIES, TEXT, tiny_teacher
 
 from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words
 from stillvec.teachers import SubwordTokenizer
-from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher, token_cache
 
 WORDS = [*dict.fromkeys(" ".join(TEXT).split())]

@@ -10,11 +10,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_teachers import FAMILIES, TEXT, tiny_teacher
 
 from stillvec.encoding import Batch, BatchBudget, BatchBuilder, TextChunk, encode_batch
 from stillvec.encoding.batch import pack_rows
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import FAMILIES, TEXT, tiny_teacher
 from stillvec.teachers.mpnet import FusedAttention, use_fused_attention
 from stillvec.teachers.sequence_packing import detect_packing
 from stillvec.vocabulary import Vocabulary, WordMatcher

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences, slow_states
+from tiny_teachers import tiny_teacher
 
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import UsageError
@@ -20,7 +21,6 @@ from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.pipeline import sentence_stream
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = sentences(64)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences
+from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import (
     BatchBudget,
@@ -32,7 +33,6 @@ from stillvec.learners import LEARNERS, EncodingPass
 from stillvec.learners.accumulators import TextSource
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = sentences(64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, make_pass, matrix_of, sentences
+from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import LexiconError, StillvecError, UsageError
@@ -19,7 +20,6 @@ from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 

@@ -24,6 +24,7 @@ from tiny_corpus import (
     slow_states,
     words_of,
 )
+from tiny_teachers import tiny_teacher, write_tiny_model
 
 from stillvec.cli import main
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, run_pass
@@ -32,7 +33,6 @@ from stillvec.formats import load, read_statistics
 from stillvec.learners.first_component import FirstComponent, StateSample, first_components, occurrence_keys
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import tiny_teacher, write_tiny_model
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 TEXTS = [*sentences(96), *sentences(96)[:8], "The farmer loves the farmer near the river.", "A zebra."]

@@ -26,6 +26,7 @@ from tiny_corpus import (
     slow_states,
     words_of,
 )  # fmt: skip
+from tiny_teachers import tiny_teacher
 
 from stillvec.learners import LEARNERS, Learner
 from stillvec.learners.additive import Additive
@@ -37,7 +38,6 @@ from stillvec.learners.token_table import TokenTable
 from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = [*sentences(72), "Nobody listens.", "The farmer loves the farmer near the river and the school."]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, make_pass, sentences
+from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import BatchBudget, TextChunk, TextUnit
 from stillvec.learners import EncodingPass
@@ -20,7 +21,6 @@ from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import tiny_teacher
 
 TEXTS = [*sentences(64), *sentences(64)[:40]]  # many twice
 ABSENT = [f"word{number}" for number in range(60)]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from tiny_corpus import counted, heard_by, sentences
+from tiny_teachers import tiny_teacher
 
 from stillvec.errors import StillvecError
 from stillvec.learners import LEARNERS, table_memory
 from stillvec.learners.table_memory import free_memory, word_table
-from stillvec.teachers.fake import tiny_teacher
 
 CPU = torch.device("cpu")
 

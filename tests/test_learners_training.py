@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
+from tiny_teachers import tiny_teacher
 
 from stillvec.errors import DeprecatedName, StillvecWarning, TrainingError, UsageError
 from stillvec.learners import LEARNERS
@@ -24,7 +25,6 @@ from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.result import Result
 from stillvec.statistics import Statistics
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.training import checkpoint as checkpoint_module
 from stillvec.training.checkpoint import Checkpoint, name_settings, open_checkpoint
 from stillvec.training.loss_monitor import LossMonitor

@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from scipy.optimize import minimize
 from tiny_corpus import counted, heard_by, matrix_of, sentences
+from tiny_teachers import tiny_teacher
 from torch import Tensor
 
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.learners.x2static import X2Static, X2StaticBatch, gradient_per_target, gradient_shared
 from stillvec.registry import settings_from
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam
 from stillvec.training.schedule import Schedule

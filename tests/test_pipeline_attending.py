@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from tiny_corpus import counted, sentences, slow_states, words_of
+from tiny_teachers import write_tiny_model
 
 from stillvec import distill
 from stillvec.cli import main
@@ -17,7 +18,6 @@ from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_model
 from stillvec.pipeline.sentence_attention import attention
 from stillvec.teachers import load_teacher
-from stillvec.teachers.fake import write_tiny_model
 
 SENTENCE = "The farmer never sells zebras near the old river!"
 METHODS = {

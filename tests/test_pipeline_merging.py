@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 from tiny_corpus import likeness, sentences
+from tiny_teachers import write_tiny_model
 
 from stillvec.cli import main
 from stillvec.formats import load, read_manifest, read_statistics
-from stillvec.teachers.fake import write_tiny_model
 
 TEXTS = [*sentences(240), "A lonely lighthouse keeper whistles."]  # the last part has words of its own
 PARTS = {"one": TEXTS[:70], "two": TEXTS[70:150], "three": TEXTS[150:]}

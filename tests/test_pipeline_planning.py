@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_corpus import make_pass, refused, sentences
+from tiny_teachers import tiny_teacher
 
 from stillvec.cli import main
 from stillvec.corpus import Corpus
@@ -21,7 +22,6 @@ from stillvec.learners.accumulator_state import save_state
 from stillvec.pipeline import Distillation, Run
 from stillvec.pipeline.memory_estimate import table_bytes, text_bytes
 from stillvec.pipeline.plan import Plan, Planning
-from stillvec.teachers.fake import tiny_teacher
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = sentences(96)

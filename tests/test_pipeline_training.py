@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_corpus import likeness, refused, sentences
+from tiny_teachers import write_tiny_model
 
 from stillvec import distill, distill_all
 from stillvec.cli import main
@@ -26,7 +27,6 @@ from stillvec.formats import load, read_manifest
 from stillvec.learners import context_blocks, stream_training, training_loop
 from stillvec.pipeline.distillation_run import default_store
 from stillvec.teachers import Teacher
-from stillvec.teachers.fake import write_tiny_model
 
 TEXTS = sentences(96)
 METHODS = ["x2static", "attentive_skipgram", "context_to_vec"]

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from tiny_corpus import make_pass
+from tiny_teachers import write_tiny_character_lstm
 
 from stillvec import distill
 from stillvec.encoding import BatchBudget, BatchBuilder, BatchLoader, TextChunk, encode_batch
@@ -25,7 +26,6 @@ from stillvec.errors import TeacherError, UsageError
 from stillvec.learners import LEARNERS
 from stillvec.teachers import Teacher, align, load_teacher
 from stillvec.teachers.character_tokenizer import CharacterTokenizer
-from stillvec.teachers.fake import write_tiny_character_lstm
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 TEXTS = (

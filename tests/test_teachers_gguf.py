@@ -13,11 +13,11 @@ import pytest
 import torch
 import transformers
 from safetensors.numpy import load_file
+from tiny_teachers import write_tiny_model
 
 from stillvec.encoding import BatchBuilder, TextChunk, encode_batch
 from stillvec.errors import MissingExtra, TeacherError
 from stillvec.teachers import Teacher, load_teacher
-from stillvec.teachers.fake import write_tiny_model
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 TEXTS = (

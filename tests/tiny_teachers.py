@@ -1,7 +1,7 @@
 """Teachers for tests: the architecture and kind of tokenizer of each family, random weights, no download.
 
-Nothing imports this at run time. `tiny_teacher` takes milliseconds and stays in memory; `write_tiny_model` writes a
-folder as the hub has it, so that loading is tested too.
+`tiny_teacher` takes milliseconds and stays in memory; `write_tiny_model` writes a folder as the hub has it, so that
+loading is tested too.
 """
 
 import json

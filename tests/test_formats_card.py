@@ -19,8 +19,7 @@ from stillvec.baselines import BASELINES
 from stillvec.cli import main
 from stillvec.combination import COMBINERS
 from stillvec.formats import load, read_manifest, save, write_folder
-from stillvec.formats.model_card import card
-from stillvec.formats.papers import METHODS, PAPERS
+from stillvec.formats.model_card import METHODS, PAPERS, card
 from stillvec.learners import LEARNERS
 from stillvec.refinement import STEPS
 from stillvec.vectors import WordVectors

@@ -6,6 +6,8 @@ capitals or spaces (。 । ؟ ።) always end a sentence.
 """
 
 import re
+import tomllib
+from importlib.resources import files
 
 _CLOSING = r"\"'”’»›)\]}」』】）〉》"
 _OPENING = r"\"'“‘„«‹(\[{「『【（〈《¿¡*_—–\-"
@@ -21,44 +23,9 @@ _SPEECH = re.compile(
     r"\s+(?:[A-Z][\w'’.]*\s+){1,2}(?:said|asked|replied|answered|cried|exclaimed|shouted|whispered|murmured|"
     r"muttered|added|continued|returned|remarked|observed|thought|repeated|began|inquired|enquired)\b"
 )
-
-
-def _words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-# Abbreviations by their effect on the stop after them; compared in lower case, without that stop.
-_TITLES = _words(  # capitalized and followed by a name
-    "mr mrs ms messrs mme mlle dr drs prof profs rev revd hon st ste mt ft gen col maj capt cmdr lt sgt "
-    "cpl pvt adm brig sen rep gov pres supt insp det pte fr bro hr hrn frl mm mgr sra srta dña avda"
-)
-_GOES_ON = _words(  # the sentence continues
-    "e.g eg i.e ie cf viz vs v ca approx resp incl esp op loc ibid bzw z.b d.h ggf vgl bzgl sog geb "
-    "gest p.ex svt ул им т.е т.к"
-)
-_BEFORE_NUMBERS = _words(  # the sentence continues before a number, a roman numeral or a single letter
-    "no nos nr n fig figs eq eqs sec sect ch chap chaps art arts vol vols p pp pg para pt par app ex "
-    "ref refs tab jan feb mar apr jun jul aug sep sept oct nov dec c ver v bk"
-)
-_MAY_END = _words(  # an end only before a word that typically starts a sentence
-    "inc ltd co corp llc plc bros assn assoc dept univ jr sr esq phd ph.d etc al hrs oz lb lbs yd yds misc tel"
-)
-_MAY_END_CAPITAL = _words(  # the same if capitalized; in lower case they are words
-    "ave blvd rd hwy sq mass conn calif fla ill mich minn miss okla ore penn tenn tex wash wis ariz ark "
-    "colo ga ind kan ky md mo mont neb nev va vt wyo ont que alta jan feb mar apr jun jul aug sep sept "
-    "oct nov dec mon tue tues wed thu thur thurs fri sat sun inst est ext"
-)
-_STARTERS = _words(
-    "the a an this that these those there here it its he his him she her they their them we our us i "
-    "i'm i've i'd i'll you your my in on at by for from with as if when while although though because "
-    "since after before until during but and or so yet however moreover furthermore therefore thus then "
-    "now also meanwhile instead nevertheless what who why how where which is are was were do does did "
-    "can could will would should may might no not yes please some many most all both each one two such "
-    "another other others according it's that's there's he's she's they're we're you're let let's once "
-    "despite under over among between like only even just still unlike following given to of today"
-)
-_DATED = _words(  # German: "am 3. Oktober"
-    "januar februar märz april mai juni juli august september oktober november dezember jahrhundert"
+_TABLES = tomllib.loads(files("stillvec.corpus").joinpath("sentence_words.toml").read_text("utf-8"))
+_TITLES, _GOES_ON, _BEFORE_NUMBERS, _MAY_END, _MAY_END_CAPITAL, _STARTERS, _DATED = (
+    frozenset(words.split()) for words in _TABLES.values()
 )
 _MAX_ABBREVIATION = 40  # characters
 _BRACKETS = "\"'“‘„«‹([{—–-"

@@ -6,18 +6,25 @@ Scores are included when an evaluation is given.
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from typing import Any
 
 from stillvec.combination import COMBINERS
 from stillvec.errors import FormatError
 from stillvec.formats import manifest_view as view
 from stillvec.formats.manifest_view import Facts, find_names, get_mapping, last_name, steps_of, with_sources
-from stillvec.formats.papers import METHODS, PAPERS
 from stillvec.refinement.steps import STEPS
 from stillvec.registry import Registry
 
 CARD = "README.md"
+_TABLES = tomllib.loads(files("stillvec.formats").joinpath("model_card.toml").read_text("utf-8"))
+PAPERS: dict[str, str] = _TABLES["papers"]
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    name: (summary, tuple(keys)) for name, (summary, keys) in _TABLES["methods"].items()
+}
+_TEXTS: dict[str, str] = _TABLES["texts"]
 _FLAGS = {  # settings of a run, in their order in a command
     "teacher": "--teacher", "method": "--method", "purpose": "--purpose", "layer": "--layer", "dim": "--dim",
     "dictionary": "--dictionary", "min_count": "--min-count", "max_words": "--max-words", "contexts": "--contexts",
@@ -34,10 +41,11 @@ def card(manifest: Facts, scores: Sequence[Facts] = ()) -> str:
 
 
 def _card(manifest: Facts, scores: Sequence[Facts]) -> str:
+    plain = "" if "stored" in manifest else "without_stillvec"
     sections = {
         "": _introduce(manifest),
         "How they were made": _describe_run(manifest),
-        "How to use them": _show_usage(manifest),
+        "How to use them": [_TEXTS[key] for key in ("usage", plain, "conversion") if key],
         "Scores": _scores(scores),
         "Limits": _limits(manifest),
         "Licence": _licence(manifest),
@@ -132,26 +140,10 @@ def _describe_run(manifest: Facts) -> Iterator[str]:
     yield f"\nVersions: {', '.join(f'{name} {version}' for name, version in versions.items() if version)}."
 
 
-def _show_usage(manifest: Facts) -> Iterator[str]:
-    yield "```python\nimport stillvec\n"
-    yield 'vectors = stillvec.load("FOLDER")  # the folder of this file'
-    yield "word = vectors.words[0]"
-    yield "print(vectors[word].shape, vectors.nearest(word, k=5))\n```\n"
-    if "stored" not in manifest:
-        yield "Without stillvec:\n\n```python\nfrom safetensors.numpy import load_file\n"
-        yield 'matrix = load_file("FOLDER/vectors.safetensors")["matrix"]  # one row per line of vocabulary.tsv'
-        yield 'with open("FOLDER/vocabulary.tsv", encoding="utf-8", newline="\\n") as lines:'
-        yield '    words = [line.rsplit("\\t", 1)[0] for line in lines]  # the count follows the tab\n```\n'
-    yield "For tools that read word2vec text; `--format` also accepts gensim, spacy, model2vec, onnx and others:\n"
-    yield "```\nstillvec convert FOLDER vectors.vec --format word2vec\n```"
-
-
 def _scores(scores: Sequence[Facts]) -> Iterator[str]:
     own = [score for score in scores if score.get("words", "own") == "own" and score.get("value") is not None]
     if not own:
-        yield "No scores are recorded. To add them:\n\n```"
-        yield "stillvec evaluate FOLDER --json scores.json"
-        yield "stillvec info FOLDER --card --scores scores.json > card.md && mv card.md FOLDER/README.md\n```"
+        yield _TEXTS["no_scores"]
         return
     yield "| task | dataset | metric | value | 95% interval | items covered |\n|---|---|---|---|---|---|"
     for score in own:

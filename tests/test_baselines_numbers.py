@@ -22,7 +22,7 @@ from stillvec.baselines.syngcn import SynGcn
 from stillvec.baselines.syngcn import SynGcnModel as GraphModel
 from stillvec.baselines.trees import read_trees
 from stillvec.corpus import Corpus
-from stillvec.corpus.parses import Parse
+from stillvec.corpus.conllu import Parse
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.training.optimizers import RowAdaGrad
 from stillvec.vocabulary import Vocabulary

@@ -39,7 +39,7 @@ def test_a_file_that_is_cut_gives_the_paragraphs_of_the_whole(
         corpus = Corpus(tmp_path / "text.txt", paragraphs=mode)
         whole = [*corpus.paragraphs()]
         for size in (500, 20_000):
-            monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", size)
+            monkeypatch.setattr("stillvec.corpus.sources.SLICE_BYTES", size)
             slices = corpus.split()
             assert [paragraph for each in slices for paragraph in each.paragraphs()] == whole
             assert len(slices) > 1
@@ -53,7 +53,7 @@ def test_wrapped_lines_are_told_by_how_the_file_begins(tmp_path: Path, monkeypat
     (tmp_path / "text.txt").write_text(wrapped + "\n\n" + "A line.\nAnother line.\n" * 9000, "utf-8")
     corpus = Corpus(tmp_path / "text.txt")
     whole = [*corpus.paragraphs()]
-    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 20_000)
+    monkeypatch.setattr("stillvec.corpus.sources.SLICE_BYTES", 20_000)
     assert [paragraph for each in corpus.split() for paragraph in each.paragraphs()] == whole
 
 
@@ -61,7 +61,7 @@ def test_files_are_shared_until_they_are_large_enough(tmp_path: Path, monkeypatc
     """Whatever is not plain text stays whole, and so do texts in memory."""
     for number, size in enumerate((5, 5, 20, 1, 1)):
         (tmp_path / f"{number}.txt").write_text("a" * size, "utf-8")
-    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 10)
+    monkeypatch.setattr("stillvec.corpus.sources.SLICE_BYTES", 10)
     slices = Corpus(tmp_path).split()
     assert [[Path(name).stem for name in part.sources] for part in slices] == [["0", "1"], ["2"], ["3", "4"]]
     text = "A line of text.\n" * 50
@@ -84,13 +84,13 @@ def test_files_are_shared_until_they_are_large_enough(tmp_path: Path, monkeypatc
 def test_chunks_end_with_the_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So whoever reads the shares apart has the chunks, and the batches, of one reader."""
     (tmp_path / "text.txt").write_text("A line of text in a file.\n" * 1000, "utf-8")
-    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 5000)
+    monkeypatch.setattr("stillvec.corpus.sources.SLICE_BYTES", 5000)
     reading = SentenceStream(Corpus(tmp_path / "text.txt"), Vocabulary(["text"]), None, 16)
     parts = reading.slices()
     assert len(parts) == 6
     monkeypatch.undo()
     apart = [chunk for part in parts for chunk in part.chunks()]
-    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 5000)
+    monkeypatch.setattr("stillvec.corpus.sources.SLICE_BYTES", 5000)
     assert [*reading.chunks()] == apart
     assert [*reading.paragraphs()] == [chunk for part in parts for chunk in part.paragraphs()]
     assert (

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from stillvec.corpus import Corpus
 from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, decode, split_lines
-from stillvec.corpus.opened_file import CHUNK_BYTES, OpenedFile
 from stillvec.corpus.plain_text import is_hard_wrapped
-from stillvec.corpus.read_settings import ReadStats
+from stillvec.corpus.reader_input import CHUNK_BYTES, OpenedFile, ReadStats
 from stillvec.errors import CorpusError, StillvecWarning
 
 WRAPPED = """It was the best of times, it was the worst of times, it was the

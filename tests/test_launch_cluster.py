@@ -106,7 +106,7 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     from stillvec.distributed.ray_reader import RayReader
 
     monkeypatch.setattr(
-        "stillvec.corpus.file_slices.SLICE_BYTES", 100_000
+        "stillvec.corpus.sources.SLICE_BYTES", 100_000
     )  # the first file, and four stretches of the second
     one = written(Run(settings(model), corpus, store=tmp_path / "stores"), tmp_path / "one")
     reader = RayReader(workers=2)
@@ -158,7 +158,7 @@ def test_many_files_with_a_result_that_is_added_to_and_one_that_is_overwritten(
         (tmp_path / "texts" / f"{number:02}.txt").write_text(
             "\n".join(TEXTS[number * 100 : number * 100 + 100]), "utf-8"
         )
-    monkeypatch.setattr("stillvec.corpus.file_slices.SLICE_BYTES", 9000)
+    monkeypatch.setattr("stillvec.corpus.sources.SLICE_BYTES", 9000)
     texts = Corpus(tmp_path / "texts")
     plain = settings(model, method="aggregate")
     first = written(Run(plain, Corpus.from_texts(TEXTS[5000:5200])), tmp_path / "first")

@@ -8,7 +8,7 @@ Dependencies) or a `prep` between head and noun (`pobj`, in Stanford's and spaCy
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from stillvec.corpus.parses import Parse
+from stillvec.corpus.conllu import Parse
 from stillvec.vocabulary.folding import fold
 
 INVERSE = "-1"  # appended to a relation

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.corpus import Corpus
-from stillvec.corpus.parses import Parse
+from stillvec.corpus.conllu import Parse
 from stillvec.errors import CorpusError
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordMatcher

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from stillvec.corpus.parses import Parse
+from stillvec.corpus.conllu import Parse
 from stillvec.errors import UsageError
 from stillvec.files import atomic_file, digest
 

@@ -4,8 +4,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 
-from stillvec.corpus.opened_file import OpenedFile
-from stillvec.corpus.read_settings import ReadStats
+from stillvec.corpus.reader_input import OpenedFile, ReadStats
 from stillvec.errors import CorpusError
 from stillvec.files import detect_encoding
 

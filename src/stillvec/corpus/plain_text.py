@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from stillvec.corpus.decoding import MAX_PARAGRAPH, cut, decode, normalize, split_lines
-from stillvec.corpus.opened_file import HEAD_BYTES, OpenedFile
-from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
+from stillvec.corpus.reader_input import HEAD_BYTES, CorpusSettings, OpenedFile, ParagraphMode, ReadStats
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_WIDTH = 100  # characters of a hard-wrapped line

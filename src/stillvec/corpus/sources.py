@@ -1,23 +1,28 @@
-"""The sources of a corpus: files, folders, globs, and pipes, which are copied so they can be read again."""
+"""The sources of a corpus: files, slices of files, folders, globs, and pipes, which are copied to be read again."""
 
 import glob
+import mmap
 import os
+import re
 import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
 
-from stillvec.corpus.file_types import is_known, read
-from stillvec.corpus.opened_file import open_file
-from stillvec.corpus.read_settings import CorpusSettings, ReadStats
+from stillvec.corpus.file_types import find_reader, is_known
+from stillvec.corpus.plain_text import is_wrapped, read_plain
+from stillvec.corpus.reader_input import CorpusSettings, ReadStats, open_file
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import unreadable
+from stillvec.files import detect_encoding, is_compressed, unreadable
 
 STANDARD_INPUT = "-"
+SLICE_BYTES = 64 << 20
+_BREAKS = {False: re.compile(rb"\n"), True: re.compile(rb"\n[ \t\r]*\n")}  # of paragraphs; True: of hard-wrapped lines
 
 
 class Source:
@@ -37,7 +42,8 @@ class Source:
 
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         """Yield its paragraphs."""
-        return read(open_file(self.open_path(), self.name), settings, stats)
+        opened = open_file(self.open_path(), self.name)
+        return find_reader(opened)(opened, settings, stats)
 
     def open_path(self) -> Path:
         return self.path
@@ -60,16 +66,30 @@ class Pipe(Source):
             handle, name = tempfile.mkstemp(prefix="stillvec-", suffix=".spool")
             self._copy = Path(name)
             weakref.finalize(self, self._copy.unlink, missing_ok=True)
-            with os.fdopen(handle, "wb") as copy, self._open_stream() as stream:
+            pipe = self._stream.open("rb") if self._stream else nullcontext(sys.stdin.buffer)
+            with os.fdopen(handle, "wb") as copy, pipe as stream:
                 shutil.copyfileobj(stream, copy, 1 << 20)
         return self._copy
-
-    def _open_stream(self) -> AbstractContextManager[BinaryIO]:
-        return open(self._stream, "rb") if self._stream else nullcontext(sys.stdin.buffer)
 
     def close(self) -> None:
         if self._copy is not None:
             self._copy.unlink(missing_ok=True)
+
+
+class FileSlice(Source):
+    """A byte range of a plain text file that contains whole paragraphs."""
+
+    def __init__(self, path: Path, first: int, end: int, *, wrapped: bool) -> None:
+        super().__init__(path)
+        self._first, self._end, self._wrapped = first, end, wrapped
+
+    @property
+    def size(self) -> int:
+        return self._end - self._first
+
+    def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
+        opened = open_file(self.path, self.name, (self._first, self._end))
+        return read_plain(opened, replace(settings, paragraphs="blocks" if self._wrapped else "lines"), stats)
 
 
 def resolve(sources: Iterable[str | os.PathLike[str]]) -> list[Source]:
@@ -108,13 +128,9 @@ def _explain_missing(path: Path) -> str:
 def _list_folder(folder: Path) -> Iterator[Source]:
     files = sorted(_walk(folder))
     if not files:
-        raise CorpusError.expected(
-            "text files (.txt, .jsonl, .parquet, .conllu, .xml, also as .gz, .bz2, .xz, .zst)",
-            "none",
-            path=folder,
-            cure="name other files one by one or with a glob",
-            code="no-files",
-        )
+        what = "text files (.txt, .jsonl, .parquet, .conllu, .xml, also as .gz, .bz2, .xz, .zst)"
+        cure = "name other files one by one or with a glob"
+        raise CorpusError.expected(what, "none", path=folder, cure=cure, code="no-files")
     yield from map(Source, files)
 
 
@@ -129,10 +145,39 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _expand_glob(pattern: str) -> Iterator[Source]:
-    paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
-    files = [path for path in paths if path.is_file()]
+    files = [path for name in sorted(glob.glob(pattern, recursive=True)) if (path := Path(name)).is_file()]
     if not files:
-        raise CorpusError(
-            f"No file matches {pattern} (working directory: {Path.cwd()}).", code="no-files", path=pattern
-        )
+        message = f"No file matches {pattern} (working directory: {Path.cwd()})."
+        raise CorpusError(message, code="no-files", path=pattern)
     yield from map(Source, files)
+
+
+def split_sources(sources: Sequence[Source], settings: CorpusSettings) -> list[list[Source]]:
+    """Groups of files or file slices that are read together; in order, they give the paragraphs of the corpus.
+
+    Small neighbouring files are grouped; a large plain text file is cut between paragraphs.
+    """
+    pieces = [piece for source in sources for piece in _slice_file(source, settings)]
+    groups: list[list[Source]] = [[]]
+    n_bytes = 0
+    for piece in pieces:
+        alone = isinstance(piece, FileSlice)
+        if n_bytes >= SLICE_BYTES or (alone and n_bytes):
+            groups.append([])
+            n_bytes = 0
+        groups[-1].append(piece)
+        n_bytes += SLICE_BYTES if alone else piece.size
+    return groups
+
+
+def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
+    if source.size < 2 * SLICE_BYTES or isinstance(source, FileSlice):
+        return [source]
+    opened = open_file(source.path, source.name)
+    if is_compressed(source.path, CorpusError) or find_reader(opened) is not read_plain or detect_encoding(opened.head):
+        return [source]
+    wrapped = is_wrapped(opened, settings)
+    with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        cuts = [_BREAKS[wrapped].search(text, start) for start in range(SLICE_BYTES, len(text), SLICE_BYTES)]
+        bounds = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
+    return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds)]

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
-from stillvec.corpus.file_slices import split_sources
-from stillvec.corpus.opened_file import open_file, text_suffix
-from stillvec.corpus.parses import Parse, read_parses
+from stillvec.corpus.conllu import Parse, read_parses
 from stillvec.corpus.plain_text import split_paragraphs
-from stillvec.corpus.read_settings import CorpusSettings, ParagraphMode, ReadStats
+from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStats, open_file, text_suffix
 from stillvec.corpus.sentence_splitter import split_sentences
-from stillvec.corpus.sources import Pipe, Source, resolve
+from stillvec.corpus.sources import Pipe, Source, resolve, split_sources
 from stillvec.errors import CorpusError, StillvecWarning, UsageError
 
 _BATCH = 4  # paragraphs

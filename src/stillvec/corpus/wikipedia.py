@@ -5,8 +5,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from stillvec.corpus.decoding import cut
-from stillvec.corpus.opened_file import OpenedFile
-from stillvec.corpus.read_settings import CorpusSettings, ReadStats
+from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats
 from stillvec.corpus.wikitext import plain_paragraphs
 from stillvec.errors import CorpusError
 

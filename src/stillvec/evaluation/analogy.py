@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.analogy_solver import Form, solve
-from stillvec.evaluation.dataset_files import files_in, lines, records
-from stillvec.evaluation.intervals import Estimate, Resampling, wilson
+from stillvec.evaluation.dataset_files import count_fields, lines, make_items, read_table
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
+from stillvec.files.path_names import files_in
 
 _COLUMNS = ("type", "word1", "word2", "word3", "target")
 _RELATION = re.compile(r"([1-9]|10)[a-j]")
@@ -45,9 +44,7 @@ class Analogy(Task):
     def read(self, path: Path) -> Items:
         is_table = inner_suffix(path) == ".csv"
         rows = [(section, words) for _, section, words, _ in table(path)] if is_table else [*_read_google(path)]
-        if not rows:
-            raise DatasetError.expected("four words per line", "an empty file", path=path, line=1)
-        return Items(tuple(words for _, words in rows), np.ones(len(rows)), tuple(section for section, _ in rows))
+        return make_items(path, "four words", [words for _, words in rows], sections=[section for section, _ in rows])
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = lookup.rows([word for words in items.texts for word in words]).reshape(-1, 4)
@@ -62,11 +59,6 @@ class Analogy(Task):
             for form, best in solve(lookup, questions, limit, self.forms).items():
                 right[_METRICS[form]][asked] = best[place.ravel()] == rows[asked, 3]
         return Answers(covered, right)
-
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
-        return {metric: wilson(int(right[chosen].sum()), len(chosen)) for metric, right in answers.values.items()}
 
 
 def _read_google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -84,19 +76,11 @@ def _read_google(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def table(path: Path) -> Iterator[tuple[int, str, tuple[str, ...], str | None]]:
     """(line number, type, four words, score or None) of each row of a table with a header."""
-    rows = records(path)
-    line, header = next(rows, (1, []))
-    if not set(_COLUMNS) <= set(header):
-        raise DatasetError.expected(
-            f"a header with {', '.join(_COLUMNS)}", repr(",".join(header)), path=path, line=line
-        )
-    at = [header.index(name) for name in _COLUMNS]
-    for line, fields in rows:
-        if len(fields) != len(header) or not all(fields[i] for i in at):
-            filled = len([*filter(None, fields)])
-            raise DatasetError.expected("a type and four words", f"{filled} fields", path=path, line=line)
-        section, *words = (fields[i] for i in at)
-        yield line, section, tuple(words), fields[header.index("score")] if "score" in header else None
+    for line, row in read_table(path, _COLUMNS):
+        section, *words = (row[name] for name in _COLUMNS)
+        if not section or not all(words):
+            raise DatasetError.expected("a type and four words", count_fields([*row.values()]), path=path, line=line)
+        yield line, section, tuple(words), row.get("score")
 
 
 def is_relation_table(path: Path) -> bool:

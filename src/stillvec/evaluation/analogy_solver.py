@@ -19,20 +19,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.numerics import unit_rows
 
 Form = Literal["3cosadd", "3cosmul", "direction"]
 Floats = NDArray[np.float32]
-Scorer = Callable[[NDArray[np.int64]], Floats]  # questions (n,) → scores of the candidates (n, width)
+Scorer = Callable[[Rows], Floats]  # questions (n,) → scores of the candidates (n, width)
 _TABLE = 1 << 23  # cosines in memory at once: 32 MB
 _BATCH = 32  # questions scored at once: 1 MB with 8,192 candidates, which fits the cache of a core
 _EPSILON = np.float32(1e-6)  # gensim's
 
 
-def solve(
-    lookup: Lookup, questions: NDArray[np.int64], limit: int, forms: Sequence[Form]
-) -> dict[Form, NDArray[np.int64]]:
+def solve(lookup: Lookup, questions: Rows, limit: int, forms: Sequence[Form]) -> dict[Form, Rows]:
     """Form → the row below `limit` with the highest score for each question (q, 3); the first of equal rows."""
     words, place = np.unique(questions, return_inverse=True)
     place = place.reshape(-1, 3)
@@ -55,12 +54,12 @@ def solve(
 class _Best:
     """The best candidate of each question so far."""
 
-    def __init__(self, questions: NDArray[np.int64]) -> None:
+    def __init__(self, questions: Rows) -> None:
         self.questions = questions
         self.rows = np.zeros(len(questions), np.int64)
         self.values = np.full(len(questions), -np.inf, np.float32)
 
-    def update(self, scorer: Scorer, start: int, zero: NDArray[np.int64], span: NDArray[np.int64]) -> None:
+    def update(self, scorer: Scorer, start: int, zero: Rows, span: Rows) -> None:
         """Compare a span of questions with the block of candidates from row `start`, where `zero` have no direction."""
         for first in range(0, len(span), _BATCH):
             batch = span[first : first + _BATCH]
@@ -76,10 +75,10 @@ class _Best:
             self.values[batch[better]] = value[better]
 
 
-def _add(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
+def _add(table: Floats, place: Rows, units: Floats) -> Scorer:
     a, b, c = place.T
 
-    def score(batch: NDArray[np.int64]) -> Floats:
+    def score(batch: Rows) -> Floats:
         scores: Floats = table[b[batch]]
         scores -= table[a[batch]]
         scores += table[c[batch]]
@@ -88,14 +87,14 @@ def _add(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
     return score
 
 
-def _multiply(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
+def _multiply(table: Floats, place: Rows, units: Floats) -> Scorer:
     a, b, c = place.T
     near = table + np.float32(1)
     near /= 2
     far = near + _EPSILON
     np.reciprocal(far, out=far)
 
-    def score(batch: NDArray[np.int64]) -> Floats:
+    def score(batch: Rows) -> Floats:
         scores: Floats = near[b[batch]]
         scores *= near[c[batch]]
         scores *= far[a[batch]]
@@ -104,14 +103,14 @@ def _multiply(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
     return score
 
 
-def _direct(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
+def _direct(table: Floats, place: Rows, units: Floats) -> Scorer:
     a, b, c = place.T
     from_c = np.einsum("qd,qd->q", units[b] - units[a], units[c])[:, None]  # (q, 1)
     squares = 1 + np.einsum("wd,wd->w", units, units)[:, None] - 2 * table  # |d - c|²
     apart = squares > 1e-6  # a candidate equal to c has no direction from it
     nearness = np.divide(1, np.sqrt(squares, where=apart, out=squares), where=apart, out=np.zeros_like(table))
 
-    def score(batch: NDArray[np.int64]) -> Floats:
+    def score(batch: Rows) -> Floats:
         scores: Floats = table[b[batch]]
         scores -= table[a[batch]]
         scores -= from_c[batch]
@@ -121,5 +120,5 @@ def _direct(table: Floats, place: NDArray[np.int64], units: Floats) -> Scorer:
     return score
 
 
-_Factory = Callable[[Floats, NDArray[np.int64], Floats], Scorer]
+_Factory = Callable[[Floats, Rows, Floats], Scorer]
 _SCORERS: dict[Form, _Factory] = {"3cosadd": _add, "3cosmul": _multiply, "direction": _direct}

@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, StillvecWarning
-from stillvec.evaluation.dataset_files import files_in, lines
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, wilson
+from stillvec.evaluation.dataset_files import lines
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, percentiles, wilson
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
@@ -40,11 +39,9 @@ _NONE = Estimate(np.nan, np.nan, np.nan)
 class Bias(Task):
     divisions: int = 20_000  # two lists of eight have 12,870
 
+    files: ClassVar[tuple[str, ...]] = ("bias", ".toml", ".json")
     ordered: ClassVar[bool] = False
     scale: ClassVar[int] = 1
-
-    def find(self, folder: Path) -> list[Path]:
-        return files_in(folder / "bias", (".toml", ".json"))
 
     def read(self, path: Path) -> Items:
         """One item per word; gold is the number of its list."""
@@ -67,10 +64,10 @@ class Bias(Task):
                 f"{len(unknown)} of {len(words)} words of a bias test are out of vocabulary: {', '.join(unknown)}."
             )
             warnings.warn(message, StillvecWarning, stacklevel=2)
-        used = np.flatnonzero(covered if lookup.oov == "skip" else covered | True)
-        return self.narrow(items, Answers(covered, {"units": unit_rows(lookup.take(rows))}), used)
+        units = unit_rows(lookup.take(rows))
+        return self.narrow(items, Answers(covered, {"units": units}), lookup.select(covered))
 
-    def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
+    def narrow(self, items: Items, answers: Answers, chosen: Rows) -> Answers:
         """Compute the association of all words with the chosen attributes only."""
         units = answers.values["units"]  # (n, dim)
         points = units.astype(np.float64)
@@ -80,9 +77,7 @@ class Bias(Task):
             association += sign * (points @ members.mean(axis=0)) if len(members) else np.nan
         return Answers(answers.covered, {"effect": association, "units": units})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         x, y = (answers.values["effect"][chosen[items.gold[chosen] == target]] for target in (0, 1))
         both = np.concatenate([x, y])
         if len(x) < 2 or len(y) < 2 or not np.isfinite(both).all():

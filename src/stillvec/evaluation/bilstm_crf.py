@@ -16,8 +16,9 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from stillvec.evaluation.crf import Steps, best_paths, negative_log_likelihood
+from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.splits import Round, Rows
+from stillvec.evaluation.splits import Round
 
 _UNITS, _DROPOUT, _BATCH = 100, 0.5, 32
 _RATE, _DECAY = 3e-3, 1 / 3

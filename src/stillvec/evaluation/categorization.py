@@ -23,13 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import files_in, records
-from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate
+from stillvec.evaluation.dataset_files import records
+from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.numerics import kmeans, unit_rows
 
-Ints = NDArray[np.int64]
 _LINKAGES = (
     ("ward", "euclidean"),
     ("average", "euclidean"),
@@ -48,10 +47,8 @@ class Categorization(Task):
     chance: bool = False
     linked: int = 10_000
 
+    files: ClassVar[tuple[str, ...]] = ("categorization", ".csv")
     controls: ClassVar[tuple[str, ...]] = ("-chance",)
-
-    def find(self, folder: Path) -> list[Path]:
-        return files_in(folder / "categorization", (".csv",))
 
     def read(self, path: Path) -> Items:
         """One item per word; gold is the number of its category."""
@@ -68,29 +65,20 @@ class Categorization(Task):
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = lookup.rows([word for (word,) in items.texts])
         covered = rows >= 0
-        used = np.flatnonzero(covered if lookup.oov == "skip" else covered | True)
-        return self.narrow(items, Answers(covered, {"vectors": lookup.take(rows)}), used)
+        return self.narrow(items, Answers(covered, {"vectors": lookup.take(rows)}), lookup.select(covered))
 
-    def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
+    def narrow(self, items: Items, answers: Answers, chosen: Rows) -> Answers:
         """Cluster only the chosen words."""
         vectors = answers.values["vectors"]  # (n, dim)
-        values = {name: np.zeros(len(items)) for name in self._metrics}
+        names = ("purity", "purity-kmeans", "purity-chance")[: 3 if self.chance else 2]
+        values = {name: np.zeros(len(items)) for name in names}
         if len(chosen):
             points = unit_rows(vectors[chosen]) if self.unit else vectors[chosen]
             for name, hits in self._hits(points, items.gold[chosen].astype(np.int64)).items():
                 values[name][chosen] = hits
         return Answers(answers.covered, values | {"vectors": vectors})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
-        return {metric: mean_estimate(answers.values[metric][chosen], resampling) for metric in self._metrics}
-
-    @property
-    def _metrics(self) -> tuple[str, ...]:
-        return ("purity", "purity-kmeans", "purity-chance")[: 3 if self.chance else 2]
-
-    def _hits(self, points: NDArray[np.float32], gold: Ints) -> dict[str, NDArray[np.float64]]:
+    def _hits(self, points: NDArray[np.float32], gold: Rows) -> dict[str, Floats]:
         """Metric → how correct each word is (n,)."""
         n_clusters = len(np.unique(gold))
         runs = [_kmeans(points, n_clusters, seed) for seed in range(self.seeds)]
@@ -106,14 +94,14 @@ class Categorization(Task):
         return hits
 
 
-def _hits(labels: Ints, gold: Ints) -> NDArray[np.float64]:
+def _hits(labels: Rows, gold: Rows) -> Floats:
     """Whether the category of each word is the most frequent of its cluster, the first of equals (n,)."""
     counts = np.zeros((labels.max() + 1, gold.max() + 1))
     np.add.at(counts, (labels, gold), 1)
     return np.asarray(counts.argmax(axis=1)[labels] == gold, np.float64)
 
 
-def _hierarchies(points: NDArray[np.float32], n_clusters: int) -> Iterator[Ints]:
+def _hierarchies(points: NDArray[np.float32], n_clusters: int) -> Iterator[Rows]:
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
 
@@ -123,12 +111,12 @@ def _hierarchies(points: NDArray[np.float32], n_clusters: int) -> Iterator[Ints]
         yield fcluster(tree, n_clusters, "maxclust").astype(np.int64) - 1
 
 
-def _replace_zeros(points: NDArray[np.float32]) -> NDArray[np.float64]:
+def _replace_zeros(points: NDArray[np.float32]) -> Floats:
     """Ones in place of zero rows, whose cosine is not defined."""
     return np.where(points.any(axis=1, keepdims=True), points.astype(np.float64), 1.0)
 
 
-def _kmeans(points: NDArray[np.float32], n_clusters: int, seed: int) -> tuple[Ints, float]:
+def _kmeans(points: NDArray[np.float32], n_clusters: int, seed: int) -> tuple[Rows, float]:
     """Labels (n,) and the sum of squared distances; an empty cluster takes the farthest point."""
     run = kmeans(points, n_clusters, np.random.default_rng(seed), n_rounds=_ROUNDS, empty="farthest")
     return run.labels, run.inertia

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
-from stillvec.evaluation.splits import Rows, pool_parts, whole_datasets
+from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.files import open_bytes
@@ -40,6 +39,7 @@ class Classification(CostlyTask):
     seeds: int = 3
     tuned: bool = False
 
+    files: ClassVar[tuple[str, ...]] = ("classification", ".txt", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
 
     def __post_init__(self) -> None:
@@ -47,9 +47,6 @@ class Classification(CostlyTask):
             raise UsageError.unknown("model", self.model, ("both", "cnn", "linear"), where="classification")
         if self.seeds < 1:
             raise UsageError.expected("one seed or more", self.seeds, where="classification")
-
-    def find(self, folder: Path) -> list[Path]:
-        return whole_datasets(folder / "classification", (".txt", ".tsv"))
 
     def read(self, path: Path) -> LearntItems:
         pool, tested, divided = pool_parts(path, _read_labelled, itemgetter(0), _QUICK if self.quick else None)
@@ -67,7 +64,7 @@ class Classification(CostlyTask):
         sequences = texts_as_sequences(lookup, [text for (text,) in items.all_texts])
         labels = np.array(items.labels, np.int64)
         n = len(items)
-        values: dict[str, NDArray[np.float64]] = {
+        values: dict[str, Floats] = {
             "known-words": np.stack([sequences.known, sequences.lengths], axis=1)[:n].astype(np.float64)
         }
         for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
@@ -78,9 +75,7 @@ class Classification(CostlyTask):
             values[f"macro-f1-{model}"] = predicted.astype(np.float64)
         return Answers(sequences.known[:n] > 0, values)
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         gold = items.gold[chosen]
         measures: dict[str, Callable[[Floats], Floats]] = {}
         for metric in answers.values:
@@ -116,7 +111,7 @@ class Classification(CostlyTask):
         return predicted
 
 
-def macro_f1(weights: Floats, gold: NDArray[np.float64], labels: NDArray[np.float64]) -> Floats:
+def macro_f1(weights: Floats, gold: Floats, labels: Floats) -> Floats:
     """F1 in each resample (R,), the mean over labels and seeds, without labels that do not occur."""
     total = np.zeros(len(weights))
     for column in labels.T:

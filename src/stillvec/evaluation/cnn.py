@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.splits import Round, Rows
+from stillvec.evaluation.splits import Round
 
 _FILTERS, _WIDTH, _DROPOUT = 100, 3, 0.5
 _BATCH = 50  # Kim's

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from stillvec.evaluation.evaluation_report import Comparison, Words
-from stillvec.evaluation.intervals import Floats, Resampling, resample_metric
+from stillvec.evaluation.intervals import Floats, Resampling, Rows, resample_metric
 from stillvec.evaluation.tasks import Answers, Items, Task
 
 _MAX_SCORED = 200  # resamples if the task has to score each of them
@@ -36,7 +36,7 @@ class BootstrapSample:
 
 
 def bootstrap(
-    task: Task, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling, stream: int
+    task: Task, items: Items, answers: Answers, chosen: Rows, resampling: Resampling, stream: int
 ) -> dict[str, BootstrapSample]:
     """Each metric by which sets are ranked, on the chosen items and on resamples of them, the same for every set.
 

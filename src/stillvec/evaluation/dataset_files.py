@@ -9,10 +9,7 @@ import numpy as np
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
 from stillvec.files import read_lines
-from stillvec.files.path_names import files_in
 from stillvec.lexicons.rated_pairs import parse_ratings, read_columns
-
-__all__ = ["columns", "count_fields", "files_in", "lines", "parse_scored_pairs", "records"]
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -41,12 +38,35 @@ def records(path: Path) -> Iterator[tuple[int, list[str]]]:
         start = reader.line_num + 1
 
 
+def read_table(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, column → field) of each record of a CSV file whose header has these columns."""
+    rows = records(path)
+    line, header = next(rows, (1, []))
+    if not set(names) <= set(header):
+        raise DatasetError.expected(f"a header with {', '.join(names)}", repr(",".join(header)), path=path, line=line)
+    for line, fields in rows:
+        if len(fields) != len(header):
+            raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
+        yield line, dict(zip(header, fields, strict=True))
+
+
+def make_items(
+    path: Path,
+    what: str,
+    texts: Sequence[tuple[str, ...]],
+    gold: Sequence[float] | None = None,
+    sections: Sequence[str] = (),
+) -> Items:
+    """The items of a file, at least one; without `gold`, all that is asked is true."""
+    if not texts:
+        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
+    return Items(tuple(texts), np.ones(len(texts)) if gold is None else np.array(gold, np.float64), tuple(sections))
+
+
 def parse_scored_pairs(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> Items:
     """Items of two texts and a number per row; a first row without a number is a header."""
     pairs = [*parse_ratings(_require_three(rows, path, what), path, what, DatasetError)]
-    if not pairs:
-        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
-    return Items(tuple((left, right) for left, right, _ in pairs), np.array([rating for *_, rating in pairs]))
+    return make_items(path, what, [pair[:2] for pair in pairs], [rating for *_, rating in pairs])
 
 
 def _require_three(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> Iterator[tuple[int, list[str]]]:

@@ -5,16 +5,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.evaluation.candidates import Candidate
 from stillvec.evaluation.comparison import BootstrapSample, bootstrap
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, PolicyRanking, Score, Words
-from stillvec.evaluation.intervals import Estimate, Resampling
+from stillvec.evaluation.intervals import Estimate, Mask, Resampling
 from stillvec.evaluation.tasks import Answers, Items, JointlyScored, Task
-
-Mask = NDArray[np.bool_]
 
 
 class ItemSubset(NamedTuple):

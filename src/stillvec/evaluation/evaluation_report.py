@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.evaluation.intervals import Floats, Mask, Rows
 from stillvec.registry import require
 
 OovPolicy = Literal["skip", "mean", "zero", "subword"]  # what becomes of items with out-of-vocabulary words
@@ -141,11 +141,11 @@ class ScoredPairs:
 
     name: str
     texts: tuple[tuple[str, ...], ...]  # (n, 2)
-    gold: NDArray[np.float64]  # (n,) human ratings
-    cosines: Mapping[str, NDArray[np.float64]]  # set → (n,)
-    covered: Mapping[str, NDArray[np.bool_]]  # set → (n,)
+    gold: Floats  # (n,) human ratings
+    cosines: Mapping[str, Floats]  # set → (n,)
+    covered: Mapping[str, Mask]  # set → (n,)
 
-    def common_rows(self, names: Sequence[str]) -> NDArray[np.int64]:
+    def common_rows(self, names: Sequence[str]) -> Rows:
         """The pairs that all of these sets cover."""
         return np.flatnonzero(np.logical_and.reduce([self.covered[name] for name in names]))
 

@@ -16,7 +16,7 @@ from stillvec.errors import DatasetError, UsageError, warn_renamed
 from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files
 from stillvec.evaluation.candidates import Candidate, Encoder, EncoderCandidate, VectorsCandidate
 from stillvec.evaluation.comparison import compare, correct_holm
-from stillvec.evaluation.dataset_result import DatasetResult, Mask
+from stillvec.evaluation.dataset_result import DatasetResult
 from stillvec.evaluation.datasets import Dataset, DatasetSource, find_datasets
 from stillvec.evaluation.evaluation_report import (
     PLAIN_POLICIES,
@@ -28,7 +28,7 @@ from stillvec.evaluation.evaluation_report import (
     ScoredPairs,
     Words,
 )
-from stillvec.evaluation.intervals import Resampling
+from stillvec.evaluation.intervals import Mask, Resampling
 from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.similarity import Similarity

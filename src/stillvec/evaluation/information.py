@@ -20,16 +20,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.mutual_information import bias, clusters, entropy, information
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, tokens_as_sequences
-from stillvec.evaluation.splits import Rows, whole_datasets
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.numerics import unit_rows
@@ -42,14 +40,12 @@ _RESAMPLES = 200  # each needs its own table of words and labels
 class MutualInformation(CostlyTask):
     k: int = 100  # clusters
 
+    files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
     controls: ClassVar[tuple[str, ...]] = ("-random", "-words")
 
     def __post_init__(self) -> None:
         if self.k < 2:
             raise UsageError.expected("two clusters or more", self.k, where="information")
-
-    def find(self, folder: Path) -> list[Path]:
-        return whole_datasets(folder / "tagging", (".conllu",))
 
     def read(self, path: Path) -> LearntItems:
         items = read_labels(path, _QUICK if self.quick else None)
@@ -73,9 +69,7 @@ class MutualInformation(CostlyTask):
         values["kept"] = (counts > 0)[sequences.ids].astype(np.int64)
         return Answers(sequences.known > 0, values)
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         assert isinstance(items, LearntItems)
         sentence = np.repeat(np.arange(len(items)), items.gold.astype(np.int64))
         counted = answers.values["kept"]

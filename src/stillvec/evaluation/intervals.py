@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Correlation = Callable[[Floats, Floats, Floats], Floats]
 _CELLS = 1 << 18  # weights per block of resamples, which fit the cache of a core
 
@@ -82,7 +84,9 @@ def percentiles(blocks: list[Floats]) -> tuple[float, float]:
 
 
 def mean_estimate(values: NDArray[Any], resampling: Resampling) -> Estimate:
-    """The mean over items with the percentile interval of its resamples."""
+    """The mean over items with the percentile interval of its resamples; a share has Wilson's interval."""
+    if values.dtype == bool:
+        return wilson(int(values.sum()), len(values))
     if not len(values):
         return Estimate(np.nan, np.nan, np.nan)
     blocks = [_mean(weights, values, values) for weights in resampling.weights(len(values))]

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.intervals import Estimate, Resampling
+from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences, tokens_as_sequences
-from stillvec.evaluation.splits import Round, Rows, pool_parts, whole_datasets
+from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import Sentence, conllu
@@ -34,14 +34,13 @@ from stillvec.evaluation.treebank import Sentence, conllu
 _QUICK = 3000  # training sentences
 KINDS = ("upos", "relation", "parent", "grandparent")
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Labels(CostlyTask):
     hidden: int = 500  # units
     seeds: int = 1
 
+    files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
     controls: ClassVar[tuple[str, ...]] = ("-majority", "-random")
 
     def __post_init__(self) -> None:
@@ -49,9 +48,6 @@ class Labels(CostlyTask):
             raise UsageError.expected(
                 "one unit and one seed or more", f"{self.hidden} and {self.seeds}", where="labels"
             )
-
-    def find(self, folder: Path) -> list[Path]:
-        return whole_datasets(folder / "tagging", (".conllu",))
 
     def read(self, path: Path) -> LearntItems:
         return read_labels(path, _QUICK if self.quick else None)
@@ -62,7 +58,7 @@ class Labels(CostlyTask):
         counted = (sequences.ids != UNKNOWN) | (lookup.oov != "skip")
         tables = {"probe": sequences.scale_table(), "random": randomize(sequences).table}
         n = len(items)
-        values: dict[str, NDArray[np.float64]] = {
+        values: dict[str, Floats] = {
             "words": np.bincount(sequences.text[counted], minlength=len(sequences))[:n].astype(np.float64)
         }
         for at, kind in enumerate(KINDS):
@@ -80,9 +76,7 @@ class Labels(CostlyTask):
             values |= {f"{kind}-{name}": n_right for name, n_right in right.items()}
         return Answers(sequences.known[:n] > 0, values)
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         words = answers.values["words"][chosen]
         measures = {name: ratio(right[chosen], words) for name, right in answers.values.items() if name != "words"}
         return estimates(measures, len(chosen), resampling)
@@ -127,9 +121,7 @@ def _counts(sequences: Sequences, labels: Rows, chosen: Rows) -> Floats:
     return counts
 
 
-def _count_right(
-    sequences: Sequences, labels: Rows, counted: NDArray[np.bool_], split: Round, predicted: Rows
-) -> Floats:
+def _count_right(sequences: Sequences, labels: Rows, counted: Mask, split: Round, predicted: Rows) -> Floats:
     """The number of correct words in each sentence, the mean over seeds (n,); 0 outside the test items."""
     right = (predicted[sequences.ids] == labels[:, None]).mean(axis=1)
     right *= counted & np.isin(sequences.text, split.test)

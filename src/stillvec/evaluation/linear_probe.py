@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
+from stillvec.evaluation.intervals import Floats, Rows
+
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 
 
@@ -62,12 +62,12 @@ def logistic(x: Floats, counts: Floats, penalty: float, start: Floats | None = N
     return np.asarray(result.x).reshape(d + 1, n_classes)
 
 
-def one_hot(labels: Labels, n_classes: int) -> Floats:
+def one_hot(labels: Rows, n_classes: int) -> Floats:
     return np.asarray(np.eye(n_classes)[labels])
 
 
 def select_logistic(
-    x: NDArray[Any], y: Labels, train: Labels, dev: Labels, penalties: Sequence[float] = PENALTIES
+    x: NDArray[Any], y: Rows, train: Rows, dev: Rows, penalties: Sequence[float] = PENALTIES
 ) -> tuple[Scaling, Floats]:
     """Select the penalty that is best on dev (the strongest of equals) and fit it on train and dev."""
     counts = one_hot(y, int(y.max()) + 1)
@@ -84,7 +84,7 @@ def select_logistic(
     return scaling, logistic(scaling(x[both]), counts[both], best, weights)
 
 
-def predict(x: Floats, weights: Floats) -> Labels:
+def predict(x: Floats, weights: Floats) -> Rows:
     return np.asarray((x @ weights[:-1] + weights[-1]).argmax(axis=1), np.int64)
 
 

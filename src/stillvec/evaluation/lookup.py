@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.evaluation_report import OovPolicy
+from stillvec.evaluation.intervals import Floats, Mask, Rows
 from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
@@ -26,7 +27,7 @@ class Lookup:
     vectors: WordVectors
     oov: OovPolicy = "skip"
 
-    def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
+    def rows(self, words: Sequence[str]) -> Rows:
         """The row of each word (n,); negative if OOV: -1, or a number of its own if it is composed from n-grams."""
         row = self.vectors.vocabulary.row
         numbers = ((self._number_oov(word) if (at := row(word)) is None else at) for word in words)
@@ -35,7 +36,7 @@ class Lookup:
         undirected = known[~unit_rows(self._read(known)).any(axis=1)]
         return np.where(np.isin(rows, undirected), -1, rows)
 
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def take(self, rows: Rows) -> NDArray[np.float32]:
         """The vectors of rows (n, dim); for a negative row the vector of the policy."""
         vectors = np.zeros((len(rows), self.vectors.dim), np.float32)
         vectors[rows >= 0] = self._read(rows[rows >= 0])
@@ -45,7 +46,11 @@ class Lookup:
             vectors[composed] = self.vectors.from_subwords([words[-2 - row] for row in rows[composed].tolist()])
         return vectors
 
-    def text_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def select(self, covered: Mask) -> Rows:
+        """The items to answer: those that are covered, or all if the policy has a vector for OOV words."""
+        return np.flatnonzero(covered if self.oov == "skip" else covered | True)
+
+    def text_rows(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
         """The row of each word of texts, as in `rows`, and the number of its text."""
         matcher = WordMatcher(self.vectors.vocabulary)
         if self.oov != "subword":
@@ -76,11 +81,11 @@ class Lookup:
             total += block.sum(axis=0)
         return (total / len(self.vectors)).astype(np.float32)
 
-    def _read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _read(self, rows: Rows) -> NDArray[np.float32]:
         return np.array(self.vectors.matrix[rows], np.float32)
 
 
-def cosines(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+def cosines(x: NDArray[Any], y: NDArray[Any]) -> Floats:
     """The cosine of each row of `x` with the same row of `y` (n,); 0 where one has no direction.
 
     Rounded to 12 decimals, so that the cosine of a word with itself is the same for all words.

@@ -12,20 +12,17 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.evaluation.comparison import BootstrapSample
 from stillvec.evaluation.datasets import list_datasets
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, Score, Words
-from stillvec.evaluation.intervals import Floats, Resampling, pearson, percentiles, ranks, spearman
+from stillvec.evaluation.intervals import Floats, Mask, Resampling, pearson, percentiles, ranks, spearman
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.lexicons import as_pair
 from stillvec.vectors import WordVectors
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

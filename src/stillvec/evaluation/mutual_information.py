@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.evaluation.intervals import Rows
 from stillvec.numerics import kmeans
 
-Labels = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _SWEEPS = 30
 
 
@@ -52,7 +51,7 @@ def bias(joint: NDArray[Any]) -> float:
     return float((cells - rows - columns + 1) / (2 * joint.sum()))
 
 
-def clusters(x: NDArray[Any], k: int, weights: NDArray[Any] | None = None, *, tries: int = 3, seed: int = 0) -> Labels:
+def clusters(x: NDArray[Any], k: int, weights: NDArray[Any] | None = None, *, tries: int = 3, seed: int = 0) -> Rows:
     """Cluster label of each row (n,): weighted k-means, the run with the lowest inertia out of `tries`."""
     rows = np.asarray(x, np.float64)
     weight = np.ones(len(rows)) if weights is None else np.asarray(weights, np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.intervals import Resampling, mean_estimate
+from stillvec.evaluation.intervals import Resampling, Rows, mean_estimate
 from stillvec.evaluation.lookup import Lookup
 from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
@@ -64,7 +64,7 @@ def neighbour_overlap(
     return OverlapEstimate(*mean_estimate(shares, Resampling(resamples, seed)), k / (n - 1), n)
 
 
-def _nearest(table: NDArray[np.float32], start: int, count: int, k: int) -> NDArray[np.int64]:
+def _nearest(table: NDArray[np.float32], start: int, count: int, k: int) -> Rows:
     """Rows of the `k` nearest neighbours of `count` words from `start` on, without the word itself (count, k)."""
     cosines = table[start : start + count] @ table.T
     cosines[np.arange(count), start + np.arange(count)] = -np.inf

@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import files_in, lines, records
-from stillvec.evaluation.intervals import Estimate, Resampling, mean_estimate, wilson
+from stillvec.evaluation.dataset_files import lines, make_items, read_table
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
+from stillvec.files.path_names import files_in
 from stillvec.numerics import unit_rows
 
-_COLUMNS = ("category", "words", "outliers")
 Group = tuple[str, list[str], list[str]]  # name, words, outliers
 
 
@@ -42,28 +40,20 @@ class Outliers(Task):
         files = files_in(path, (".txt",)) if path.is_dir() else [path]
         read = _table if inner_suffix(path) == ".csv" and not path.is_dir() else _blocks
         groups = [group for file in files for group in read(file)]
-        if not groups:
-            raise DatasetError.expected("groups of words and their outliers", "an empty file", path=path, line=1)
         items = [(name, (*words, outlier)) for name, words, outliers in groups for outlier in outliers]
-        return Items(tuple(texts for _, texts in items), np.ones(len(items)), tuple(name for name, _ in items))
+        return make_items(path, "one word", [texts for _, texts in items], sections=[name for name, _ in items])
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = [lookup.rows(words) for words in items.texts]
         covered = np.array([bool((words >= 0).all()) for words in rows])
         share = np.zeros(len(items))
-        for at in np.flatnonzero(covered if lookup.oov == "skip" else covered | True):
+        for at in lookup.select(covered):
             points = unit_rows(lookup.take(rows[at])).astype(np.float64)
             cosines = (points @ points.T).round(12)
             np.fill_diagonal(cosines, 0)
             sums = cosines.sum(axis=1)
             share[at] = (sums[:-1] > sums[-1] + 1e-9).mean()
         return Answers(covered, {"accuracy": share == 1, "opp": share})
-
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
-        right, share = (answers.values[metric][chosen] for metric in ("accuracy", "opp"))
-        return {"accuracy": wilson(int(right.sum()), len(chosen)), "opp": mean_estimate(share, resampling)}
 
 
 def _blocks(path: Path) -> Iterator[Group]:
@@ -89,18 +79,9 @@ def _blocks(path: Path) -> Iterator[Group]:
 
 def _table(path: Path) -> Iterator[Group]:
     """Groups of a table with lists in two of the columns."""
-    rows = records(path)
-    line, header = next(rows, (1, []))
-    if not set(_COLUMNS) <= set(header):
-        raise DatasetError.expected(
-            f"a header with {', '.join(_COLUMNS)}", repr(",".join(header)), path=path, line=line
-        )
-    for line, fields in rows:
-        if len(fields) != len(header):
-            raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
-        name, words, outliers = (fields[header.index(column)] for column in _COLUMNS)
-        where = (path, line)
-        yield _group(where, name, _parse_list(where, words), _parse_list(where, outliers))
+    for line, row in read_table(path, ("category", "words", "outliers")):
+        words, outliers = (_parse_list((path, line), row[column]) for column in ("words", "outliers"))
+        yield _group((path, line), row["category"], words, outliers)
 
 
 def _parse_list(where: tuple[Path, int], text: str) -> list[str]:

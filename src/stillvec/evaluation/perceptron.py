@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from stillvec.evaluation.intervals import Floats, Rows
+
 _RATE, _PATIENCE, _LONGEST = 5e-3, 10, 500
 
 
-def perceptron(
-    x: NDArray[np.float32], seen: NDArray[np.float64], judged: NDArray[np.float64], hidden: int, seed: int
-) -> NDArray[np.int64]:
+def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int, seed: int) -> Rows:
     """Predict a label per row of x (w, d): training counts `seen` (w, k), early stopping on counts `judged` (w, k)."""
     generator = torch.Generator().manual_seed(seed)
     layers = nn.Linear(x.shape[1], hidden), nn.Linear(hidden, seen.shape[1])

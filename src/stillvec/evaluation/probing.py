@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.profile import GROUPS, table
 from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences, tokens_as_sequences
-from stillvec.evaluation.splits import Round, pool_parts, whole_datasets
+from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import conllu
@@ -41,7 +41,7 @@ _EMPTY = np.zeros((0, 0))
 @dataclass(frozen=True)
 class ProfiledItems(LearntItems):
     names: tuple[str, ...] = ()  # (f,) group:name
-    numbers: NDArray[np.float64] = field(default_factory=lambda: _EMPTY)  # (n + m, f)
+    numbers: Floats = field(default_factory=lambda: _EMPTY)  # (n + m, f)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Probing(CostlyTask):
     pooling: str = "mean+sum"  # any of mean, sum, min, max, first, last, joined by +
     each: bool = False  # also report every feature separately
 
+    files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
     max_difference: ClassVar[float] = 2.0
     controls: ClassVar[tuple[str, ...]] = ("-length", "-random")
 
@@ -56,9 +57,6 @@ class Probing(CostlyTask):
         for name in self.pooling.split("+"):
             if name not in POOLINGS:
                 raise UsageError.unknown("pooling", name, POOLINGS)
-
-    def find(self, folder: Path) -> list[Path]:
-        return whole_datasets(folder / "tagging", (".conllu",))
 
     def read(self, path: Path) -> ProfiledItems:
         pool, n_tested, splits = pool_parts(path, conllu, lambda _: "", _QUICK if self.quick else None)
@@ -84,9 +82,7 @@ class Probing(CostlyTask):
             yield number / len(inputs)
         return Answers(sequences.known[: len(items)] > 0, values)
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         assert isinstance(items, ProfiledItems)
         gold = _rank_columns(items.numbers[chosen])
         group = np.array([name.partition(":")[0] for name in items.names])

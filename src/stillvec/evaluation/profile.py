@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stillvec.evaluation.intervals import Floats
 from stillvec.evaluation.treebank import Sentence, Token
 
 _CONTENT = {"NOUN", "PROPN", "VERB", "ADJ", "ADV"}
@@ -28,7 +28,7 @@ def profile(sentence: Sentence) -> dict[str, dict[str, float]]:
     return {group: dict(measure(sentence)) for group, measure in _GROUPS.items()}
 
 
-def table(sentences: Sequence[Sentence]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def table(sentences: Sequence[Sentence]) -> tuple[tuple[str, ...], Floats]:
     """Names (`group:name`) and values (n, f) of the features that vary in at least 5% of the sentences."""
     rows = [
         {f"{group}:{name}": value for group, features in profile(sentence).items() for name, value in features.items()}

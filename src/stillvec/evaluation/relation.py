@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.analogy import is_relation_table, table
-from stillvec.evaluation.dataset_files import files_in
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles, spearman
+from stillvec.evaluation.dataset_files import make_items
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, percentiles, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.files.path_names import files_in
 from stillvec.numerics import unit_rows
 
 _ORDER = "order"  # the last text of an item whose gold value is only a rank
@@ -48,13 +49,11 @@ class Relation(Task):
         for line, section, (a, b, c, d), score in table(path):
             prototypes.setdefault(section, {})[a, b] = None
             pairs[section, c, d] = _parse_rating(path, line, score)
-        if not pairs:
-            raise DatasetError.expected("a type and four words per line", "an empty file", path=path, line=1)
         rated = all(score is not None for score in pairs.values())
         words = {section: tuple(chain.from_iterable(pairs_of)) for section, pairs_of in prototypes.items()}
-        texts = tuple((c, d, *words[section], "score" if rated else _ORDER) for section, c, d in pairs)
+        texts = [(c, d, *words[section], "score" if rated else _ORDER) for section, c, d in pairs]
         gold = [score if rated and score is not None else -place for place, score in enumerate(pairs.values())]
-        return Items(texts, np.array(gold, np.float64), tuple(section for section, _, _ in pairs))
+        return make_items(path, "a type and four words", texts, gold, [section for section, _, _ in pairs])
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         known = lookup.rows([word for words in items.texts for word in words[:2]]).reshape(-1, 2)
@@ -70,9 +69,7 @@ class Relation(Task):
                 values[members] += cosines(offsets[members], np.tile(prototype, (len(members), 1))) / len(used)
         return Answers(covered, {_metric(items): values})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         metric = _metric(items)
         values: list[Floats] = []
         resampled: list[Floats] = []
@@ -91,12 +88,12 @@ class Relation(Task):
         return {metric: Estimate(float(np.mean(values)), *percentiles([means]))}
 
 
-def _offsets(lookup: Lookup, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+def _offsets(lookup: Lookup, pairs: Rows) -> NDArray[np.float32]:
     """The second word of each pair minus the first (n, dim)."""
     return np.asarray(unit_rows(lookup.take(pairs[:, 1])) - unit_rows(lookup.take(pairs[:, 0])), np.float32)
 
 
-def _sections(items: Items, chosen: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _sections(items: Items, chosen: Rows) -> list[Rows]:
     """The chosen items of each relation, in the order of the file."""
     sections: dict[str, list[int]] = {}
     for at in chosen.tolist():

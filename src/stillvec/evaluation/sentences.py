@@ -16,11 +16,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.dataset_files import files_in, parse_scored_pairs, records
-from stillvec.evaluation.intervals import Estimate, Resampling, pearson, spearman
+from stillvec.evaluation.dataset_files import parse_scored_pairs, records
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, pearson, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.splits import part_of
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.files.path_names import files_in
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -67,9 +68,7 @@ class Sentences(Task):
         values = cosines(left, right)
         return Answers(np.ones(len(values), bool), {"spearman": values, "pearson": values})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         gold = items.gold[chosen]
         return {
             metric: resampling.correlation(_MEASURES[metric], gold, values[chosen])
@@ -77,14 +76,14 @@ class Sentences(Task):
         }
 
 
-def _select_used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, NDArray[np.float64]]:
+def _select_used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, Floats]:
     """Vectors and frequencies of the words in the texts; weighting a subset avoids a copy of the full matrix."""
     rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
     rows = np.unique(rows[rows >= 0])
     return vectors.subset(vectors.words[row] for row in rows), vectors.vocabulary.frequencies()[rows]
 
 
-def _cosines(lookup: Lookup, means: NDArray[np.float32]) -> NDArray[np.float64]:
+def _cosines(lookup: Lookup, means: NDArray[np.float32]) -> Floats:
     filled = np.where(means.any(axis=1, keepdims=True), means, lookup.filler)
     left, right = filled.reshape(2, -1, filled.shape[1])
     return cosines(left, right)

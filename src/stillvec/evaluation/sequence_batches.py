@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.lookup import Lookup
 
 PADDING, UNKNOWN, _SPECIAL = 0, 1, 2
 _SPREAD = 0.3  # root mean square of the network input, similar to GloVe vectors
 _POOL = 32  # number of batches whose texts are sorted by length together
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

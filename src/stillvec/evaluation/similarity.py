@@ -7,22 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stillvec.evaluation.dataset_files import columns, files_in, parse_scored_pairs
-from stillvec.evaluation.intervals import Estimate, Resampling, spearman
+from stillvec.evaluation.dataset_files import columns, parse_scored_pairs
+from stillvec.evaluation.intervals import Estimate, Resampling, Rows, spearman
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.tasks import Answers, Items, Task
 
 
 @dataclass(frozen=True)
 class Similarity(Task):
+    files: ClassVar[tuple[str, ...]] = ("similarity", ".tsv", ".csv", ".txt")
     max_difference: ClassVar[float] = 2.0
     leaks: ClassVar[bool] = True
-
-    def find(self, folder: Path) -> list[Path]:
-        return files_in(folder / "similarity", (".tsv", ".csv", ".txt"))
 
     def read(self, path: Path) -> Items:
         return parse_scored_pairs(columns(path), path, "a word, a word and a number")
@@ -32,8 +27,6 @@ class Similarity(Task):
         covered = (left >= 0) & (right >= 0)
         return Answers(covered, {"spearman": cosines(lookup.take(left), lookup.take(right))})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         predicted = answers.values["spearman"][chosen]
         return {"spearman": resampling.correlation(spearman, items.gold[chosen], predicted)}

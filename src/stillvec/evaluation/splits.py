@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import files_in
+from stillvec.evaluation.intervals import Rows
 from stillvec.files import inner_name, inner_suffix
+from stillvec.files.path_names import files_in
 
 FOLDS = 5
 _PART = re.compile(r"(?<![a-z])(train|dev|valid|validation|test)(?![a-z])")
 _NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test"}
 
-Rows = NDArray[np.int64]
 T = TypeVar("T")
 
 

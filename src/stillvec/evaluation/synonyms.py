@@ -10,13 +10,12 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import count_fields, files_in, lines
-from stillvec.evaluation.intervals import Estimate, Resampling, wilson
+from stillvec.evaluation.dataset_files import count_fields, lines, make_items
 from stillvec.evaluation.lookup import Lookup, cosines
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
@@ -26,8 +25,7 @@ _HEADERS = ("answer", "right", "correct", "synonym")
 
 @dataclass(frozen=True)
 class Synonyms(Task):
-    def find(self, folder: Path) -> list[Path]:
-        return files_in(folder / "synonyms", (".txt", ".tsv", ".csv"))
+    files: ClassVar[tuple[str, ...]] = ("synonyms", ".txt", ".tsv", ".csv")
 
     def read(self, path: Path) -> Items:
         texts: list[tuple[str, ...]] = []
@@ -38,26 +36,17 @@ class Synonyms(Task):
                 what = "a word, its synonym and a wrong choice"
                 raise DatasetError.expected(what, count_fields(fields), path=path, line=line)
             texts.append(tuple(fields))
-        if not texts:
-            raise DatasetError.expected(
-                "a word, its synonym and wrong choices per line", "an empty file", path=path, line=1
-            )
-        return Items(tuple(texts), np.ones(len(texts)))
+        return make_items(path, "a word, its synonym and wrong choices", texts)
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         rows = [lookup.rows(words) for words in items.texts]
         covered = np.array([bool((words >= 0).all()) for words in rows])
         right = np.zeros(len(items), bool)
-        for at in np.flatnonzero(covered if lookup.oov == "skip" else covered | True):
+        for at in lookup.select(covered):
             word, *choices = lookup.take(rows[at])
             near = cosines(np.array(choices), np.tile(word, (len(choices), 1)))
             right[at] = near[0] > near[1:].max()
         return Answers(covered, {"accuracy": right})
-
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
-        return {"accuracy": wilson(int(answers.values["accuracy"][chosen].sum()), len(chosen))}
 
 
 def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.spans import are_spans, counts
-from stillvec.evaluation.splits import Rows, pool_parts, whole_datasets
+from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import read_tagged
@@ -38,14 +37,12 @@ class Tagging(CostlyTask):
     epochs: int = 8
     tuned: bool = False
 
+    files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu", ".conll", ".txt", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
 
     def __post_init__(self) -> None:
         if min(self.seeds, self.epochs) < 1:
             raise UsageError.expected("at least one seed and one epoch", f"{self.seeds} and {self.epochs}")
-
-    def find(self, folder: Path) -> list[Path]:
-        return whole_datasets(folder / "tagging", (".conllu", ".conll", ".txt", ".tsv"))
 
     def read(self, path: Path) -> LearntItems:
         pool, n_tested, splits = pool_parts(path, read_tagged, lambda _: "", _QUICK if self.quick else None)
@@ -63,7 +60,7 @@ class Tagging(CostlyTask):
         sequences = tokens_as_sequences(lookup, items.all_texts)
         tags = np.array([number[tag] for tag in chain.from_iterable(items.labels)], np.int64)
 
-        def count(chosen: Rows, said: list[Rows]) -> NDArray[np.float64]:
+        def count(chosen: Rows, said: list[Rows]) -> Floats:
             """Correct, predicted and gold counts of each sentence (n, 3)."""
             pairs = ((items.labels[at], [names[tag] for tag in path]) for at, path in zip(chosen, said, strict=True))
             count_pair = counts if has_spans else _words
@@ -83,9 +80,7 @@ class Tagging(CostlyTask):
         known = np.stack([sequences.known, sequences.lengths], axis=1)[: len(items)].astype(np.float64)
         return Answers(known[:, 0] > 0, {"f1" if has_spans else "accuracy": totals, "known-words": known})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         metric = "f1" if "f1" in answers.values else "accuracy"
         totals = answers.values[metric][chosen]  # (n, 3, seeds)
         measures: dict[str, Callable[[Floats], Floats]] = {metric: partial(_f1, found=totals)}
@@ -100,7 +95,7 @@ def _words(gold: tuple[str, ...], said: list[str]) -> tuple[int, int, int]:
     return sum(map(str.__eq__, gold, said)), len(gold), len(gold)
 
 
-def _f1(weights: Floats, found: NDArray[np.float64], over_seeds: Callable[..., Any] = np.mean) -> Floats:
+def _f1(weights: Floats, found: Floats, over_seeds: Callable[..., Any] = np.mean) -> Floats:
     """F1 = 2 correct / (predicted + gold) per resample (R,), averaged over seeds; 0 if both counts are 0."""
     n, _, seeds = found.shape
     correct, predicted, gold = (weights @ found.reshape(n, -1)).reshape(-1, 3, seeds).transpose(1, 0, 2)  # (R, seeds)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Estimate, Resampling
+from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows, mean_estimate
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.splits import whole_datasets
+from stillvec.files.path_names import files_in
 from stillvec.progress import drain
 from stillvec.registry import Registry
 
@@ -23,7 +24,7 @@ class Items:
     """The questions of one dataset and the correct answers."""
 
     texts: tuple[tuple[str, ...], ...]  # (n, 2) words or sentences, (n, 4) an analogy; a word and its translations
-    gold: NDArray[np.float64]  # (n,)
+    gold: Floats  # (n,)
     sections: tuple[str, ...] = ()  # (n,) or none
 
     def __len__(self) -> int:
@@ -34,7 +35,7 @@ class Items:
 class Answers:
     """What a set of vectors answers to each item."""
 
-    covered: NDArray[np.bool_]  # (n,) every word that the item needs has a vector
+    covered: Mask  # (n,) every word that the item needs has a vector
     values: Mapping[str, NDArray[Any]]  # metric → (n,), undefined at skipped items; a task may add other arrays
 
 
@@ -45,6 +46,7 @@ class Task:
     A subclass overrides `answer`, or `answer_steps` if answering takes long.
     """
 
+    files: ClassVar[tuple[str, ...]] = ()  # the folder of its files and their endings
     item_unit: ClassVar[Literal["word", "text"]] = "word"  # covered: all words of an item, or one word per text
     ordered: ClassVar[bool] = True  # higher is better, so that sets can be compared and ranked
     costly: ClassVar[bool] = False  # trains a model: runs only on request
@@ -61,7 +63,7 @@ class Task:
 
     def find(self, folder: Path) -> list[Path]:
         """The files of this task in a data folder."""
-        raise NotImplementedError
+        return files_in(folder / self.files[0], self.files[1:])
 
     def read(self, path: Path) -> Items:
         """The items of a file; a DatasetError names the file and line of a malformed item."""
@@ -76,11 +78,10 @@ class Task:
         yield from ()
         return self.answer(lookup, items)
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
-        """Metric → its estimate on the chosen items."""
-        raise NotImplementedError
+    def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
+        """Metric → its estimate on the chosen items; by default the mean of the answers to each."""
+        by_metric = {metric: values for metric, values in answers.values.items() if values.ndim == 1}
+        return {metric: mean_estimate(values[chosen], resampling) for metric, values in by_metric.items()}
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,15 @@ class CostlyTask(Task):
     item_unit: ClassVar[Literal["word", "text"]] = "text"
     costly: ClassVar[bool] = True
 
+    def find(self, folder: Path) -> list[Path]:
+        return whole_datasets(folder / self.files[0], self.files[1:])
+
 
 @runtime_checkable
 class JointlyScored(Protocol):
     """A task in which an answer depends on the other items, so that a subset of them is answered separately."""
 
-    def narrow(self, items: Items, answers: Answers, chosen: NDArray[np.int64]) -> Answers:
+    def narrow(self, items: Items, answers: Answers, chosen: Rows) -> Answers:
         """The answers had only the chosen items been asked, from what `answers` keep."""
         ...
 

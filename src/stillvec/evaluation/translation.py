@@ -10,15 +10,15 @@ percentile bootstrap for MRR, Wilson for P@1.
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.combination.rotation import cosine_blocks, neighbourhood
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import columns, count_fields, files_in
-from stillvec.evaluation.intervals import Estimate, Resampling, percentiles, wilson
+from stillvec.evaluation.dataset_files import columns, count_fields, make_items
+from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.numerics import unit_rows
@@ -33,8 +33,7 @@ class Translation(Task):
     sources: int = 10_000  # most frequent words of the first language, by which hubs of the second are measured
     neighbours: int = 10
 
-    def find(self, folder: Path) -> list[Path]:
-        return files_in(folder / "translation", (".tsv", ".txt"))
+    files: ClassVar[tuple[str, ...]] = ("translation", ".tsv", ".txt")
 
     def read(self, path: Path) -> Items:
         languages = _LANGUAGES.match(path.name)
@@ -46,9 +45,8 @@ class Translation(Task):
             if len(fields) != 2 or not all(fields):
                 raise DatasetError.expected("a word and its translation", count_fields(fields), path=path, line=line)
             translations.setdefault(f"{first}:{fields[0]}", {})[f"{second}:{fields[1]}"] = None
-        if not translations:
-            raise DatasetError.expected("a word and its translation per line", "an empty file", path=path, line=1)
-        return Items(tuple((word, *others) for word, others in translations.items()), np.ones(len(translations)))
+        texts = [(word, *others) for word, others in translations.items()]
+        return make_items(path, "a word and its translation", texts)
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         asked = lookup.rows([words[0] for words in items.texts])
@@ -70,16 +68,6 @@ class Translation(Task):
                     reciprocal[number] = 1 / (1 + int((row > best).sum()))
         return Answers(covered, {"mrr": reciprocal, "p@1": reciprocal == 1})
 
-    def score(
-        self, items: Items, answers: Answers, chosen: NDArray[np.int64], resampling: Resampling
-    ) -> dict[str, Estimate]:
-        ranks = answers.values["mrr"][chosen]
-        mean = Estimate(np.nan, np.nan, np.nan)
-        if len(ranks):
-            blocks = [weights @ ranks / len(ranks) for weights in resampling.weights(len(ranks))]
-            mean = Estimate(float(ranks.mean()), *percentiles(blocks))
-        return {"mrr": mean, "p@1": wilson(int(answers.values["p@1"][chosen].sum()), len(chosen))}
-
     def _hubs(self, lookup: Lookup, asked: str, candidates: NDArray[np.float32]) -> NDArray[np.float32]:
         """Half the mean cosine of each candidate with its nearest words of the first language; 0 for plain cosine."""
         if self.retrieval == "cosine":
@@ -88,7 +76,7 @@ class Translation(Task):
         return np.asarray(neighbourhood(candidates, unit_rows(lookup.take(frequent)), self.neighbours) / 2, np.float32)
 
 
-def _rows_tagged(lookup: Lookup, like: str, n_max: int | None) -> NDArray[np.int64]:
+def _rows_tagged(lookup: Lookup, like: str, n_max: int | None) -> Rows:
     """The rows of words with the same tag as `like`, the most frequent first."""
     tag = like.partition(":")[0] + ":"
     rows = (row for row, word in enumerate(lookup.vectors.words) if word.startswith(tag))

@@ -22,7 +22,7 @@ def test_without_numba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_where_nothing_can_be_kept_loops_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     caching = pytest.importorskip("numba.core.caching")
-    from stillvec.baselines.jit import compile_loop
+    from stillvec.baselines.compiled_loops import compile_loop
 
     def doubled(number: float) -> float:
         return number + number

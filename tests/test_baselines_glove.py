@@ -14,7 +14,7 @@ from tiny_text import ONE, drained, written
 
 from stillvec.baselines import EncodedCorpus
 from stillvec.baselines.cooccurrence import SortedRun, count_pairs, split_counts, sum_runs
-from stillvec.baselines.glove import Glove, GloveModel, thread_rounds
+from stillvec.baselines.glove import Glove, GloveJob, GloveModel, thread_rounds
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_steps_of_glove_are_adagrads_by_autograd_pair_by_pair(factors: tuple[Glo
                 slope = 0.3 * pair[at].grad / 2  # type: ignore[operator]
                 tables[at][row] -= slope / tables[at + 2][row].sqrt()
                 tables[at + 2][row] += slope**2
-    assert model.train(share, order, (0, len(model.words))) == pytest.approx(wanted, rel=1e-5)
+    assert model.train_job(GloveJob(share, order, (0, len(model.words)))).loss == pytest.approx(wanted, rel=1e-5)
     for got, each in zip(rows_of(model), tables, strict=True):
         assert np.allclose(got, each, rtol=1e-5, atol=1e-6)
 
@@ -117,9 +117,10 @@ def test_the_loss_of_glove_is_the_papers_sum_and_falls(
     still = GloveModel(Glove(dim=6, window=5, x_max=3.0, alpha=0.6, rate=1e-12), len(text.vocabulary))
     still.words, still.contexts = model.words.copy(), model.contexts.copy()
     order = np.arange(len(words))
-    told = still.train(share, order, (0, 5)) + still.train(share, order, (5, len(words)))
-    assert told == pytest.approx(wanted, rel=1e-5)
-    losses = [model.train(share, order, (0, len(words))) for _ in range(30)]
+    halves = [still.train_job(GloveJob(share, order, contexts)) for contexts in ((0, 5), (5, len(words)))]
+    assert sum(half.loss for half in halves) == pytest.approx(wanted, rel=1e-5)
+    assert sum(half.n_targets for half in halves) == len(share.counts)
+    losses = [model.train_job(GloveJob(share, order, (0, len(words)))).loss for _ in range(30)]
     assert losses[-1] < 0.3 * losses[0]
 
 
@@ -131,9 +132,9 @@ def test_every_pair_has_its_turn_and_no_two_threads_a_row_in_common(
     size = len(model.words)
     order = np.random.default_rng(0).permutation(size)
     met = np.zeros((size, size), int)
-    for words, contexts in thread_rounds(share, order, threads):
-        assert len(words) == len(contexts) == threads
-        columns = [np.arange(*stretch) for stretch in contexts]
+    for jobs in thread_rounds(share, order, threads):
+        assert len(jobs) == threads
+        words, columns = [job.words for job in jobs], [np.arange(*job.contexts) for job in jobs]
         for mine in (words, columns):
             assert sorted(np.concatenate(mine).tolist()) == [*range(size)]
         for some, others in zip(words, columns, strict=True):
@@ -151,7 +152,7 @@ def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[GloveMode
 
 def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[GloveModel, SortedRun]) -> None:
     model, share = factors
-    model.train(share, np.arange(len(model.words)), (0, len(model.words)))
+    model.train_job(GloveJob(share, np.arange(len(model.words)), (0, len(model.words))))
     for table, one in ((model.words, 7), (model.contexts, 6)):
         assert (table[:, 0, one] == 1).all()
         assert not table[:, 0, 8:].any()

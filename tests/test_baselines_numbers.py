@@ -15,12 +15,10 @@ from tiny_corpus import sentences, words_of
 from tiny_text import ONE, drained, slow_loss, written
 
 from stillvec.baselines import EncodedCorpus, encode_corpus
-from stillvec.baselines.dependencies import iterate_contexts
-from stillvec.baselines.deps import Deps, read_pairs
+from stillvec.baselines.deps import Deps, iterate_contexts, read_pairs
 from stillvec.baselines.deps import DepsModel as PairModel
-from stillvec.baselines.syngcn import SynGcn
+from stillvec.baselines.syngcn import SynGcn, read_trees
 from stillvec.baselines.syngcn import SynGcnModel as GraphModel
-from stillvec.baselines.trees import read_trees
 from stillvec.corpus import Corpus
 from stillvec.corpus.conllu import Parse
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
@@ -74,7 +72,7 @@ def test_skipgram_and_cbow_are_gensims_numbers(method: str, sg: int, text: Encod
 
 def test_contexts_added_are_the_other_table_of_gensim(text: EncodedCorpus) -> None:
     pytest.importorskip("gensim")
-    from stillvec.baselines.skipgram import Skipgram
+    from stillvec.baselines.gensim_methods import Skipgram
 
     class Kept(Skipgram):
         def vectors(self, model: Any, text: EncodedCorpus) -> Any:
@@ -90,7 +88,7 @@ def test_contexts_added_are_the_other_table_of_gensim(text: EncodedCorpus) -> No
 
 def test_fasttext_gives_a_word_that_the_corpus_lacks_the_mean_of_its_ngrams(tmp_path: Path) -> None:
     fasttext = pytest.importorskip("gensim.models.fasttext")
-    from stillvec.baselines.fasttext import FastText
+    from stillvec.baselines.gensim_methods import FastText
 
     made = sentences(96)
     counts = Counter(word for each in made for word, _, _ in words_of(each))

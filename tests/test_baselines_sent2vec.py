@@ -66,7 +66,7 @@ def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -
         if before.grad is not None:
             sources -= 0.1 * before.grad
         begin += len(sentence)
-    got = model._kernel.train(model.sources, model.targets, ROWS, ENDS, told, drawn, np.empty((3, 0)), ngrams, 0.1)
+    got = model.train(model.sources, model.targets, ROWS, ENDS, told, drawn, np.empty((3, 0)), ngrams, 0.1)
     assert 0 < passed < len(ROWS)
     assert got == pytest.approx(wanted, rel=1e-5)
     assert np.allclose(model.sources, sources, atol=1e-5)

@@ -7,9 +7,9 @@ from stillvec.registry import Registry
 BASELINES: Registry[type[Baseline]] = Registry(
     "method",
     {
-        "skipgram": "stillvec.baselines.skipgram:Skipgram",
-        "cbow": "stillvec.baselines.cbow:Cbow",
-        "fasttext": "stillvec.baselines.fasttext:FastText",
+        "skipgram": "stillvec.baselines.gensim_methods:Skipgram",
+        "cbow": "stillvec.baselines.gensim_methods:Cbow",
+        "fasttext": "stillvec.baselines.gensim_methods:FastText",
         "glove": "stillvec.baselines.glove:Glove",
         "sent2vec": "stillvec.baselines.sent2vec:Sent2vec",
         "deps": "stillvec.baselines.deps:Deps",

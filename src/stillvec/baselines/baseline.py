@@ -1,24 +1,28 @@
-"""The protocol of a baseline, and the training loop that several of them share."""
+"""The base of a baseline, and the training loop that several of them share."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+import sys
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
 
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.errors import UsageError
 from stillvec.result import Result
 from stillvec.training.schedule import TrainingProgress, divergence_error
 
-if TYPE_CHECKING:  # gensim's methods do without torch
-    from torch import Tensor
-
+if TYPE_CHECKING:  # GloVe and gensim's methods do without torch
     from stillvec.training.checkpoint import Checkpoint
+
+_MAY_BE_ZERO = ("alpha", "dropped_ngrams", "seed", "subsample")
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,43 @@ class Resources:
     checkpoint: Checkpoint | None = None
 
 
-class Baseline(Protocol):
-    """A frozen dataclass of settings, among them `dim`, `epochs` and `seed`."""
+@dataclass(frozen=True)
+class Baseline:
+    """A method without a teacher, and the settings that all of them have."""
+
+    SUMMARY: ClassVar[str]
+    PAPERS: ClassVar[tuple[str, ...]] = ()
+    RENAMED: ClassVar[Mapping[str, str]] = {}
+    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}  # the settings of papers
+    resumes: ClassVar[bool] = True  # it uses the checkpoint
+    parsed: ClassVar[bool] = False  # it needs dependency parses
+    settings: str = "stillvec"  # or a paper's settings, by their name
+    dim: int = 300  # dimensions of the vectors
+    epochs: int = 5  # passes over the corpus
+    rate: float = 0.05  # initial learning rate; falls to a hundredth
+    seed: int = 0  # random seed
+
+    def __post_init__(self) -> None:
+        """UsageError for a number that is out of range or not finite; None stands for a default."""
+        for name, value in vars(self).items():
+            if name == "power" or not isinstance(value, int | float) or isinstance(value, bool):
+                continue
+            if not (0 < value < math.inf or (value == 0 and name in _MAY_BE_ZERO)):
+                expected = "0 or more" if name in _MAY_BE_ZERO else "a finite number above 0"
+                raise UsageError.expected(expected, f"{value:g}", where=f"setting {name!r} of {type(self).__name__}")
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         """Train on a corpus."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SampledBaseline(Baseline):
+    """A baseline that trains by negative sampling."""
+
+    negatives: int = 10  # negatives per target
+    subsample: float = 1e-4  # t: an occurrence of a word is kept with probability sqrt(t/f) + t/f
+    power: float = 0.75  # exponent of the word counts when negatives are drawn
 
 
 class JobResult(NamedTuple):
@@ -48,59 +84,52 @@ class ThreadedModel(Protocol):
     def train_job(self, job: Any) -> JobResult:
         """One step, or a few."""
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything that training changes, in place, by name."""
-
-
-def check_settings(method: object, positive: Collection[str], non_negative: Collection[str]) -> None:
-    """UsageError for a setting that is out of range or not finite; None stands for a default."""
-    for name in (*positive, *non_negative):
-        value = getattr(method, name)
-        if value is not None and not (0 < value < math.inf or (value == 0 and name in non_negative)):
-            expected = "a finite number above 0" if name in positive else "0 or more"
-            raise UsageError.expected(expected, f"{value:g}", where=f"setting {name!r} of {type(method).__name__}")
-
-
-@contextmanager
-def map_jobs(threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A `map` over this many threads."""
-    with ThreadPoolExecutor(threads) as pool:
-        yield pool.map if threads > 1 else map
+    def tensors(self) -> Mapping[str, Any]:
+        """Everything that training changes, in place, by name: tensors or arrays."""
 
 
 def train_epochs(
-    method: Any,
+    method: Baseline,
     model: ThreadedModel,
-    blocks: Callable[[int], Iterator[Iterable[Any]]],
-    n_items: int,
+    blocks: Callable[[int], Iterable[Iterable[Any]]],
+    parts: Sequence[int],
     n_words: int,
     resources: Resources,
 ) -> Generator[TrainingProgress, None, float]:
     """Train for `method.epochs` epochs; returns the mean loss of the last one, NaN if none was left to train.
 
-    `blocks` gives the jobs of an epoch, some at a time; progress is counted in words, of which an epoch has `n_words`
-    where its jobs count `n_items`. A checkpoint may follow each epoch.
+    An epoch has parts, whose jobs count so many items; a checkpoint may follow each part. `blocks(number)` gives the
+    jobs of a part, numbered over all epochs, some at a time. Progress is counted in words, `n_words` per epoch.
     """
-    from stillvec.teachers.threads import torch_threads
-    from stillvec.training.loss_monitor import EpochLoss
-
     n_done = resources.checkpoint.restore(model) if resources.checkpoint is not None else 0
-    mean = math.nan
-    with torch_threads(1), map_jobs(resources.threads) as apply:
-        for epoch in range(n_done, method.epochs):
-            loss, items = EpochLoss(method.rate), 0
-            for jobs in blocks(epoch):
-                for result in apply(model.train_job, jobs):
-                    loss.add(result.loss, result.n_targets)
-                    items += result.n_items
-                    done = epoch * n_words + n_words * items // n_items
-                    yield TrainingProgress(done, method.epochs * n_words, loss.remark)
-            if not all(tensor.isfinite().all() for tensor in model.tensors().values()):
+    mean, loss, n_targets, total = math.nan, 0.0, 0, sum(parts)
+    with _single_torch_thread(), ThreadPoolExecutor(resources.threads) as pool:
+        apply = pool.map if resources.threads > 1 else map
+        for number in range(n_done, method.epochs * len(parts)):
+            epoch, part = divmod(number, len(parts))
+            n_items = sum(parts[:part])
+            if part == 0:
+                loss, n_targets = 0.0, 0
+            for result in chain.from_iterable(apply(model.train_job, jobs) for jobs in blocks(number)):
+                loss, n_targets, n_items = loss + result.loss, n_targets + result.n_targets, n_items + result.n_items
+                if not math.isfinite(loss):
+                    raise divergence_error(method.rate)
+                done = epoch * n_words + n_words * n_items // total
+                yield TrainingProgress(done, method.epochs * n_words, f"loss {loss / max(n_targets, 1):.4f}")
+            if not all(np.isfinite(np.asarray(table)).all() for table in model.tensors().values()):
                 raise divergence_error(method.rate)
-            mean = loss.mean
+            mean = loss / n_targets if n_targets else mean
             if resources.checkpoint is not None:
-                resources.checkpoint.write(model, epoch + 1)
+                resources.checkpoint.write(model, number + 1)
     return mean
+
+
+def _single_torch_thread() -> AbstractContextManager[None]:
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from stillvec.teachers.threads import torch_threads
+
+    return torch_threads(1)
 
 
 def loss_note(loss: float) -> dict[str, float]:

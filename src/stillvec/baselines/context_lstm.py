@@ -11,8 +11,9 @@ share their negatives. Threads share the tables without locks, so only a single 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -21,89 +22,44 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stillvec.baselines.baseline import JobResult, Resources, check_settings, loss_note, map_jobs
+from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.result import Result
-from stillvec.teachers.threads import torch_threads
-from stillvec.training.loss_monitor import EpochLoss
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.training.optimizers import RowAdam, random_rows
-from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
+from stillvec.training.schedule import Schedule, TrainingProgress
 
-_BLOCK_WORDS = 100_000  # whose sentences are shuffled together and batched by length
+_BLOCK_WORDS = 100_000  # whose sentences are shuffled together and batched by length; a checkpoint may follow
 _CHECKPOINT_NAMES = {"table": "rows", "mean": "first", "square": "second", "steps": "steps"}
+_PAPER = {"dim": 600, "input_dim": 300, "hidden_dim": 600, "epochs": 3, "subsample": 0.0, "batch": 16_000, "rate": 0.01}
 
 
 @dataclass(frozen=True)
-class ContextLstm:
-    SUMMARY: ClassVar[str] = "trained with two LSTMs that read left and right of it (no teacher)"
-    PAPERS: ClassVar[tuple[str, ...]] = ("melamud-2016",)
-    resumes: ClassVar[bool] = True
-    RENAMED: ClassVar[Mapping[str, str]] = {
-        "read": "input_dim",
-        "hidden": "hidden_dim",
-        "shared": "shared_negatives",
-    }
-    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "melamud-2016": {
-            "dim": 600,
-            "input_dim": 300,
-            "hidden_dim": 600,
-            "epochs": 3,
-            "subsample": 0.0,
-            "batch": 16_000,
-            "rate": 0.01,
-        },
-    }
-    settings: str = "stillvec"  # or a paper's settings, by their name
-    dim: int = 300  # dimensions of the vectors
+class ContextLstm(SampledBaseline):
+    SUMMARY = "trained with two LSTMs that read left and right of it (no teacher)"
+    PAPERS = ("melamud-2016",)
+    RENAMED: ClassVar = {"read": "input_dim", "hidden": "hidden_dim", "shared": "shared_negatives"}
+    PRESETS: ClassVar = {"melamud-2016": _PAPER}
     epochs: int = 5  # passes over the corpus
     input_dim: int | None = None  # dimensions of the words that the LSTMs read; none: dim
     hidden_dim: int | None = None  # dimensions of each LSTM's states; none: dim
-    negatives: int = 10  # negatives per target
     shared_negatives: int = 1024  # drawn per batch and weighted to count as `negatives`; too few miss most words
-    subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
-    power: float = 0.75  # exponent of the word counts when negatives are drawn
     batch: int = 500  # words per step, about
     rate: float = 0.02  # initial learning rate of the vectors, a tenth of it for the LSTMs; falls to a hundredth
-    seed: int = 0  # random seed
-
-    def __post_init__(self) -> None:
-        positive = ("dim", "epochs", "batch", "rate", "input_dim", "hidden_dim", "negatives", "shared_negatives")
-        check_settings(self, positive, ("subsample", "seed"))
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         model = LstmModel(self, corpus.vocabulary.counts)
-        loss = yield from self._train(model, corpus, resources)
-        matrix = model.targets.table.numpy()
-        if not np.isfinite(matrix).all():
-            raise divergence_error(self.rate)
-        return Result(corpus.vectors(matrix), loss_note(loss))
+        sentences = [*pairwise(corpus.cuts(_BLOCK_WORDS))]
+        sizes = [len(corpus.block(*block)[0]) for block in sentences]
+        total = self.epochs * corpus.n_words
 
-    def _train(
-        self, model: LstmModel, corpus: EncodedCorpus, resources: Resources
-    ) -> Generator[TrainingProgress, None, float]:
-        """Like `train_epochs`, with a checkpoint after each block: an epoch takes hours."""
-        total, done, number = self.epochs * corpus.n_words, 0, 0
-        n_blocks_done = resources.checkpoint.restore(model) if resources.checkpoint is not None else 0
-        mean = math.nan
-        with torch_threads(1), map_jobs(resources.threads) as apply:
-            for _ in range(self.epochs):
-                loss = EpochLoss(self.rate)
-                for rows, ends in corpus.blocks(_BLOCK_WORDS):
-                    number += 1
-                    if number <= n_blocks_done:
-                        done += len(rows)
-                        continue
-                    jobs = model.jobs(rows, ends, range(done, total), (self.seed, number))
-                    for result in apply(model.train_job, jobs):
-                        loss.add(result.loss, result.n_targets)
-                        done += result.n_items
-                        yield TrainingProgress(done, total, loss.remark)
-                    if resources.checkpoint is not None:
-                        resources.checkpoint.write(model, number)
-                mean = mean if math.isnan(loss.mean) else loss.mean
-        return mean
+        def blocks(number: int) -> Iterator[Iterator[LstmJob]]:
+            epoch, place = divmod(number, len(sizes))
+            done = epoch * corpus.n_words + sum(sizes[:place])
+            yield model.jobs(*corpus.block(*sentences[place]), range(done, total), (self.seed, number + 1))
+
+        loss = yield from train_epochs(self, model, blocks, sizes, corpus.n_words, resources)
+        return Result(corpus.vectors(model.targets.table.numpy()), loss_note(loss))
 
 
 class LstmBatch(NamedTuple):

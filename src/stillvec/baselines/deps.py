@@ -2,12 +2,15 @@
 
     sum over pairs (w, c) of the parses:   l(v_w . u_c) + sum over negatives c' of l(-v_w . u_c')
 
-c is a word with its relation (`scientist/nsubj`, `discovers/nsubj-1`). AdaGrad on batches of pairs that share their
+c is a word with its relation (`scientist/nsubj`): a modifier is a context of its head and, by the inverse relation
+(`discovers/nsubj-1`), the head one of the modifier. A preposition is part of the relation (`telescope/nmod_with`),
+whether it is a `case` of its noun (Universal Dependencies) or a `prep` between head and noun (`pobj`, in Stanford's and
+spaCy's schemes). AdaGrad on batches of pairs that share their
 negatives. Threads share the tables without locks, so only a single thread gives the same bytes twice.
 """
 
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -17,32 +20,28 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.baselines.baseline import JobResult, Resources, check_settings, loss_note, train_epochs
-from stillvec.baselines.dependencies import iterate_contexts
+from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
 from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.corpus.conllu import Parse
 from stillvec.errors import CorpusError
 from stillvec.progress import relay
 from stillvec.result import Result
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.training.optimizers import RowAdaGrad, random_rows, sum_by_row
 from stillvec.training.schedule import Schedule, TrainingProgress
+from stillvec.vocabulary.folding import fold
 
 _PARSES = 10_000  # read at once
 _BLOCK = 1 << 20  # pairs that are shuffled together
 
 
 @dataclass(frozen=True)
-class Deps:
-    SUMMARY: ClassVar[str] = "trained on its heads and modifiers in parses (no teacher)"
-    PAPERS: ClassVar[tuple[str, ...]] = ("levy-2014",)
-    resumes: ClassVar[bool] = True
-    parsed: ClassVar[bool] = True  # needs dependency parses
-    RENAMED: ClassVar[Mapping[str, str]] = {"least": "min_context_count", "shared": "shared_negatives"}
-    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "levy-goldberg-2014": {"negatives": 15, "min_context_count": 100, "subsample": 0.0},
-    }
-    settings: str = "stillvec"  # or a paper's settings, by their name
-    dim: int = 300  # dimensions of the vectors
+class Deps(SampledBaseline):
+    SUMMARY = "trained on its heads and modifiers in parses (no teacher)"
+    PAPERS = ("levy-2014",)
+    parsed = True
+    RENAMED: ClassVar = {"least": "min_context_count", "shared": "shared_negatives"}
+    PRESETS: ClassVar = {"levy-goldberg-2014": {"negatives": 15, "min_context_count": 100, "subsample": 0.0}}
     epochs: int = 5  # passes over the pairs
     min_context_count: int = 2  # rarer contexts are left out
     negatives: int = 10  # negatives per pair
@@ -50,12 +49,6 @@ class Deps:
     subsample: float = 1e-4  # t: a pair is kept with probability sqrt(t/f) + t/f of its word
     power: float = 0.75  # exponent of the context counts when negatives are drawn
     batch: int = 512  # pairs per step
-    rate: float = 0.05  # initial learning rate; falls to a hundredth
-    seed: int = 0  # random seed
-
-    def __post_init__(self) -> None:
-        positive = ("dim", "epochs", "min_context_count", "batch", "negatives", "shared_negatives", "rate")
-        check_settings(self, positive, ("subsample", "seed"))
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         total = self.epochs * corpus.n_words
@@ -68,10 +61,28 @@ class Deps:
             def blocks(epoch: int) -> Iterator[Iterable[DepsJob]]:
                 return (model.jobs(epoch, first) for first in range(0, n_pairs, _BLOCK))
 
-            loss = yield from train_epochs(self, model, blocks, n_pairs, corpus.n_words, resources)
+            loss = yield from train_epochs(self, model, blocks, [n_pairs], corpus.n_words, resources)
             matrix = model.words.table.numpy()
             notes = {"pairs": n_pairs, "contexts": len(pairs.context_counts), **loss_note(loss)}
             return Result(corpus.vectors(matrix, pairs.word_counts > 0), notes)
+
+
+def iterate_contexts(parse: Parse) -> Iterator[tuple[int, int, str]]:
+    """(position of the word, position of its context word, relation) for both ends of every arc."""
+    cases: dict[int, list[str]] = {}
+    for place, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
+        if relation.partition(":")[0] == "case" and head >= 0:
+            cases.setdefault(head, []).append(fold(parse.forms[place], True))
+    objects = {head for head, relation in zip(parse.heads, parse.relations, strict=True) if relation == "pobj"}
+    for place, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
+        if head < 0 or relation.partition(":")[0] == "case" or (relation == "prep" and place in objects):
+            continue
+        if relation == "pobj" and parse.heads[head] >= 0:
+            head, relation = parse.heads[head], f"prep_{fold(parse.forms[head], True)}"
+        else:
+            relation = "_".join([relation, *cases.get(place, [])])
+        yield head, place, relation
+        yield place, head, f"{relation}-1"
 
 
 class DependencyPairs(NamedTuple):

@@ -74,12 +74,18 @@ class EncodedCorpus:
 
     def blocks(self, size: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
         """(rows, sentence ends in them) of about `size` words in whole sentences, in corpus order."""
+        return (self.block(*sentences) for sentences in pairwise(self.cuts(size)))
+
+    def cuts(self, size: int) -> list[int]:
+        """Where the sentences of these blocks begin, and their number."""
         edges = np.arange(size, self.n_words, size)
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(self.ends, edges) + 1, [self.n_sentences]]))
-        for first, last in pairwise(cuts.tolist()):
-            begin = int(self.ends[first - 1]) if first else 0
-            ends = np.asarray(self.ends[first:last]) - begin
-            yield np.asarray(self.rows[begin : begin + int(ends[-1])]), ends
+        return [*np.unique([0, *(np.searchsorted(self.ends, edges) + 1), self.n_sentences]).tolist()]
+
+    def block(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """(rows, sentence ends in them) of some sentences."""
+        begin = int(self.ends[first - 1]) if first else 0
+        ends = np.asarray(self.ends[first:last]) - begin
+        return np.asarray(self.rows[begin : begin + int(ends[-1])]), ends
 
     @cached_property
     def lines(self) -> Path:

@@ -11,29 +11,23 @@ gives the same bytes.
 
 from __future__ import annotations
 
-import math
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.baselines.baseline import Resources, check_settings, loss_note, map_jobs
+from stillvec.baselines.baseline import Baseline, JobResult, Resources, loss_note, train_epochs
 from stillvec.baselines.cooccurrence import SortedRun, count_pairs, split_counts
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.progress import relay
 from stillvec.registry import require
 from stillvec.result import Result
-from stillvec.training.loss_monitor import EpochLoss
-from stillvec.training.schedule import TrainingProgress, divergence_error
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from stillvec.training.schedule import TrainingProgress
 
 _PART_PAIRS = 1 << 22  # about
 _CACHE_LINE = 16  # floats
@@ -43,25 +37,16 @@ Range = tuple[int, int]  # first, last (excluded)
 
 
 @dataclass(frozen=True)
-class Glove:
-    SUMMARY: ClassVar[str] = "trained on co-occurrence counts (no teacher)"
-    PAPERS: ClassVar[tuple[str, ...]] = ("pennington-2014",)
-    resumes: ClassVar[bool] = True
-    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pennington-2014": {"epochs": 100, "x_max": 100.0, "add_contexts": True},
-    }
-    settings: str = "stillvec"  # or a paper's settings, by their name
-    dim: int = 300  # dimensions of the vectors
+class Glove(Baseline):
+    SUMMARY = "trained on co-occurrence counts (no teacher)"
+    PAPERS = ("pennington-2014",)
+    PRESETS: ClassVar = {"pennington-2014": {"epochs": 100, "x_max": 100.0, "add_contexts": True}}
     epochs: int = 20  # passes over the co-occurrence counts
     window: int = 10  # largest distance of two words that count as a pair
     x_max: float = 10.0  # count from which a pair has full weight; the paper's 100 is for a thousand times more text
     alpha: float = 0.75  # exponent of the weight of rarer pairs
     rate: float = 0.05  # initial learning rate of AdaGrad
     add_contexts: bool = False  # add each word's context vector to its own, as in the paper
-    seed: int = 0  # random seed
-
-    def __post_init__(self) -> None:
-        check_settings(self, ("dim", "epochs", "window", "x_max", "rate"), ("alpha", "seed"))
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         total = self.epochs * corpus.n_words
@@ -72,33 +57,21 @@ class Glove:
             n_parts = -(-sum(len(run.counts) for run in runs) // _PART_PAIRS)
             parts = split_counts(runs, n_parts, Path(name), self.seed)
             n_pairs = sum(len(part.counts) for part in parts)
-            loss = yield from self._train(model, parts, n_pairs, corpus.n_words, resources)
-        return Result(corpus.vectors(model.result()), {**loss_note(loss), "pairs": n_pairs})
 
-    def _train(
-        self, model: GloveModel, parts: list[SortedRun], n_pairs: int, n_words: int, resources: Resources
-    ) -> Generator[TrainingProgress, None, float]:
-        n_done = resources.checkpoint.restore(model) if resources.checkpoint is not None else 0
-        mean = math.nan
-        with map_jobs(resources.threads) as apply:
-            for epoch in range(n_done, self.epochs):
+            def blocks(epoch: int) -> Iterator[list[GloveJob]]:
                 generator = np.random.default_rng([self.seed, epoch])
-                loss, n_seen = EpochLoss(self.rate), 0
                 for number in generator.permutation(len(parts)).tolist():
                     part = parts[number].load()
-                    order = generator.permutation(len(part.starts) - 1)
-                    rounds = thread_rounds(part, order, resources.threads)
-                    total = sum(sum(apply(partial(model.train, part), *ranges)) for ranges in rounds)
-                    loss.add(total, len(part.counts))
-                    n_seen += len(part.counts)
-                    done = int(n_words * (epoch + n_seen / n_pairs))
-                    yield TrainingProgress(done, self.epochs * n_words, loss.remark)
-                if not model.is_finite():
-                    raise divergence_error(self.rate)
-                mean = loss.mean
-                if resources.checkpoint is not None:
-                    resources.checkpoint.write(model, epoch + 1)
-        return mean
+                    yield from thread_rounds(part, generator.permutation(len(part.starts) - 1), resources.threads)
+
+            loss = yield from train_epochs(self, model, blocks, [n_pairs], corpus.n_words, resources)
+        return Result(corpus.vectors(model.result()), {**loss_note(loss), "pairs": n_pairs})
+
+
+class GloveJob(NamedTuple):
+    part: SortedRun
+    words: NDArray[np.int64]
+    contexts: Range
 
 
 class GloveModel:
@@ -110,9 +83,9 @@ class GloveModel:
 
     def __init__(self, settings: Glove, n_words: int) -> None:
         require("numba", "train", "GloVe")
-        from stillvec.baselines import glove_kernel
+        from stillvec.baselines.compiled_loops import train_glove
 
-        self._kernel = glove_kernel
+        self._train = train_glove
         self.settings = settings
         dim = settings.dim
         generator = np.random.default_rng(settings.seed)
@@ -122,23 +95,19 @@ class GloveModel:
             table[:, 0, :dim], table[:, 0, bias], table[:, 0, one] = start[:, :dim], start[:, dim], 1
             table[:, 1], table[:, 1, one] = 1, _FROZEN
 
-    def tensors(self) -> dict[str, Tensor]:
-        import torch  # only checkpoints need it
-
-        return {"words": torch.from_numpy(self.words), "contexts": torch.from_numpy(self.contexts)}
-
-    def is_finite(self) -> bool:
-        return bool(np.isfinite(self.words).all() and np.isfinite(self.contexts).all())
+    def tensors(self) -> dict[str, NDArray[np.float32]]:
+        return {"words": self.words, "contexts": self.contexts}
 
     def result(self) -> NDArray[np.float32]:
         vectors = self.words[:, 0] + self.contexts[:, 0] if self.settings.add_contexts else self.words[:, 0]
         return np.ascontiguousarray(vectors[:, : self.settings.dim])
 
-    def train(self, part: SortedRun, order: NDArray[np.int64], contexts: Range) -> float:
-        """Steps on the pairs of some words of a part with some contexts; returns their summed loss."""
-        settings, pairs = self.settings, (part.starts, part.columns, part.counts)
-        arguments = (order, *contexts, *pairs, settings.x_max, settings.alpha, settings.rate)
-        return self._kernel.train(self.words, self.contexts, *arguments)
+    def train_job(self, job: GloveJob) -> JobResult:
+        """Steps on the pairs of some words of a part with some contexts."""
+        settings, pairs = self.settings, (job.part.starts, job.part.columns, job.part.counts)
+        rest = (*job.contexts, *pairs, settings.x_max, settings.alpha, settings.rate)
+        n_pairs, loss = self._train(self.words, self.contexts, job.words, *rest)
+        return JobResult(n_pairs, loss, n_pairs)
 
 
 def _allocate_aligned(n_rows: int, width: int) -> NDArray[np.float32]:
@@ -149,14 +118,12 @@ def _allocate_aligned(n_rows: int, width: int) -> NDArray[np.float32]:
     return raw[start : start + n_rows * 2 * width].reshape(n_rows, 2, width)
 
 
-def thread_rounds(
-    part: SortedRun, order: NDArray[np.int64], threads: int
-) -> Iterator[tuple[list[NDArray[np.int64]], list[Range]]]:
-    """The words and the contexts of each thread, round by round: after all rounds each pair was trained once."""
+def thread_rounds(part: SortedRun, order: NDArray[np.int64], threads: int) -> Iterator[list[GloveJob]]:
+    """The jobs of the threads, round by round: after all rounds each pair was trained once."""
     words = [order[first:last] for first, last in split_evenly(np.diff(part.starts)[order], threads)]
     contexts = split_evenly(np.bincount(part.columns, minlength=len(order)), threads)
     for number in range(threads):
-        yield words, contexts[number:] + contexts[:number]
+        yield [GloveJob(part, *ranges) for ranges in zip(words, contexts[number:] + contexts[:number], strict=True)]
 
 
 def split_evenly(counts: NDArray[np.int64], n_ranges: int) -> list[Range]:

@@ -9,15 +9,14 @@ saves most of the time. The result is a word's vector in contexts. Threads share
 single thread gives the same bytes twice.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from stillvec.baselines.baseline import JobResult, Resources, check_settings, loss_note, train_epochs
+from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.registry import require
 from stillvec.result import Result
@@ -28,39 +27,22 @@ from stillvec.vocabulary.token_cache import concatenate_ranges
 _LONGEST = 100  # words of a sentence: a single step on many repetitions of a word would be too long
 _BLOCK_WORDS = 400_000  # whose sentences are shuffled together
 _JOB_SENTENCES = 400
+_PAPER = {"dim": 700, "epochs": 9, "word_ngrams": 2, "negatives": 10, "subsample": 5e-6, "buckets": 2_000_000}
 
 
 @dataclass(frozen=True)
-class Sent2vec:
-    SUMMARY: ClassVar[str] = "trained to predict the other words of its sentence (no teacher)"
-    PAPERS: ClassVar[tuple[str, ...]] = ("pagliardini-2018",)
-    resumes: ClassVar[bool] = True
-    RENAMED: ClassVar[Mapping[str, str]] = {"ngrams": "word_ngrams", "dropped": "dropped_ngrams"}
-    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pagliardini-2018": {
-            "dim": 700,
-            "epochs": 9,
-            "word_ngrams": 2,
-            "negatives": 10,
-            "subsample": 5e-6,
-            "buckets": 2_000_000,
-        },
-    }
-    settings: str = "stillvec"  # or a paper's settings, by their name
-    dim: int = 300  # dimensions of the vectors
+class Sent2vec(SampledBaseline):
+    SUMMARY = "trained to predict the other words of its sentence (no teacher)"
+    PAPERS = ("pagliardini-2018",)
+    RENAMED: ClassVar = {"ngrams": "word_ngrams", "dropped": "dropped_ngrams"}
+    PRESETS: ClassVar = {"pagliardini-2018": _PAPER}
     epochs: int = 40  # passes over the corpus
     word_ngrams: int = 1  # words of the longest n-gram; the paper tries 1 and 2
     dropped_ngrams: int = 4  # n-grams left out at random per sentence
     buckets: int | None = None  # rows for hashed n-grams; none: 20 per word of the vocabulary, 2 million at most
     negatives: int = 5  # negatives per target
-    subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
     power: float = 0.5  # exponent of the word counts when negatives are drawn
     rate: float = 0.2  # initial learning rate; falls to a hundredth
-    seed: int = 0  # random seed
-
-    def __post_init__(self) -> None:
-        positive = ("dim", "epochs", "word_ngrams", "rate", "negatives", "buckets")
-        check_settings(self, positive, ("dropped_ngrams", "subsample", "seed"))
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         model = Sent2vecModel(self, corpus.vocabulary.counts)
@@ -72,7 +54,7 @@ class Sent2vec:
                 yield model.jobs(rows, ends, lr, (self.seed, epoch, number))
                 n_before += len(rows)
 
-        loss = yield from train_epochs(self, model, blocks, corpus.n_words, corpus.n_words, resources)
+        loss = yield from train_epochs(self, model, blocks, [corpus.n_words], corpus.n_words, resources)
         return Result(corpus.vectors(model.sources[: len(corpus.vocabulary)]), loss_note(loss))
 
 
@@ -88,9 +70,9 @@ class Sent2vecModel:
 
     def __init__(self, settings: Sent2vec, counts: NDArray[np.int64]) -> None:
         require("numba", "train", "Sent2vec")
-        from stillvec.baselines import sent2vec_kernel
+        from stillvec.baselines.compiled_loops import train_sent2vec
 
-        self._kernel = sent2vec_kernel
+        self.train = train_sent2vec
         self.settings = settings
         self.schedule = Schedule(settings.epochs, settings.rate)
         size = len(counts)
@@ -103,8 +85,8 @@ class Sent2vecModel:
         self.sources /= settings.dim
         self.targets = np.zeros((size, settings.dim), np.float32)  # (V, D)
 
-    def tensors(self) -> dict[str, torch.Tensor]:
-        return {"sources": torch.from_numpy(self.sources), "targets": torch.from_numpy(self.targets)}
+    def tensors(self) -> dict[str, NDArray[np.float32]]:
+        return {"sources": self.sources, "targets": self.targets}
 
     def jobs(
         self, rows: NDArray[np.int32], ends: NDArray[np.int64], lr: float, seed: tuple[int, ...]
@@ -126,7 +108,7 @@ class Sent2vecModel:
         negatives = self.sampler.draw_stratified(n_negatives, generator).reshape(n_targets, -1)
         dropping = generator.random((len(job.ends), self.settings.dropped_ngrams))
         corpus = (job.rows, job.ends, is_target, negatives, dropping)
-        loss = self._kernel.train(self.sources, self.targets, *corpus, self.settings.word_ngrams, job.lr)
+        loss = self.train(self.sources, self.targets, *corpus, self.settings.word_ngrams, job.lr)
         return JobResult(n_targets, loss, len(job.rows))
 
 

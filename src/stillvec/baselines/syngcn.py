@@ -12,6 +12,7 @@ thread gives the same bytes twice.
 """
 
 import math
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,9 +23,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.baselines.baseline import JobResult, Resources, check_settings, loss_note, train_epochs
+from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
 from stillvec.baselines.encoded_corpus import EncodedCorpus
-from stillvec.baselines.trees import Trees, read_trees
 from stillvec.errors import CorpusError
 from stillvec.progress import relay
 from stillvec.result import Result
@@ -33,33 +33,23 @@ from stillvec.training.optimizers import RowAdaGrad, random_rows
 from stillvec.training.schedule import Schedule, TrainingProgress
 from stillvec.vocabulary.token_cache import concatenate_ranges
 
+_PARSES = 10_000  # between progress events
 _SENTENCES = 8192  # whose batches are prepared for the threads at once
 _INITIAL_SQUARES = 1e-2  # of AdaGrad: u starts at zero, so the first steps are uninformed and must be small
 
 
 @dataclass(frozen=True)
-class SynGcn:
-    SUMMARY: ClassVar[str] = "trained by a graph convolution over parses (no teacher)"
-    PAPERS: ClassVar[tuple[str, ...]] = ("vashishth-2019",)
-    resumes: ClassVar[bool] = True
-    parsed: ClassVar[bool] = True  # needs dependency parses
-    RENAMED: ClassVar[Mapping[str, str]] = {"labels": "n_relations", "shared": "shared_negatives"}
-    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+class SynGcn(SampledBaseline):
+    SUMMARY = "trained by a graph convolution over parses (no teacher)"
+    PAPERS = ("vashishth-2019",)
+    parsed = True
+    RENAMED: ClassVar = {"labels": "n_relations", "shared": "shared_negatives"}
     settings: str = "stillvec"  # no other settings are known
-    dim: int = 300  # dimensions of the vectors
     epochs: int = 3  # passes over the parses
     n_relations: int = 40  # relations with their own weights; all rarer ones share the last
-    negatives: int = 10  # negatives per target
     shared_negatives: int = 512  # drawn per batch and weighted to count as `negatives`
-    subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
-    power: float = 0.75  # exponent of the word counts when negatives are drawn
     batch: int = 64  # sentences per step
     rate: float = 0.1  # initial learning rate, a tenth of it for the weights; falls to a hundredth
-    seed: int = 0  # random seed
-
-    def __post_init__(self) -> None:
-        positive = ("dim", "epochs", "n_relations", "batch", "negatives", "shared_negatives", "rate")
-        check_settings(self, positive, ("subsample", "seed"))
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         total = self.epochs * corpus.n_words
@@ -72,9 +62,40 @@ class SynGcn:
                 code="no-dependencies",
             )
         model = SynGcnModel(self, corpus.vocabulary.counts, trees)
-        loss = yield from train_epochs(self, model, model.blocks, len(trees.ends), corpus.n_words, resources)
+        loss = yield from train_epochs(self, model, model.blocks, [len(trees.ends)], corpus.n_words, resources)
         matrix = model.tables["targets"].table.numpy()
         return Result(corpus.vectors(matrix, connected), loss_note(loss))
+
+
+class Trees(NamedTuple):
+    words: NDArray[np.int64]  # (W,) rows of the vocabulary, -1 for an unknown word
+    heads: NDArray[np.int64]  # (W,) positions in the sentence, -1 for a root
+    relations: NDArray[np.int64]  # (W,) to the head, numbers below `n_relations`
+    ends: NDArray[np.int64]  # (S,) of the sentences
+    n_relations: int
+
+
+def read_trees(corpus: EncodedCorpus, n_relations: int) -> Generator[int, None, Trees]:
+    """All trees, 24 bytes per word; the rarest relations are merged into one; yields the number of parses read."""
+    columns: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
+    ends: list[int] = []
+    numbers: dict[str, int] = {}
+    counts: Counter[int] = Counter()
+    for n_parses, parse in enumerate(corpus.parses(), 1):
+        rows = corpus.rows_of(parse)
+        labels = [numbers.setdefault(relation, len(numbers)) for relation in parse.relations]
+        counts.update(labels)
+        for column, values in zip(columns, (rows, parse.heads, labels), strict=True):
+            column.append(np.array(values, np.int64))
+        ends.append((ends[-1] if ends else 0) + len(rows))
+        if n_parses % _PARSES == 0:
+            yield n_parses
+    if not ends:
+        raise CorpusError("The corpus has no parses; give CoNLL-U files with sentences.", code="no-parses")
+    rank = {number: place for place, (number, _) in enumerate(counts.most_common())}
+    merged = np.array([min(rank[number], n_relations - 1) for number in range(len(numbers))], np.int64)
+    words, heads, relations = map(np.concatenate, columns)
+    return Trees(words, heads, merged[relations], np.array(ends), min(n_relations, len(numbers)))
 
 
 def _find_connected(trees: Trees, n_words: int) -> NDArray[np.bool_]:
@@ -90,10 +111,10 @@ def _find_connected(trees: Trees, n_words: int) -> NDArray[np.bool_]:
 class SynGcnGraph(NamedTuple):
     """A batch of sentences: words, arcs in both directions sorted by label, and targets."""
 
+    cuts: list[int]  # (2 L + 1,) where the arcs of each label begin
     words: Tensor  # (N,)
     sources: Tensor  # (E,) positions
     ends: Tensor  # (E,) positions
-    cuts: list[int]  # (2 L + 1,) where the arcs of each label begin
     targets: Tensor  # (T,) positions
 
 
@@ -142,13 +163,8 @@ class SynGcnModel:
         cuts = np.searchsorted(label[order], np.arange(2 * trees.n_relations + 1)).tolist()
         targets = np.unique(ends)
         targets = targets[generator.random(len(targets)) < self.keep[words[targets]]]
-        return SynGcnGraph(
-            torch.from_numpy(np.maximum(words, 0)),
-            torch.from_numpy(sources[order]),
-            torch.from_numpy(ends[order]),
-            cuts,
-            torch.from_numpy(targets),
-        )
+        arrays = (np.maximum(words, 0), sources[order], ends[order], targets)
+        return SynGcnGraph(cuts, *map(torch.from_numpy, arrays))
 
     def blocks(self, epoch: int) -> Iterator[Iterable[SynGcnJob]]:
         """The jobs of an epoch, some thousand sentences at a time in random order."""
@@ -177,12 +193,9 @@ class SynGcnModel:
         chosen = {"words": words, "mixing": labels, "offsets": labels, "gates": labels}
         leaves = {name: self.tables[name].table[rows].requires_grad_() for name, rows in chosen.items()}
         hidden = convolve(leaves, place, graph)[graph.targets]  # (T, D)
+        targets, table = graph.words[graph.targets], self.tables["targets"].table
         loss, by_hidden, rows, by_rows = negative_sampling_loss(
-            hidden.detach(),
-            self.tables["targets"].table,
-            graph.words[graph.targets],
-            negatives,
-            self.settings.negatives,
+            hidden.detach(), table, targets, negatives, self.settings.negatives
         )
         hidden.backward(by_hidden)  # type: ignore[no-untyped-call]
         self.tables["targets"].update(rows, by_rows, lr)

@@ -149,7 +149,7 @@ class TrainingRun:
     ) -> Result:
         """Add the manifest to what a method returned."""
         name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
-        settings = dataclasses.asdict(baseline)  # type: ignore[call-overload]
+        settings = dataclasses.asdict(baseline)
         trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
         trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
         manifest = {

@@ -7,12 +7,11 @@ import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from stillvec.errors import StillvecWarning, TrainingError
 from stillvec.files import atomic_file
@@ -21,8 +20,8 @@ _EVERY = 30.0  # seconds between checkpoints
 
 
 class HasTensors(Protocol):
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything that training changes, in place, by name."""
+    def tensors(self) -> Mapping[str, Any]:
+        """Everything that training changes, in place, by name: tensors, or arrays on the CPU."""
 
 
 class Checkpoint:
@@ -37,7 +36,7 @@ class Checkpoint:
         """Fill the model from the checkpoint and return the number of blocks or epochs done; 0 without one."""
         if not self.resume or not self.path.exists():
             return 0
-        tensors = model.tensors()
+        tensors = {name: torch.as_tensor(table) for name, table in model.tensors().items()}
         try:
             stored = load_file(self.path)
         except (SafetensorError, OSError):
@@ -54,7 +53,7 @@ class Checkpoint:
     def write(self, model: HasTensors, done: int) -> None:
         if time.perf_counter() - self._written < _EVERY:
             return
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.tensors().items()}
+        tensors = {name: torch.as_tensor(table).detach().cpu().contiguous() for name, table in model.tensors().items()}
         self._written = time.perf_counter()
         try:
             with atomic_file(self.path) as part:

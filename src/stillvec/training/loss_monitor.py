@@ -1,14 +1,11 @@
 """Mean losses, watched for divergence."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
 
 from stillvec.training.schedule import divergence_error
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _WORSE = 3.0  # times the first loss: training that works never gets there
 
@@ -38,8 +35,6 @@ class LossMonitor:
         """Update `loss`; TrainingError if it shows divergence."""
         if not self._n_targets:
             return
-        import torch  # GloVe and EpochLoss do without
-
         self.loss = float(torch.stack(self._sums).sum()) / self._n_targets
         self._sums, self._n_targets = [], 0
         self._first = self.loss if self.is_new else self._first
@@ -52,26 +47,3 @@ class LossMonitor:
     def _check(self, loss: float) -> None:
         if not math.isfinite(loss) or loss > _WORSE * self._first + 1:
             raise divergence_error(self.rate, f"the loss per target went from {self._first:.3g} to {loss:.3g}")
-
-
-class EpochLoss:
-    """The mean loss per target of one epoch so far."""
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self._sum = 0.0
-        self._n_targets = 0
-
-    def add(self, loss: float, n_targets: int) -> None:
-        self._sum += loss
-        self._n_targets += n_targets
-        if not math.isfinite(self._sum):
-            raise divergence_error(self.rate)
-
-    @property
-    def mean(self) -> float:
-        return self._sum / self._n_targets if self._n_targets else math.nan
-
-    @property
-    def remark(self) -> str:
-        return f"loss {self._sum / max(self._n_targets, 1):.4f}"

@@ -1,21 +1,101 @@
-"""The inner loops of Sent2vec, sentence by sentence; imported on first use, since numba compiles them."""
+"""The inner loops of GloVe and Sent2vec, which numba compiles on the first call: import this module on first use.
+
+Machine code is cached next to the source or, if that is read-only, in the user's cache folder (`NUMBA_CACHE_DIR` names
+another place); where nothing can be written, it is compiled at each start. Written against numba 0.61 to 0.68, with
+public API only.
+"""
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.baselines.jit import compile_loop
+from stillvec.registry import require
 
+F = TypeVar("F", bound=Callable[..., Any])
 Table = NDArray[np.float32]
 Vector = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
+# Sums may be reordered, and so vectorised; NaN and infinity keep their meaning, since divergence must be noticed.
+_FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
+_TILE = 256  # contexts of GloVe: 600 KB at 300 dimensions
 _MULTIPLIER = np.uint64(116049371)  # fastText's, for hashes of word n-grams
 
 
+def compile_loop(loop: F) -> F:
+    """Compile to machine code that releases the GIL."""
+    numba = require("numba", "train", "Training of GloVe and Sent2vec")
+    options = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}  # checks for zero prevent vectorising
+    try:
+        compiled = numba.njit(**options, cache=True)(loop)
+    except RuntimeError:  # no folder to cache in
+        compiled = numba.njit(**options)(loop)
+    return cast(F, compiled)
+
+
 @compile_loop
-def train(
+def train_glove(
+    words: Table,  # (V, 2, W)
+    contexts: Table,
+    order: NDArray[np.int64],  # words to train, each with its pairs
+    first: int,  # only contexts from this one
+    last: int,  # up to this one, excluded
+    starts: NDArray[np.int64],  # (V + 1,)
+    columns: NDArray[np.int32],  # (N,)
+    counts: NDArray[np.float32],  # (N,)
+    x_max: float,
+    alpha: float,
+    lr: float,
+) -> tuple[int, float]:
+    """Steps on the pairs of some words with some contexts; returns their number and summed loss, before each step."""
+    limit, power, step = np.float32(x_max), np.float32(alpha), np.float32(lr)
+    n_pairs, loss = 0, 0.0
+    places = starts[order]
+    for number in range(len(order)):
+        i = order[number]
+        places[number] += np.searchsorted(columns[starts[i] : starts[i + 1]], first)
+    for tile in range(first, last, _TILE):  # rows that fit a core's cache
+        edge = min(tile + _TILE, last)
+        for number in range(len(order)):
+            i, place = order[number], places[number]
+            while place < starts[i + 1] and columns[place] < edge:
+                slope = _pair_slope(words[i], contexts[columns[place]], counts[place], limit, power)
+                loss += float(slope[0])
+                _update_pair(words[i], contexts[columns[place]], slope[1] * step)
+                place += 1
+            n_pairs += place - places[number]
+            places[number] = place
+    return n_pairs, loss
+
+
+@compile_loop
+def _pair_slope(
+    word: Table, context: Table, count: np.float32, x_max: np.float32, alpha: np.float32
+) -> tuple[np.float32, np.float32]:
+    """The loss of a pair, and half its derivative by the product."""
+    distance = -math.log(count)
+    for d in range(word.shape[1]):
+        distance += word[0, d] * context[0, d]
+    weight = np.float32(1) if count >= x_max else (count / x_max) ** alpha
+    return weight * distance * distance, weight * distance
+
+
+@compile_loop
+def _update_pair(word: Table, context: Table, slope: np.float32) -> None:
+    """AdaGrad on both rows."""
+    for d in range(word.shape[1]):
+        by_word, by_context = slope * context[0, d], slope * word[0, d]
+        word[0, d] -= by_word / np.float32(math.sqrt(word[1, d]))
+        context[0, d] -= by_context / np.float32(math.sqrt(context[1, d]))
+        word[1, d] += by_word * by_word
+        context[1, d] += by_context * by_context
+
+
+@compile_loop
+def train_sent2vec(
     sources: Table,  # (V + B, D) words, then buckets of n-grams
     targets: Table,  # (V, D)
     rows: Rows,  # (W,) words, sentence after sentence

@@ -1,4 +1,4 @@
-"""The base of the methods that gensim trains, on our sentences and vocabulary.
+"""Skip-gram and CBOW (Mikolov et al. 2013) and fastText (Bojanowski et al. 2017), which gensim trains.
 
 gensim's threads share one table without locks, so only a single thread gives the same bytes twice; no checkpoints.
 Written against gensim 4.4, which reports progress only to its log and at the end of an epoch: its private method
@@ -8,43 +8,34 @@ Written against gensim 4.4, which reports progress only to its log and at the en
 import importlib.metadata
 import queue
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from stillvec.baselines.baseline import Resources, check_settings
+from stillvec.baselines.baseline import Resources, SampledBaseline
 from stillvec.baselines.encoded_corpus import EncodedCorpus, as_token
+from stillvec.errors import UsageError
 from stillvec.registry import require
 from stillvec.result import Result
 from stillvec.training.schedule import TrainingProgress, divergence_error
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
+_BUCKETS = 2_000_000  # of fastText, the paper's
+_BUCKETS_PER_WORD = 20  # a word brings fewer n-grams that no other word has
 _WORDS_PER_THREAD = 10_000  # at least: gensim cuts the file into as many parts as threads
 
 
 @dataclass(frozen=True)
-class GensimBaseline:
-    """The settings that word2vec's models share."""
-
-    resumes: ClassVar[bool] = False
-    RENAMED: ClassVar[Mapping[str, str]] = {}
-    settings: str = "stillvec"  # or a paper's settings, by their name
-    dim: int = 300  # dimensions of the vectors
+class GensimBaseline(SampledBaseline):
+    resumes = False
     epochs: int = 15  # passes over the corpus
     window: int = 5  # largest distance of a context word; the actual one is drawn per word
     negatives: int = 5  # negatives per target
-    subsample: float = 1e-4  # t: a word is kept with probability sqrt(t/f) + t/f
-    rate: float = 0.05  # initial learning rate; falls to a hundredth
-    power: float = 0.75  # exponent of the word counts when negatives are drawn
     add_contexts: bool = False  # add each word's context vector to its own (Levy et al. 2015)
-    seed: int = 0  # random seed
-
-    def __post_init__(self) -> None:
-        check_settings(self, ("dim", "epochs", "window", "rate", "negatives"), ("subsample", "seed"))
 
     def model(self, vocabulary: Vocabulary, workers: int) -> Any:
         """gensim's model, not yet trained."""
@@ -86,6 +77,70 @@ class GensimBaseline:
             "min_count": 1,
             "sorted_vocab": 0,  # ours is sorted by frequency
         }
+
+
+@dataclass(frozen=True)
+class Skipgram(GensimBaseline):
+    """A word predicts the words around it."""
+
+    SUMMARY = "trained to predict the words around it (no teacher)"
+    PAPERS = ("mikolov-2013",)
+    PRESETS: ClassVar = {"mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1}}
+
+    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
+        return import_gensim("word2vec", "Skip-gram").Word2Vec(sg=1, **self.gensim_settings(workers))
+
+
+@dataclass(frozen=True)
+class Cbow(GensimBaseline):
+    """The mean of the words around a word predicts it."""
+
+    SUMMARY = "trained to predict a word from those around it (no teacher)"
+    PAPERS, PRESETS = Skipgram.PAPERS, Skipgram.PRESETS
+    epochs: int = 40  # passes over the corpus
+
+    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
+        return import_gensim("word2vec", "CBOW").Word2Vec(sg=0, cbow_mean=1, **self.gensim_settings(workers))
+
+
+@dataclass(frozen=True)
+class FastText(GensimBaseline):
+    """A word's vector is the mean of its own and of its character n-grams' vectors.
+
+    Words that the corpus lacks (`--include-words`) get the mean of their n-grams.
+    """
+
+    SUMMARY = "trained as skip-gram, with its character n-grams (no teacher)"
+    PAPERS = ("bojanowski-2017",)
+    RENAMED: ClassVar = {"of": "architecture", "shortest": "min_n", "longest": "max_n"}
+    PRESETS: ClassVar = {"bojanowski-2017": {"epochs": 5, "min_n": 3, "buckets": _BUCKETS}}
+    architecture: Literal["skipgram", "cbow"] = "skipgram"  # which of word2vec's models: skipgram or cbow
+    min_n: int = 4  # characters of the shortest n-gram, including the boundary mark at each end of a word
+    max_n: int = 6  # characters of the longest n-gram
+    buckets: int | None = None  # rows for hashed n-grams; none: 20 per word of the vocabulary, 2 million at most
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_n < self.min_n:
+            raise UsageError.expected(f"min_n={self.min_n} or more", self.max_n, where="setting 'max_n' of FastText")
+        if self.add_contexts:
+            raise UsageError.conflict("add_contexts is not available for fasttext", cure="use skipgram or cbow")
+
+    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
+        return import_gensim("fasttext", "fastText").FastText(
+            sg=int(self.architecture == "skipgram"),
+            min_n=self.min_n,
+            max_n=self.max_n,
+            bucket=self.buckets or min(_BUCKETS, _BUCKETS_PER_WORD * len(vocabulary)),
+            **self.gensim_settings(workers),
+        )
+
+    def vectors(self, model: Any, corpus: EncodedCorpus) -> WordVectors:
+        matrix = np.stack([model.wv.get_vector(as_token(word)) for word in corpus.vocabulary])
+        return WordVectors(corpus.vocabulary, np.asarray(matrix, np.float32))
+
+    def notes(self, model: Any) -> dict[str, Any]:
+        return {"buckets": model.wv.bucket}
 
 
 def import_gensim(module: str, purpose: str) -> Any:

@@ -8,13 +8,10 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from stillvec.errors import LexiconError
 from stillvec.files import file_digest
 from stillvec.lexicons.definitions import read_dictionary, read_words
-from stillvec.lexicons.edge import Edge
-from stillvec.lexicons.entry_lines import read_entries
+from stillvec.lexicons.edge_lines import Edge, empty_file, read_entries
 from stillvec.lexicons.rated_pairs import as_pair, find_pairs, read_evaluation_pairs, read_rated_pairs
-from stillvec.lexicons.wordnet import DATA_FILES, INSTALL_HINT, wordnet_folder
 from stillvec.registry import Registry
 
 __all__ = [
@@ -33,9 +30,9 @@ __all__ = [
 LEXICONS: Registry[Callable[[Path], Iterator[Edge]]] = Registry(
     "lexicon format",
     {
-        "list": "stillvec.lexicons.lists:read",
-        "pairs": "stillvec.lexicons.pairs:read",
-        "tsv": "stillvec.lexicons.weighted:read",
+        "list": "stillvec.lexicons.edge_lines:read_list",
+        "pairs": "stillvec.lexicons.edge_lines:read_pairs",
+        "tsv": "stillvec.lexicons.edge_lines:read_weighted",
         "wordnet": "stillvec.lexicons.wordnet:read",
     },
 )
@@ -62,11 +59,9 @@ def _split_source(source: str | os.PathLike[str]) -> tuple[str | None, Path]:
 
 
 def _recognize(path: Path) -> str:
-    if wordnet_folder(path):
-        return "wordnet"
     if path.is_dir():
-        raise LexiconError.not_found(path / DATA_FILES[0], "a lexicon", cure=INSTALL_HINT)
+        return "wordnet"
     first = next(read_entries(path, comments="# "), None)
     if first is None:
-        raise LexiconError.expected("a word and its neighbours per line", "an empty file", path=path, code="empty")
+        raise empty_file("a word and its neighbours", path)
     return "tsv" if "\t" in first[1] else "list"

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from stillvec.errors import LexiconError
-from stillvec.lexicons.entry_lines import bad_entry, read_entries
-from stillvec.lexicons.wordnet import DATA_FILES, INSTALL_HINT, find_wordnet, read_synsets, wordnet_folder
+from stillvec.lexicons.edge_lines import bad_entry, empty_file, read_entries
+from stillvec.lexicons.wordnet import DATA_FILES, find_wordnet, read_synsets
 
 _SEGMENT = re.compile(r'(?:[^;"]|"[^"]*(?:"|$))+')  # semicolons separate the parts of a gloss, but not inside quotes
 _EXAMPLE = re.compile(r'[:,]\s*"[^"]*"?$')
@@ -22,18 +21,14 @@ def read_dictionary(source: str | os.PathLike[str]) -> Iterator[tuple[str, str]]
     if source == "wordnet":
         return _read_wordnet(find_wordnet())
     path = Path(source).expanduser()
-    if folder := wordnet_folder(path):
-        return _read_wordnet(folder)
-    if path.is_dir():
-        raise LexiconError.not_found(path / DATA_FILES[0], "a dictionary", cure=INSTALL_HINT)
-    return _read_table(path)
+    return _read_wordnet(find_wordnet(path)) if path.is_dir() else _read_table(path)
 
 
 def read_words(path: str | os.PathLike[str]) -> list[str]:
     """Distinct words or multi-word terms, one per line; blank lines and `#` comments are skipped."""
     words = dict.fromkeys(line for _, line in read_entries(Path(path).expanduser()))
     if not words:
-        raise LexiconError.expected("one word or term per line", "an empty file", path=path, code="empty")
+        raise empty_file("one word or term", Path(path))
     return list(words)
 
 
@@ -52,12 +47,11 @@ def _definition(gloss: str) -> str:
 
 
 def _read_table(path: Path) -> Iterator[tuple[str, str]]:
-    empty = True
+    word = ""
     for number, line in read_entries(path):
         word, _, gloss = (part.strip() for part in line.partition("\t"))
         if not (word and gloss):
             raise bad_entry("a word, a tab and a gloss", line, path, number)
-        empty = False
         yield word, gloss
-    if empty:
-        raise LexiconError.expected("a word, a tab and a gloss per line", "an empty file", path=path, code="empty")
+    if not word:
+        raise empty_file("a word, a tab and a gloss", path)

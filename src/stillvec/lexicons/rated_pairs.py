@@ -9,7 +9,7 @@ from pathlib import Path
 from stillvec.errors import InputError, LexiconError
 from stillvec.files import inner_suffix, read_lines
 from stillvec.files.path_names import files_in
-from stillvec.lexicons.edge import Edge
+from stillvec.lexicons.edge_lines import Edge
 from stillvec.vocabulary.folding import fold
 
 Pair = tuple[str, str]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import LexiconError
-from stillvec.lexicons.edge import Edge
-from stillvec.lexicons.entry_lines import bad_entry, read_entries
+from stillvec.lexicons.edge_lines import Edge, bad_entry, read_entries
 
 DATA_FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 INSTALL_HINT = (
@@ -43,21 +42,23 @@ class Synset(NamedTuple):
     line: int
 
 
-def find_wordnet() -> Path:
-    """The folder of WordNet's data files: from environment variables, else where packages install it."""
+def find_wordnet(path: Path | None = None) -> Path:
+    """The folder of WordNet's data files: given, else from environment variables, else where packages install it."""
+    if path is not None:
+        if folder := _data_folder(path):
+            return folder
+        raise LexiconError.not_found(path / DATA_FILES[0], "WordNet's data files", cure=INSTALL_HINT)
     places = [Path(value) for name in _VARIABLES if (value := os.environ.get(name))]
     places += [Path(folder).expanduser() for folder in _FOLDERS]
-    folder = next(filter(None, map(wordnet_folder, places)), None)
+    folder = next(filter(None, map(_data_folder, places)), None)
     if folder is None:
-        searched = ", ".join(map(str, places))
-        raise LexiconError(
-            f"WordNet not found ({DATA_FILES[0]} in none of {searched}); {INSTALL_HINT}, or set {_VARIABLES[0]}.",
-            code="not-found",
-        )
+        searched = f"{DATA_FILES[0]} in none of {', '.join(map(str, places))}"
+        message = f"WordNet not found ({searched}); {INSTALL_HINT}, or set {_VARIABLES[0]}."
+        raise LexiconError(message, code="not-found")
     return folder
 
 
-def wordnet_folder(folder: Path) -> Path | None:
+def _data_folder(folder: Path) -> Path | None:
     """The folder itself or its `dict`, whichever contains WordNet's data files."""
     return next((place for place in (folder, folder / "dict") if (place / DATA_FILES[0]).is_file()), None)
 
@@ -91,9 +92,7 @@ def _parse_pointers(fields: list[str]) -> list[tuple[str, str, str, str]]:
 
 def read(path: Path) -> Iterator[Edge]:
     """Edges in the order of the files; `Path()` means wherever WordNet is installed."""
-    folder = find_wordnet() if path == Path() else wordnet_folder(path)
-    if folder is None:
-        raise LexiconError.not_found(path / DATA_FILES[0], "WordNet's data files", cure=INSTALL_HINT)
+    folder = find_wordnet(None if path == Path() else path)
     files = {
         name: {synset.offset: synset for synset in read_synsets(folder / name, pointers=True)} for name in DATA_FILES
     }
@@ -105,13 +104,8 @@ def read(path: Path) -> Iterator[Edge]:
             for relation, file, offset, which in synset.pointers:
                 other = files[file].get(offset)
                 if other is None:
-                    raise LexiconError.expected(
-                        f"a synset at {offset} of {file}",
-                        "none",
-                        path=folder / name,
-                        line=synset.line,
-                        cure=INSTALL_HINT,
-                    )
+                    what, place = f"a synset at {offset} of {file}", folder / name
+                    raise LexiconError.expected(what, "none", path=place, line=synset.line, cure=INSTALL_HINT)
                 pairs = product(_words_at(synset, which[:2]), _words_at(other, which[2:]))
                 yield from (Edge(left, right, 1.0, relation, part) for left, right in pairs if left != right)
 

@@ -11,8 +11,7 @@ from typing import Any
 from stillvec.learners.encoding_pass import WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.sentence_stream import SentenceStream
-from stillvec.statistics import Statistics, merge
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics, merge
 from stillvec.vocabulary import Vocabulary
 
 JobStatistics = dict[int, dict[str, Array]]  # arrays of accumulators, by their number in the pass

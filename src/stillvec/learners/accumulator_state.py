@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array
 
 _OLD_NAMES = {"n_contexts": "heard"}  # of fields, in checkpoints of earlier versions
 

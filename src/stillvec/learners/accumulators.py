@@ -15,8 +15,7 @@ from stillvec.errors import UsageError
 from stillvec.learners.partition import WORDS_PER_CHUNK
 from stillvec.learners.table_memory import word_table
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordSpans
 

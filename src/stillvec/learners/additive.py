@@ -19,8 +19,7 @@ from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSou
 from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.learners.whitening import remove_directions
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 from stillvec.teachers import Teacher
 from stillvec.teachers.device import resolve_device
 from stillvec.vectors import WordVectors

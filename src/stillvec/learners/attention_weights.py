@@ -7,7 +7,7 @@ import torch
 
 from stillvec.learners.accumulators import to_numpy
 from stillvec.learners.windows import WindowConfig, attend, make_windows, project_centres
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array
 
 
 def compute_attention(config: WindowConfig, model: Mapping[str, Array], words: Array, states: Array) -> Array:

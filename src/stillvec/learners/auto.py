@@ -26,8 +26,7 @@ from stillvec.learners.whitening import remove_directions
 from stillvec.numerics import spearman, unit_rows
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 

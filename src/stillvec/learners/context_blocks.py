@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 
 BLOCK_SENTENCES = 16_384  # shuffled together; a checkpoint may follow each block
 _GPU_SHARE = 0.3  # of a GPU's free memory, for one stored array

@@ -22,8 +22,7 @@ from stillvec.learners.accumulators import (
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary

@@ -13,8 +13,7 @@ from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSou
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.lexicons import read_dictionary
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary

@@ -43,8 +43,7 @@ from stillvec.learners.accumulators import (
 )
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_contexts_found
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import N_CONTEXTS, N_ISOLATED, STORED
+from stillvec.statistics import N_CONTEXTS, N_ISOLATED, STORED, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 

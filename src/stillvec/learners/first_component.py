@@ -21,9 +21,7 @@ from stillvec.encoding import Batch, Encoded
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
-from stillvec.statistics.sampling import KEYS, SIZE, WORDS, places, smallest
+from stillvec.statistics import KEYS, SIZE, WORDS, Array, Statistics, places, smallest
 from stillvec.teachers import Teacher
 from stillvec.teachers.device import resolve_device
 from stillvec.vectors import WordVectors

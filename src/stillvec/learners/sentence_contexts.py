@@ -8,7 +8,7 @@ import torch
 from stillvec.encoding import Encoded
 from stillvec.learners.accumulators import Accumulator, TextSource, parse_layers, to_numpy
 from stillvec.learners.table_memory import word_table
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, bytes_needed, shard_path
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, TextSource, parse_layers
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 

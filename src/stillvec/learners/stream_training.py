@@ -14,7 +14,7 @@ from stillvec.learners.context_blocks import ContextBlock, concatenate_blocks, i
 from stillvec.learners.stored_contexts import batch_contexts, count_rows
 from stillvec.learners.training_loop import TrainableModel, check_final_loss, train_block
 from stillvec.progress import drain
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.training.loss_monitor import LossMonitor
 from stillvec.vocabulary import Vocabulary

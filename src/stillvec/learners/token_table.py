@@ -12,8 +12,7 @@ from stillvec.encoding import Encoded, TextChunk
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, chunk_texts, to_numpy
 from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary

@@ -19,8 +19,7 @@ from stillvec.learners.training_loop import TrainableModel, train
 from stillvec.learners.whitening import remove_directions
 from stillvec.progress import drain
 from stillvec.result import Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import STORED
+from stillvec.statistics import STORED, Statistics
 from stillvec.teachers.device import resolve_device
 from stillvec.training.checkpoint import name_settings, open_checkpoint
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.refinement.all_but_the_top import AllButTheTop
-from stillvec.statistics.mergeable import Array
+from stillvec.statistics import Array
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 

@@ -15,8 +15,7 @@ from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
 from stillvec.result import MethodResult, Result
-from stillvec.statistics import Statistics
-from stillvec.statistics.mergeable import STORED
+from stillvec.statistics import STORED, Statistics
 from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:

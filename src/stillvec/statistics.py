@@ -2,15 +2,20 @@
 
 `sum:`     one row per word, added        `max:` `min:`  one row per word, maximum or minimum
 `total:`   added as a whole               `ragged:`      concatenated; `ragged:words` are rows of the vocabulary
-`sample:`  the rows with the smallest keys per word (`sampling`)
+`sample:`  the rows with the smallest keys per word
 `stored:`  contexts for training: not merged, and not written to folders
 
 Words without a context in the corpus are encoded in isolation. `sum:read` and `sum:alone` count contexts and isolated
 readings of a word; the isolated one is dropped if the other side has contexts, so that parts merge into the whole.
+
+`sample:` arrays are bottom-k samples (Cohen & Kaplan 2007): a key is a hash of the sampled item, so a sample does not
+depend on the order, batches or parts of the rows, and samples of parts merge into the sample of the whole. Duplicate
+keys are the same item and are used once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,15 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.statistics.sampling import WORDS, merge_samples, rows_of
 from stillvec.vocabulary import Vocabulary
 
 Array = NDArray[Any]
 N_CONTEXTS, N_ISOLATED = "sum:read", "sum:alone"
 ROWS = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf)}
 STORED = "stored:"
+WORDS, KEYS, SIZE = "sample:words", "sample:keys", "sample:size"  # rows of the vocabulary, hashes, maximum per word
 CONCATENATED = ("ragged", "sample")
-_RENAMED = {"bag:": "ragged:"}  # prefixes in files of earlier versions
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,9 @@ class Statistics:
     arrays: Mapping[str, Array]
 
     def __post_init__(self) -> None:
-        for old, new in _RENAMED.items():
-            if any(name.startswith(old) for name in self.arrays):
-                arrays = {
-                    new + name.removeprefix(old) if name.startswith(old) else name: self[name] for name in self.arrays
-                }
-                object.__setattr__(self, "arrays", arrays)
+        if any(name.startswith("bag:") for name in self.arrays):  # the prefix in files of earlier versions
+            arrays = {re.sub("^bag:", "ragged:", name): array for name, array in self.arrays.items()}
+            object.__setattr__(self, "arrays", arrays)
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -78,9 +79,8 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
         name = min(a.arrays.keys() ^ b.arrays.keys())
         raise UsageError.conflict(f"Results of different methods or settings cannot be merged: only one has {name!r}")
     if any(name.startswith(STORED) for name in a.arrays):
-        raise UsageError.conflict(
-            "Results of methods that train cannot be merged", cure="train on both corpora at once"
-        )
+        message, cure = "Results of methods that train cannot be merged", "train on both corpora at once"
+        raise UsageError.conflict(message, cure=cure)
     vocabulary = a.vocabulary.union(b.vocabulary) if vocabulary is None else vocabulary
     a, b = a.on(vocabulary), b.on(vocabulary)
     a, b = _drop_superseded(a, b), _drop_superseded(b, a)
@@ -89,14 +89,12 @@ def merge(a: Statistics, b: Statistics, vocabulary: Vocabulary | None = None) ->
         other, kind = b.arrays[name], name.partition(":")[0]
         first = 1 if kind in CONCATENATED else 0  # may differ in length
         if one.shape[first:] != other.shape[first:]:
-            raise UsageError.conflict(
-                f"Results of different teachers cannot be merged: {name!r} has the shapes {one.shape} and {other.shape}"
-            )
-        merged[name] = (
-            np.concatenate([one, other]) if kind in CONCATENATED else ROWS.get(kind, ROWS["sum"])[0](one, other)
-        )
+            shapes = f"{name!r} has the shapes {one.shape} and {other.shape}"
+            raise UsageError.conflict(f"Results of different teachers cannot be merged: {shapes}")
+        add = ROWS.get(kind, ROWS["sum"])[0]
+        merged[name] = np.concatenate([one, other]) if kind in CONCATENATED else add(one, other)
     if WORDS in merged:
-        merged |= merge_samples(merged)
+        merged |= _merge_samples(merged)
     return Statistics(vocabulary, merged)
 
 
@@ -126,7 +124,7 @@ def _drop_superseded(own: Statistics, other: Statistics) -> Statistics:
 
 def _keep_samples(arrays: Mapping[str, Array], mask: NDArray[np.bool_]) -> dict[str, Array]:
     """The sampled rows in the mask; no copy if these are all, since samples are large."""
-    return {} if mask.all() else rows_of(arrays, mask)
+    return {} if mask.all() else _rows_of(arrays, mask)
 
 
 def _empty(kind: str, dtype: np.dtype[Any]) -> float | int:
@@ -134,3 +132,33 @@ def _empty(kind: str, dtype: np.dtype[Any]) -> float | int:
     if dtype.kind == "f" or kind == "sum":
         return ROWS[kind][1]
     return int(np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max)
+
+
+def smallest(words: Array, keys: Array, size: int) -> NDArray[np.int64]:
+    """Indices of the `size` smallest distinct keys of each word, ordered by word and key."""
+    order = np.lexsort((keys, words))
+    words, keys = words[order], keys[order]
+    duplicate = np.zeros(len(order), bool)
+    duplicate[1:] = (words[1:] == words[:-1]) & (keys[1:] == keys[:-1])
+    order, words = order[~duplicate], words[~duplicate]
+    return np.asarray(order[places(words) < size])
+
+
+def places(words: Array) -> NDArray[np.int64]:
+    """0, 1, 2, … within each run of equal words."""
+    indices = np.arange(len(words))
+    begins = np.ones(len(words), bool)
+    begins[1:] = words[1:] != words[:-1]
+    return np.asarray(indices - np.maximum.accumulate(np.where(begins, indices, 0)))
+
+
+def _merge_samples(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The sample of two concatenated samples; of two sizes the smaller."""
+    size = arrays[SIZE].min(keepdims=True)
+    best = smallest(arrays[WORDS], arrays[KEYS], int(size[0]))
+    return _rows_of(arrays, best) | {SIZE: size}
+
+
+def _rows_of(arrays: Mapping[str, Array], chosen: Array) -> dict[str, Array]:
+    """The chosen rows of a sample."""
+    return {name: array[chosen] for name, array in arrays.items() if name.startswith("sample:") and name != SIZE}

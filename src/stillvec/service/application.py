@@ -1,25 +1,24 @@
-"""The FastAPI application that serves several sets of vectors."""
+"""The FastAPI application that serves several sets of vectors, and its page /docs."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import lru_cache
 
 from fastapi import FastAPI
-from fastapi.responses import RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from stillvec import __version__
-from stillvec.service import http_errors, openai, routes
-from stillvec.service.docs_page import DOCS_PATH, show_docs
+from stillvec.report.web_page import fill_template, join_assets, read_asset
+from stillvec.service import http_errors, routes
 from stillvec.service.limits import Limits
-from stillvec.service.middleware import RequestGuard
+from stillvec.service.middleware import DOCS_PATH, RequestGuard
 from stillvec.service.models import ServedModels
 from stillvec.service.openapi_schema import build_schema, describe_errors
-from stillvec.service.request_executor import RequestExecutor
 
-_DESCRIPTION = """
+_DESCRIPTION = """\
 Static word vectors over HTTP: vectors, similarities, nearest neighbours, analogies, text embeddings, and an endpoint
 compatible with OpenAI's. Words are looked up as written, then in lower case if the vectors are lower-cased. Every error
-has one sentence in `error.message`.
-"""
+has one sentence in `error.message`."""
 
 
 def create_app(
@@ -34,25 +33,23 @@ def create_app(
 
     `log` receives one line per request. With `hosts`, requests whose Host header names another host are rejected.
     """
-    executor = RequestExecutor(models, limits or Limits())
+    executor = routes.RequestExecutor(models, limits or Limits())
     app = FastAPI(
         title="stillvec",
         version=__version__,
-        description=_DESCRIPTION.strip(),
+        description=_DESCRIPTION,
         lifespan=_close_at_end,
         docs_url=None,  # FastAPI's own page loads a script from another host
         redoc_url=None,
         responses=describe_errors(token is not None),
     )
     app.state.executor = executor
-    for router in (routes.router, openai.router, openai.monitoring):
+    for router in (routes.router, routes.openai, routes.monitoring):
         app.include_router(router)
-    app.add_api_route(DOCS_PATH, show_docs, include_in_schema=False)
+    app.add_api_route(DOCS_PATH, _show_docs, include_in_schema=False)
     app.add_api_route("/", _redirect_to_docs, include_in_schema=False)
     http_errors.install_handlers(app)
-    app.add_middleware(
-        RequestGuard, limits=executor.limits, token=token, metrics=executor.metrics, log=log, hosts=hosts
-    )
+    app.add_middleware(RequestGuard, executor.limits, token, executor.metrics, log, hosts)
     schema = build_schema(app, executor.limits, models.dims(), token=token is not None)
     app.openapi = lambda: schema  # type: ignore[method-assign]  # how FastAPI lets one replace its schema
     return app
@@ -60,6 +57,20 @@ def create_app(
 
 async def _redirect_to_docs() -> RedirectResponse:
     return RedirectResponse(DOCS_PATH.lstrip("/"))  # relative, so that it also works behind a proxy's prefix
+
+
+async def _show_docs() -> HTMLResponse:
+    """The page is the same for every server and contains nothing that a token protects."""
+    page, policy = _build_page()
+    headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+    return HTMLResponse(page, headers=headers)
+
+
+@lru_cache(maxsize=1)
+def _build_page() -> tuple[str, str]:
+    """The page, which the browser fills from `/openapi.json`, and its content security policy."""
+    parts, policy = join_assets(__package__, "docs.css", ["docs.js"], "'self'")
+    return fill_template(read_asset(__package__, "docs.html"), parts | {"version": __version__}), policy
 
 
 @asynccontextmanager

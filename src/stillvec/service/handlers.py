@@ -27,10 +27,8 @@ def get_vectors(request: schemas.VectorsRequest, model: ServedModel, limits: Lim
 def compare_words(request: schemas.SimilarityRequest, model: ServedModel, limits: Limits) -> schemas.SimilarityResponse:
     _check_at_most(len(request.pairs), limits.batch, "pairs")
     pairs = [(model.resolve_word(a, "pairs"), model.resolve_word(b, "pairs")) for a, b in request.pairs]
-    scores = [model.vectors.similarity(a, b) for a, b in pairs]
-    data = [
-        schemas.SimilarityItem(a=a, b=b, score=score, cosine=score) for (a, b), score in zip(pairs, scores, strict=True)
-    ]
+    scored = [(a, b, model.vectors.similarity(a, b)) for a, b in pairs]
+    data = [schemas.SimilarityItem(a=a, b=b, score=score, cosine=score) for a, b, score in scored]
     return schemas.SimilarityResponse(model=model.name, data=data)
 
 

@@ -1,6 +1,6 @@
 """Every error of the server in one form, that of OpenAI: one sentence, a type, the parameter, a code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,17 +11,17 @@ from starlette.exceptions import HTTPException
 
 from stillvec.errors import StillvecError
 
-CODES = {  # status: (type, code), as OpenAI's clients know them
-    400: ("invalid_request_error", "invalid_value"),
-    401: ("invalid_request_error", "invalid_api_key"),
-    403: ("invalid_request_error", "host_not_allowed"),
-    404: ("invalid_request_error", "not_found"),
-    405: ("invalid_request_error", "method_not_allowed"),
-    408: ("invalid_request_error", "request_timeout"),
-    413: ("invalid_request_error", "request_too_large"),
-    500: ("server_error", "internal_error"),
-    503: ("server_error", "overloaded"),
-    504: ("server_error", "timeout"),
+CODES = {  # as OpenAI's clients know them
+    400: "invalid_value",
+    401: "invalid_api_key",
+    403: "host_not_allowed",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    413: "request_too_large",
+    500: "internal_error",
+    503: "overloaded",
+    504: "timeout",
 }
 _NO_TOKEN_IDS = (
     "'input' must be a non-empty string or a list of non-empty strings. Token ids are not supported, "
@@ -60,14 +60,11 @@ class RequestError(HTTPException):
 
 
 def error_response(
-    status: int,
-    message: str,
-    param: str | None = None,
-    code: str | None = None,
-    headers: Mapping[str, str] | None = None,
+    status: int, message: str, param: str | None = None, code: str | None = None, headers: Any = None
 ) -> JSONResponse:
-    kind, default_code = CODES.get(status, CODES[400 if status < 500 else 500])
-    body = ErrorResponse(error=ErrorDetail(message=message, type=kind, param=param, code=code or default_code))
+    kind, group = ("invalid_request_error", 400) if status < 500 else ("server_error", 500)
+    code = code or CODES.get(status, CODES[group])
+    body = ErrorResponse(error=ErrorDetail(message=message, type=kind, param=param, code=code))
     return JSONResponse(body.model_dump(), status, headers)
 
 

@@ -10,9 +10,9 @@ from stillvec.service.models import ServedModels
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATHS = frozenset(
-    ("/health", "/metrics", "/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings")
+    ["/health", "/metrics", "/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings"]
 )
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"))
+_METHODS = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"])
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds, of the histogram
 
 
@@ -42,15 +42,13 @@ class Metrics:
         yield from _header("stillvec_requests_in_flight", "gauge", "Requests in progress.")
         yield f"stillvec_requests_in_flight {self.in_flight}"
         yield from self._histogram()
-        for name, help_text in (
-            ("words", "Words in a set of vectors."),
-            ("recall_at_10", "Recall of its approximate search."),
-        ):
-            yield from _header(f"stillvec_{name}", "gauge", help_text)
-            for model in models.values():
-                value = len(model.vectors) if name == "words" else model.recall
-                if value is not None:
-                    yield f'stillvec_{name}{{model="{_escape(model.name)}"}} {value}'
+        yield from _header("stillvec_words", "gauge", "Words in a set of vectors.")
+        for model in models.values():
+            yield f'stillvec_words{{model="{_escape(model.name)}"}} {len(model.vectors)}'
+        yield from _header("stillvec_recall_at_10", "gauge", "Recall of its approximate search.")
+        for model in models.values():
+            if model.recall is not None:
+                yield f'stillvec_recall_at_10{{model="{_escape(model.name)}"}} {model.recall}'
         yield from _header("process_resident_memory_bytes", "gauge", "Resident memory of the server.")
         yield f"process_resident_memory_bytes {resident_memory()}"
 

@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stillvec.service.docs_page import DOCS_PATH
 from stillvec.service.http_errors import RequestError
 from stillvec.service.limits import Limits
 from stillvec.service.metrics import Metrics
 
+DOCS_PATH = "/docs"
 _WITHOUT_TOKEN = frozenset(("/", "/health", DOCS_PATH))  # monitoring has no token, a browser sends none for a page
 _NEVER_BUSY = frozenset(("/health", "/metrics"))  # answered even above the limit of concurrent requests
 

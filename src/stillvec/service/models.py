@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.service.approximate_search import ApproximateIndex
 from stillvec.service.http_errors import RequestError
+from stillvec.service.schemas import Search
 from stillvec.vectors import WordVectors
 
-Search = Literal["exact", "approximate"]
 ScoredWords = list[tuple[str, float]]
 LARGE = 200_000  # words from which approximate search is the default
 _MAX_CANDIDATES = 2000  # words that a misspelt one is compared with

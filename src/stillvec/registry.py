@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import importlib.util
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -61,6 +62,20 @@ def require(module: str, extra: str, purpose: str) -> Any:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
             raise
         raise MissingExtra(module.partition(".")[0], extra, purpose) from None
+
+
+def require_all(packages: Mapping[str, str], purpose: str) -> None:
+    """Check before the work that packages are installed; `packages` maps them to their extras. One error names all."""
+    missing = {package: extra for package, extra in packages.items() if not _is_installed(package)}
+    if missing:
+        raise MissingExtra(", ".join(missing), ",".join(dict.fromkeys(missing.values())), purpose)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") -> T:

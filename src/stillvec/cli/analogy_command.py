@@ -1,20 +1,19 @@
 """stillvec analogy VECTORS A B C: what is to C as B is to A."""
 
 import argparse
-import json
 
-from stillvec.cli import console
+from stillvec.cli.console import print_json, table
+from stillvec.cli.flags import add_common
 from stillvec.formats import load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any supported format")
+    add_common(parser, "vectors")
     for name in "abc":
         parser.add_argument(name, metavar=name.upper())
     parser.add_argument("-k", type=int, default=5, metavar="N", help="number of answers (default: 5)")
-    parser.add_argument(
-        "--method", choices=("3cosadd", "3cosmul"), default="3cosadd", help="how to score answers (default: 3cosadd)"
-    )
+    scoring = "how to score answers (default: 3cosadd)"
+    parser.add_argument("--method", choices=("3cosadd", "3cosmul"), default="3cosadd", help=scoring)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
@@ -24,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         plain = [{"word": word, "score": score} for word, score in answers]
         question = {"vectors": options.vectors, "question": [a, b, c], "method": options.method}
-        print(json.dumps({**question, "answers": plain}, ensure_ascii=False))
-        return 0
-    console.table(f"{a} is to {b} as {c} is to", ("word", options.method), answers)
+        print_json({**question, "answers": plain})
+    else:
+        table(f"{a} is to {b} as {c} is to", ("word", options.method), answers)
     return 0

@@ -1,19 +1,18 @@
 """stillvec analyze VECTORS: the geometry of a space, what its components encode, and which words moved."""
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from stillvec.analysis import Geometry, Probed, Study, analyze, mean_value, saturation
-from stillvec.cli import console
-from stillvec.cli.geometry_figure import check_drawable, draw_portrait
+from stillvec.analysis import Analysis, Geometry, Probed, Study, analyze, mean_value, saturation
+from stillvec.cli.console import note, print_json, table, write_json
+from stillvec.cli.figures import check_drawable, draw_geometry
+from stillvec.cli.flags import add_common
 from stillvec.combination.change import Moves
 from stillvec.errors import UsageError
 from stillvec.evaluation import Score
-from stillvec.files import atomic_file
 
 _FACTS = {
     "mean_cosine": "mean cosine of random pairs (0: isotropic)",
@@ -32,41 +31,26 @@ _FACTS = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="a folder of vectors, or a file in any supported format")
-    parser.add_argument("--data", metavar="DIR", help="test data for the components (default: as for evaluate)")
-    parser.add_argument(
-        "--tasks", metavar="A,B", default="similarity", help="tasks that score the components (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--points",
-        type=int,
-        default=15,
-        metavar="N",
-        help="points of the curve over the first k components (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--without",
-        metavar="D,...",
-        default="0,1,2,3,5,10",
-        help="numbers of first components to remove (default: %(default)s)",
-    )
+    add = parser.add_argument
+    add_common(parser, "vectors")
+    add("--data", metavar="DIR", help="test data for the components (default: as for evaluate)")
+    tasks = "tasks that score the components (default: %(default)s)"
+    add("--tasks", metavar="A,B", default="similarity", help=tasks)
+    points = "points of the curve over the first k components (default: %(default)s)"
+    add("--points", type=int, default=15, metavar="N", help=points)
+    removed = "numbers of first components to remove (default: %(default)s)"
+    add("--without", metavar="D,...", default="0,1,2,3,5,10", help=removed)
     probing = "labelled texts, one `LABEL TEXT` per line: probe each component for the labels; may be repeated"
-    parser.add_argument("--probe", action="append", default=[], metavar="FILE", help=probing)
-    parser.add_argument("--no-components", action="store_true", help="only the geometry, without test data")
-    parser.add_argument(
-        "--neighbours", type=int, default=10, metavar="K", help="neighbours for hubness (default: %(default)s)"
-    )
-    parser.add_argument("--against", metavar="OLD", help="older vectors, to list the words that moved since")
+    add("--probe", action="append", default=[], metavar="FILE", help=probing)
+    add("--no-components", action="store_true", help="only the geometry, without test data")
+    add("--neighbours", type=int, default=10, metavar="K", help="neighbours for hubness (default: %(default)s)")
+    add("--against", metavar="OLD", help="older vectors, to list the words that moved since")
     chance = "two sets without real change, which estimate chance; may be repeated"
-    parser.add_argument("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
-    parser.add_argument(
-        "-k", type=int, default=20, metavar="N", help="number of moved words to show (default: %(default)s)"
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
-    parser.add_argument("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)"
-    )
+    add("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
+    add("-k", type=int, default=20, metavar="N", help="number of moved words to show (default: %(default)s)")
+    add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
+    add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
+    add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,40 +58,38 @@ def run(options: argparse.Namespace) -> int:
         check_drawable(options.out)
     analysis = analyze(
         options.vectors,
-        data=options.data,
         tasks=[task.strip() for task in options.tasks.split(",") if task.strip()],
-        points=options.points,
         without=_numbers(options.without),
         components=not options.no_components,
         probes=options.probe,
-        neighbours=options.neighbours,
-        against=options.against,
         controls=options.control,
-        seed=options.seed,
+        **{name: getattr(options, name) for name in ("data", "points", "neighbours", "against", "seed")},
     )
-    text = json.dumps({"vectors": options.vectors, **analysis.to_json()}, ensure_ascii=False, indent=1)
+    values = {"vectors": options.vectors, **analysis.to_json()}
     if options.json == "-":
-        print(text)
+        print_json(values, indent=1)
     else:
-        _print_geometry(analysis.geometry)
-        if analysis.components is not None:
-            _print_components(analysis.geometry, analysis.components)
-        elif analysis.missing:
-            console.note(analysis.missing)
-        if analysis.probes:
-            _print_probes(analysis.probes)
-        if analysis.moves is not None:
-            _print_moves(analysis.moves, options.k, control=bool(options.control))
+        _print_analysis(analysis, options)
         if options.json:
-            with atomic_file(options.json) as part:
-                part.write_text(text + "\n", "utf-8")
+            write_json(options.json, values)
     if options.out is not None:
-        draw_portrait(
-            analysis.geometry, analysis.components, options.out, Path(options.vectors).name, [*analysis.probes]
-        )
+        name = Path(options.vectors).name
+        draw_geometry(analysis.geometry, analysis.components, options.out, name, analysis.probes)
         if options.json != "-":
-            console.note(f"Wrote {options.out}")
+            note(f"Wrote {options.out}")
     return 0
+
+
+def _print_analysis(analysis: Analysis, options: argparse.Namespace) -> None:
+    _print_geometry(analysis.geometry)
+    if analysis.components is not None:
+        _print_components(analysis.geometry, analysis.components)
+    elif analysis.missing:
+        note(analysis.missing)
+    if analysis.probes:
+        _print_probes(analysis.probes)
+    if analysis.moves is not None:
+        _print_moves(analysis.moves, options.k, control=bool(options.control))
 
 
 def _numbers(text: str) -> list[int]:
@@ -122,23 +104,23 @@ def _print_geometry(space: Geometry) -> None:
     rows = [(text.format(**names), _short(getattr(space, name))) for name, text in _FACTS.items()]
     bands = " ".join(f"{norm:.2f}" for norm in space.norms)
     rows += [(f"mean norm of {len(space.norms)} bands, frequent to rare", bands), ("hubs", ", ".join(space.hubs))]
-    console.table(f"{space.words:,} words x {space.dim}", ("measure", "value"), rows)
+    table(f"{space.words:,} words x {space.dim}", ("measure", "value"), rows)
 
 
 def _print_components(space: Geometry, study: Study) -> None:
     total = max(sum(space.variances), 1e-300)
     curve = {k: mean_value(scores) for k, scores in study.cumulative.items()}
     rows = [(k, f"{100 * sum(space.variances[:k]) / total:5.1f}", _percent(value)) for k, value in curve.items()]
-    console.table("the first k components", ("k", "variance %", "mean score x 100"), rows)
-    console.note(f"With {saturation(curve)} components or more, the mean is within 1.0 of that of all.")
+    table("the first k components", ("k", "variance %", "mean score x 100"), rows)
+    note(f"With {saturation(curve)} components or more, the mean is within 1.0 of that of all.")
     columns = [f"{name} {100 * share:.0f}%" for name, share in study.shares.items()]
     datasets = zip(*study.thirds.values(), strict=True)
     cells: list[tuple[str, ...]] = [(scores[0].dataset, *map(_cell, scores)) for scores in datasets]
     cells.append(("mean", *(_percent(mean_value(scores)) for scores in study.thirds.values())))
     title = "thirds of the components x 100 [95%], with their share of the variance"
-    console.table(title, ("dataset", "whole", *columns), cells)
+    table(title, ("dataset", "whole", *columns), cells)
     without = [(count, _percent(mean_value(scores))) for count, scores in study.without.items()]
-    console.table("centred, without the first components", ("removed", "mean score x 100"), without)
+    table("centred, without the first components", ("removed", "mean score x 100"), without)
 
 
 def _print_probes(probes: Sequence[Probed]) -> None:
@@ -151,19 +133,16 @@ def _print_probes(probes: Sequence[Probed]) -> None:
         best = max(range(len(scores)), key=scores.__getitem__)
         alone = f"{_percent(scores[best])} (component {best + 1})"
         rows.append((probe.name, _percent(probe.majority), *means, alone, _percent(probe.whole), f"{probe.trend:+.2f}"))
-    console.table(
-        "single components, accuracy x 100 on held-out texts",
-        ("texts", "majority", "mean of top", "of middle", "of bottom third", "best", "all together", "trend"),
-        rows,
-    )
+    columns = ("texts", "majority", "mean of top", "of middle", "of bottom third", "best", "all together", "trend")
+    table("single components, accuracy x 100 on held-out texts", columns, rows)
 
 
 def _print_moves(moves: Moves, count: int, *, control: bool) -> None:
     columns = (moves.moved, moves.low, moves.high, moves.p, moves.q)
     rows = [*zip(moves.words, *(column.tolist() for column in columns), strict=True)][:count]
-    console.table("words that moved", ("word", "moved", "low", "high", "p", "q"), rows)
+    table("words that moved", ("word", "moved", "low", "high", "p", "q"), rows)
     if not control:
-        console.note("Without --control, p is only the rank of a word among words of similar frequency.")
+        note("Without --control, p is only the rank of a word among words of similar frequency.")
 
 
 def _short(value: float) -> str:
@@ -175,6 +154,5 @@ def _percent(value: float) -> str:
 
 
 def _cell(score: Score) -> str:
-    if math.isnan(score.value):
-        return "-"
-    return f"{100 * score.value:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+    interval = f" [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+    return _percent(score.value) + ("" if math.isnan(score.value) else interval)

@@ -1,21 +1,13 @@
 """stillvec attention FOLDER SENTENCE: what the words of a sentence attend to, as a table and a heat map."""
 
-from __future__ import annotations
-
 import argparse
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stillvec.cli.attention_figure import check_drawable, draw_attention
-from stillvec.cli.console import note, table
+from stillvec.cli.console import note, table, write_json
+from stillvec.cli.figures import check_drawable, draw_attention
 from stillvec.cli.progress_bar import show_warnings
-from stillvec.files import atomic_file
-
-if TYPE_CHECKING:
-    from stillvec.pipeline import Attention
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,24 +25,17 @@ def run(options: argparse.Namespace) -> int:
         check_drawable(options.out)
     with show_warnings():
         result = attention(options.folder, options.sentence, options.teacher)
-    rows = [[word, *map(_percent, row)] for word, row in zip(result.words, result.weights.tolist(), strict=True)]
+    weights = [[None if np.isnan(weight) else weight for weight in row] for row in result.weights.tolist()]
+    cells = [["" if weight is None else f"{100 * weight:3.0f}" for weight in row] for row in weights]
+    rows = [[word, *row] for word, row in zip(result.words, cells, strict=True)]
     table("attention of each word (row), in percent", ("", *result.words), rows)
     unknown = [word for word, known in zip(result.words, result.known, strict=True) if not known]
     if unknown:
         note(f"Out of vocabulary, so without attention: {', '.join(unknown)}.")
     if options.json is not None:
-        with atomic_file(options.json) as part:
-            part.write_text(json.dumps(_plain(options.sentence, result), ensure_ascii=False) + "\n", "utf-8")
+        facts = {"sentence": options.sentence, "words": result.words, "known": result.known, "weights": weights}
+        write_json(options.json, facts)
     if options.out is not None:
         draw_attention(result, options.out)
-        note(f"wrote {options.out}")
+        note(f"Wrote {options.out}")
     return 0
-
-
-def _percent(weight: float) -> str:
-    return "" if np.isnan(weight) else f"{100 * weight:3.0f}"
-
-
-def _plain(sentence: str, result: Attention) -> dict[str, object]:
-    weights = [[None if np.isnan(weight) else weight for weight in row] for row in result.weights.tolist()]
-    return {"sentence": sentence, "words": result.words, "known": result.known, "weights": weights}

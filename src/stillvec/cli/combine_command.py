@@ -2,30 +2,24 @@
 
 import argparse
 
-from stillvec.cli.console import note
-from stillvec.cli.list_action import List
-from stillvec.cli.renamed_flags import add_renamed
+from stillvec.cli.console import report_vectors
+from stillvec.cli.flags import List, add_common, add_renamed
 from stillvec.combination import COMBINERS
 from stillvec.verbs.transformation import combine
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "vectors", nargs="+", metavar="VECTORS", help="folders of vectors, or files in any supported format"
-    )
-    parser.add_argument(
-        "--method",
-        required=True,
-        metavar="NAME[:key=value,...]",
-        help=f"one of {', '.join(COMBINERS)}, as in svd:dim=100,words=intersection",
-    )
-    listing = parser.add_argument("--list-methods", action=List, const=COMBINERS, help="list all methods with settings")
+    add = parser.add_argument
+    add("vectors", nargs="+", metavar="VECTORS", help="folders of vectors, or files in any supported format")
+    names = f"one of {', '.join(COMBINERS)}, as in svd:dim=100,words=intersection"
+    add("--method", required=True, metavar="NAME[:key=value,...]", help=names)
+    listing = add("--list-methods", action=List, const=COMBINERS, help="list all methods with settings")
     add_renamed(parser, "--methods", listing)
-    parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
+    add_common(parser, "--out")
 
 
 def run(options: argparse.Namespace) -> int:
     vectors = combine(options.vectors, options.method, out=options.out)
-    sets = f"{len(options.vectors)} sets with {vectors.provenance['common_words']:,} words in common"
-    note(f"{options.out}: {len(vectors):,} words x {vectors.dim} from {sets}")
+    common = f"{vectors.provenance['common_words']:,} words in common"
+    report_vectors(options.out, vectors, f" from {len(options.vectors)} sets with {common}")
     return 0

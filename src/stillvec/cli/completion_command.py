@@ -1,12 +1,13 @@
 """stillvec completion SHELL: a script with which bash, zsh or fish completes commands, options, names and files.
 
-The parsers of all commands are read for it, which imports torch and takes seconds. The result is cached until one of
-our files changes, so that a line in a shell's start-up file costs next to nothing.
+The parsers of all commands are read for it, which takes a second. The result is cached until one of our files changes,
+so that a line in a shell's start-up file costs next to nothing.
 """
 
 import argparse
 import importlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from stillvec.files import atomic_file, cache_folder, digest
 
 REGISTRIES = {  # (command, option): the registry whose names it takes
     ("distill", "--method"): "stillvec.learners:LEARNERS",
-    ("distill", "--teacher"): "stillvec.teachers.loader:PACKAGED",
+    ("distill", "--teacher"): "stillvec.teachers:PACKAGED",
     ("train", "--method"): "stillvec.baselines:BASELINES",
     ("refine", "--step"): "stillvec.refinement:STEPS",
     ("combine", "--method"): "stillvec.combination:COMBINERS",
@@ -27,7 +28,7 @@ REGISTRIES = {  # (command, option): the registry whose names it takes
 }
 # options that take a comma-separated list
 LISTS = {("distill", "--method"), ("train", "--method"), ("evaluate", "--tasks"), ("analyze", "--tasks")}
-_NOT_FILES = {"", "N", "K", "A-B", "NAME", "CHAR", "NAME=N", "PIPELINE", "HOST", "HOST:PORT"}
+_NOT_FILES = {"", "N", "K", "A-B", "NAME", "CHAR", "NAME=N", "PIPELINE", "HOST", "HOST:PORT"}  # metavars
 _NOT_FILES |= {"A,B", "D,...", "A,B:key=value"}
 
 
@@ -54,7 +55,7 @@ class Command:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that reads the script")
+    parser.add_argument("shell", choices=[*SCRIPTS], help="the shell that reads the script")
     parser.epilog = (
         'bash: eval "$(stillvec completion bash)" in ~/.bashrc; zsh: the same with zsh in ~/.zshrc, after compinit; '
         "fish: stillvec completion fish > ~/.config/fish/completions/stillvec.fish"
@@ -62,15 +63,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from stillvec.cli import completion_scripts
-
-    print(getattr(completion_scripts, options.shell)(load_commands()), end="")
+    print(SCRIPTS[options.shell](load_commands()), end="")
     return 0
 
 
 def load_commands() -> list[Command]:
     """All commands, from the cache if our files have not changed."""
-    cached = cache_folder() / "completion" / f"{_source_digest()}.json"
+    sources = sorted(Path(__file__).parent.parent.rglob("*.py"))
+    states = (f"{file} {(stat := file.stat()).st_mtime_ns} {stat.st_size}".encode() for file in sources)
+    cached = cache_folder() / "completion" / f"{digest(states)}.json"
     try:
         entries = json.loads(cached.read_bytes())
         return [Command(**entry | {"options": tuple(Option(**o) for o in entry["options"])}) for entry in entries]
@@ -106,38 +107,98 @@ def visible_actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _option(command: str, action: argparse.Action) -> Option:
-    flags, summary = tuple(action.option_strings), _summary(action)
+    flags, text = tuple(action.option_strings), action.help or ""
+    text = text.replace("%(default)s", str(action.default)).replace("%(const)s", str(action.const))
+    summary = text.partition(";")[0].partition(" (default")[0]
     if action.nargs == 0:
         return Option(flags, summary, takes_value=False)
     if action.choices is not None:
         return Option(flags, summary, names=tuple(map(str, action.choices)))
-    key = next((key for flag in flags if (key := (command, flag)) in REGISTRIES), (command, flags[-1]))
+    for key in ((command, flag) for flag in flags):
+        if key in REGISTRIES:
+            module, _, name = REGISTRIES[key].partition(":")
+            known = tuple(getattr(importlib.import_module(module), name))
+            return Option(flags, summary, names=known, files=key[1] == "--teacher", is_list=key in LISTS)
     parts = ("" if action.metavar is None else str(action.metavar)).split("|")
-    if key in REGISTRIES:
-        names = _registry_names(REGISTRIES[key])
-        return Option(flags, summary, names=names, files=key[1] == "--teacher", is_list=key in LISTS)
     names = tuple(part for part in parts if part.islower()) if len(parts) > 1 else ()
-    files = any(not part.islower() and part not in _NOT_FILES for part in parts)
-    return Option(flags, summary, names=names, files=files)
+    return Option(flags, summary, names=names, files=any(not p.islower() and p not in _NOT_FILES for p in parts))
 
 
-def _summary(action: argparse.Action) -> str:
-    """The first part of an option's help, on one line."""
-    text = (action.help or "").replace("%(default)s", str(action.default)).replace("%(const)s", str(action.const))
-    return text.partition(";")[0].partition(" (default")[0]
+def write_bash(commands: Sequence[Command]) -> str:
+    def value(option: Option) -> str:
+        parts = [f'names="{" ".join(option.names)}"'] * bool(option.names)
+        return "; ".join([*parts, *["before=list"] * option.is_list, *["files=yes"] * option.files]) or ":"
+
+    return _template("bash") % {
+        "commands": " ".join(command.name for command in commands),
+        "options": _cases(commands, lambda c: f'names="{" ".join(flag for o in c.options for flag in o.flags)}"'),
+        "values": _value_cases(commands, value),
+        "alone": _cases(commands, lambda c: f'files=""; names="{" ".join(c.names)}"' if c.names else "", 12),
+    }
 
 
-def _registry_names(path: str) -> tuple[str, ...]:
-    """The names in a registry; none if what it needs (torch) is not installed."""
-    module, _, name = path.partition(":")
-    try:
-        return tuple(getattr(importlib.import_module(module), name))
-    except (ModuleNotFoundError, MissingExtra):
-        return ()
+def write_zsh(commands: Sequence[Command]) -> str:
+    def describe(name: str, summary: str) -> str:
+        return _quote(f"{name}:{summary}" if summary else name)
+
+    def value(option: Option) -> str:
+        names = f"compadd -- {' '.join(option.names)}" if option.names else ""
+        if option.is_list:
+            names = f"_values -s , name {' '.join(option.names)}"
+        return "; ".join(filter(None, [names, "_files" if option.files else "", "return"]))
+
+    def options(command: Command) -> str:
+        described = (describe(flag, option.help) for option in command.options for flag in option.flags)
+        return f"options=({' '.join(described)})"
+
+    return _template("zsh") % {
+        "commands": "\n".join(f"            {describe(command.name, command.help)}" for command in commands),
+        "options": _cases(commands, options),
+        "values": _value_cases(commands, value),
+        "alone": _cases(commands, lambda c: f"compadd -- {' '.join(c.names)}; return" if c.names else "", 4),
+    }
 
 
-def _source_digest() -> str:
-    """Changes when one of our files does, or when the package is elsewhere."""
-    package = Path(__file__).parent.parent
-    files = sorted(package.rglob("*.py"))
-    return digest(f"{file} {(stat := file.stat()).st_mtime_ns} {stat.st_size}".encode() for file in files)
+def write_fish(commands: Sequence[Command]) -> str:
+    """One line per option; fish offers files by default."""
+    top = "complete -c stillvec -f -n __fish_use_subcommand"
+    lines = ["# fish completion of stillvec, made by: stillvec completion fish", f"{top} -l help", f"{top} -l version"]
+    for command in commands:
+        lines.append(f"{top} -a {command.name} -d {_quote(command.help)}")
+        seen = f"complete -c stillvec -n '__fish_seen_subcommand_from {command.name}'"
+        lines += [f"{seen} -f -a '{' '.join(command.names)}'"] * bool(command.names)
+        for option in command.options:
+            flags = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
+            names = " ".join(option.names)
+            values = f" -a '(__fish_append , {names})'" if option.is_list else f" -a '{names}'" if names else ""
+            taken = (" -r -F" if option.files else " -x") + values if option.takes_value else ""
+            lines.append(f"{seen} {flags}{taken} -d {_quote(option.help)}")
+    return "\n".join(lines) + "\n"
+
+
+SCRIPTS = {"bash": write_bash, "zsh": write_zsh, "fish": write_fish}
+
+
+def _template(shell: str) -> str:
+    return Path(__file__).with_name(f"completion.{shell}").read_text("utf-8")
+
+
+def _cases(commands: Sequence[Command], describe: Callable[[Command], str], indent: int = 8) -> str:
+    """One case of a shell's `case` per command that has a description."""
+    cases = {command.name: describe(command) for command in commands}
+    return "\n".join(f"{' ' * indent}{name}) {text} ;;" for name, text in cases.items() if text)
+
+
+def _value_cases(commands: Sequence[Command], value: Callable[[Option], str]) -> str:
+    """One case per option whose value is not just a file."""
+    pairs = [(command.name, option) for command in commands for option in command.options if option.takes_value]
+    cases = {
+        "|".join(f'"{command} {flag}"' for flag in option.flags): value(option)
+        for command, option in pairs
+        if option.names or not option.files
+    }
+    return "\n".join(f"        {places}) {text} ;;" for places, text in cases.items())
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "’") + "'"

@@ -1,9 +1,14 @@
 """Tables and notes: `rich` on a terminal, plain aligned text everywhere else."""
 
+import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
+
+from stillvec.files import atomic_file
+from stillvec.vectors import WordVectors
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -37,6 +42,22 @@ def note(text: str) -> None:
     Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def report_vectors(path: str | os.PathLike[str], vectors: WordVectors, facts: str = "") -> None:
+    """`Wrote PATH: 500 words x 300`, and facts about them."""
+    note(f"Wrote {path}: {len(vectors):,} words x {vectors.dim}{facts}")
+
+
+def print_json(values: object, indent: int | None = None) -> None:
+    print(json.dumps(values, ensure_ascii=False, indent=indent))
+
+
+def write_json(file: str | os.PathLike[str], values: object) -> None:
+    """Write values to a file, for `--json FILE`."""
+    with atomic_file(file) as part:
+        part.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    note(f"Wrote {file}")
+
+
 def width() -> int:
     """Columns of the terminal; 100 if there is none."""
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
@@ -46,10 +67,8 @@ def _print_plain(title: str, columns: Sequence[str], cells: list[list[str]], rig
     widths = [max(map(_display_width, column)) for column in zip(columns, *cells, strict=True)]
     print(title)
     for row in [columns, *cells] if any(columns) else cells:
-        padded = [
-            " " * (width - _display_width(cell)) + cell if numeric else cell + " " * (width - _display_width(cell))
-            for cell, width, numeric in zip(row, widths, right, strict=True)
-        ]
+        gaps = [" " * (width - _display_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        padded = [gap + cell if numeric else cell + gap for cell, gap, numeric in zip(row, gaps, right, strict=True)]
         print("  " + "  ".join(padded).rstrip())
 
 

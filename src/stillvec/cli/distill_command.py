@@ -6,10 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from stillvec.cli.console import note, table
-from stillvec.cli.list_action import List
+from stillvec.cli.flags import add_cache, add_common, add_renamed
 from stillvec.cli.progress_bar import show_events
-from stillvec.cli.renamed_flags import add_renamed
-from stillvec.cli.train_command import CORPUS_HELP, add_vocabulary_arguments, corpus_of, print_results, settings_of
+from stillvec.cli.train_command import CORPUS_HELP, add_settings, corpus_of, print_results, settings_of
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.settings import CONTEXTS, Distillation
@@ -22,62 +21,36 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    defaults = Distillation()
-    parser.add_argument(
-        "corpus",
-        nargs="*",
-        metavar="CORPUS",
-        help=f"{CORPUS_HELP}; none: words without context (--include-words, or the teacher's own)",
-    )
-    parser.add_argument("--out", metavar="DIR", help="the folder to write; not needed with --dry-run")
-    parser.add_argument("--teacher", default=defaults.teacher, metavar="DIR_OR_NAME", help="default: %(default)s")
-    parser.add_argument(
-        "--method",
-        default=defaults.method,
-        metavar="NAME[:key=value,...][,NAME...]",
-        help=f"one or several of {', '.join(LEARNERS)}; several share one pass and get a folder each "
-        "(default: %(default)s)",
-    )
-    parser.add_argument("--list-methods", action=List, const=LEARNERS, help="list all methods with their settings")
-    purpose = parser.add_argument(
-        "--purpose", choices=("words", "sentences"), default=defaults.purpose,
-        help="what the vectors are for, which decides the recipe of auto (default: %(default)s)",
-    )  # fmt: skip
+    add, defaults = parser.add_argument, Distillation()
+    words = f"{CORPUS_HELP}; none: words without context (--include-words, or the teacher's own)"
+    add("corpus", nargs="*", metavar="CORPUS", help=words)
+    add("--out", metavar="DIR", help="the folder to write; not needed with --dry-run")
+    add("--teacher", default=defaults.teacher, metavar="DIR_OR_NAME", help="default: %(default)s")
+    add_settings(parser, defaults, LEARNERS, "several share one pass and get a folder each")
+    recipe = "what the vectors are for, which decides the recipe of auto (default: %(default)s)"
+    purpose = add("--purpose", choices=("words", "sentences"), default=defaults.purpose, help=recipe)
     add_renamed(parser, "--for", purpose)
-    parser.add_argument("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
-    parser.add_argument("--dim", type=int, metavar="N", help="dimensions of the result (default: the method's own)")
-    parser.add_argument("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
-    add_vocabulary_arguments(parser, defaults.min_count)
-    parser.add_argument(
-        "--contexts", default=str(CONTEXTS), metavar="N|all",
-        help="contexts per word that the teacher reads (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda", help="default: %(default)s")
-    parser.add_argument("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8", help="default: %(default)s")
-    parser.add_argument(
-        "--threads", type=int, metavar="N",
-        help="CPU threads; before a GPU, processes that prepare text (default: one per core)",
-    )  # fmt: skip
-    parser.add_argument("--add-to", metavar="DIR", help="add this corpus to an earlier result")
-    cache = parser.add_argument(
-        "--context-cache", metavar="DIR",
-        help="where methods that train cache the teacher's contexts (default: $STILLVEC_CACHE, or the user's cache)",
-    )  # fmt: skip
-    add_renamed(parser, "--store", cache)
-    parser.add_argument(
-        "--dry-run", action="store_true", help="estimate the time, memory and disk of the run, and do nothing"
-    )
-    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint of an interrupted run")
-    parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local",
-        help="read in this process (or those of torchrun), or with the workers of a Ray cluster (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--address", metavar="HOST:PORT", help="of the Ray cluster ($RAY_ADDRESS; else one is started)")
-    parser.add_argument("--workers", type=int, metavar="N", help="Ray workers (default: one per GPU, else one per CPU)")
-    parser.add_argument("--no-statistics", action="store_true", help="do not write what merge and --add-to need")
-    parser.add_argument("--unsafe-weights", action="store_true", help="load pickled weights too")
-    parser.add_argument("--remote-code", action="store_true", help="run code that comes with the teacher")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    add("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
+    add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
+    contexts = "contexts per word that the teacher reads (default: %(default)s)"
+    add("--contexts", default=str(CONTEXTS), metavar="N|all", help=contexts)
+    add("--device", default="auto", metavar="auto|cpu|cuda", help="default: %(default)s")
+    add("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8", help="default: %(default)s")
+    threads = "CPU threads; before a GPU, processes that prepare text (default: one per core)"
+    add("--threads", type=int, metavar="N", help=threads)
+    add("--add-to", metavar="DIR", help="add this corpus to an earlier result")
+    default = "(default: $STILLVEC_CACHE, or the user's cache)"
+    add_cache(parser, f"methods that train cache the teacher's contexts {default}")
+    add("--dry-run", action="store_true", help="estimate the time, memory and disk of the run, and do nothing")
+    add("--resume", action="store_true", help="continue from the checkpoint of an interrupted run")
+    engine = "read in this process (or those of torchrun), or with the workers of a Ray cluster (default: %(default)s)"
+    add("--engine", choices=("local", "ray"), default="local", help=engine)
+    add("--address", metavar="HOST:PORT", help="of the Ray cluster ($RAY_ADDRESS; else one is started)")
+    add("--workers", type=int, metavar="N", help="Ray workers (default: one per GPU, else one per CPU)")
+    add("--no-statistics", action="store_true", help="do not write what merge and --add-to need")
+    add("--unsafe-weights", action="store_true", help="load pickled weights too")
+    add("--remote-code", action="store_true", help="run code that comes with the teacher")
+    add_common(parser, "--quiet")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -123,14 +96,13 @@ def _print_plan(estimate: Plan) -> None:
 def print_reading(results: dict[str, WordVectors]) -> None:
     """One line on what the teacher read."""
     for vectors in [*results.values()][:1]:
-        read, corpus = vectors.provenance["read"], vectors.provenance["corpus"]
-        if corpus["words"] and not read["pieces"]:
+        read, n_words = vectors.provenance["read"], vectors.provenance["corpus"]["words"]
+        if n_words and not read["pieces"]:
             note("The teacher was not run: its contexts were cached by an earlier run.")
-        elif corpus["words"]:
-            note(
-                f"The teacher read {read['sentences']:,} sentences, {read['words']:,} of {corpus['words']:,} words, "
-                f"in {read['seconds']:,.0f} s ({read['pieces_a_second']:,} tokens per second)."
-            )
+        elif n_words:
+            text = f"{read['sentences']:,} sentences, {read['words']:,} of {n_words:,} words"
+            pace = f"in {read['seconds']:,.0f} s ({read['pieces_a_second']:,} tokens per second)"
+            note(f"The teacher read {text}, {pace}.")
 
 
 def _contexts(text: str) -> int | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from stillvec.cli import console
 from stillvec.cli.evaluation_table import show_report
+from stillvec.cli.flags import add_renamed
 from stillvec.cli.progress_bar import watch
-from stillvec.cli.renamed_flags import add_renamed
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation
 from stillvec.evaluation.candidates import Encoder

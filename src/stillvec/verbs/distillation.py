@@ -13,7 +13,8 @@ from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
 from stillvec.progress import Listener, Progress, show_progress
-from stillvec.registry import require, settings_from
+from stillvec.registry import require_all, settings_from
+from stillvec.teachers import PACKAGED
 from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -224,8 +225,10 @@ class _Call:
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
-        for package in ("torch", "transformers"):
-            require(package, "distill", "Distilling")
+        packages = {"torch": "distill", "transformers": "distill"}
+        if self.settings.teacher in PACKAGED and not Path(self.settings.teacher).exists():
+            packages[PACKAGED[self.settings.teacher][0]] = "packaged"
+        require_all(packages, "Distilling")
         from stillvec.teachers.threads import torch_threads
 
         with torch_threads(self.threads):

@@ -1,0 +1,80 @@
+"""Flags that several commands have, old names of flags, and `--list-steps`, `--list-methods`."""
+
+import argparse
+import dataclasses
+import inspect
+from typing import Any
+
+from stillvec.cli.console import note
+from stillvec.errors import warn_renamed
+from stillvec.registry import Registry
+
+_COMMON: dict[str, dict[str, Any]] = {  # flags that mean the same everywhere
+    "vectors": {"metavar": "VECTORS", "help": "a folder of vectors, or a file in any supported format"},
+    "--out": {"required": True, "metavar": "DIR", "help": "the folder to write"},
+    "--quiet": {"action": "store_true", "help": "no progress"},
+    "--dim": {"type": int, "metavar": "N", "help": "dimensions of the result (default: the method's own)"},
+}
+
+
+def add_common(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add flags that mean the same in every command."""
+    for name in names:
+        parser.add_argument(name, **_COMMON[name])
+
+
+def add_cache(parser: argparse.ArgumentParser, what: str) -> None:
+    cache = parser.add_argument("--context-cache", metavar="DIR", help=f"where {what}")
+    add_renamed(parser, "--store", cache)
+
+
+def add_oov(parser: argparse.ArgumentParser, summary: str) -> None:
+    add_renamed(parser, "--unknown", parser.add_argument("--oov", metavar="subword[:key=value,...]", help=summary))
+
+
+def add_renamed(parser: argparse.ArgumentParser, old: str, new: argparse.Action) -> None:
+    """Accept `old` for the option `new`, with a warning; it is not shown in the help."""
+
+    class Renamed(argparse.Action):
+        def __call__(
+            self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, used: str | None = None
+        ) -> None:
+            warn_renamed("flag", old, new.option_strings[-1])
+            new(parser, namespace, values, used)
+
+    options = {name: getattr(new, name) for name in ("nargs", "const", "type", "choices")}
+    given = {name: value for name, value in options.items() if value is not None}
+    hidden: dict[str, Any] = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    parser.add_argument(old, action=Renamed, dest=new.dest, **hidden, **given)
+
+
+class List(argparse.Action):
+    """A flag that prints the parts of a registry (`const`) and exits; they are imported only then."""
+
+    def __init__(self, option_strings: list[str], dest: str, const: Registry[Any], help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, const=const, help=help, default=argparse.SUPPRESS)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        for name in self.const:
+            note(_describe_part(name, self.const[name]))
+        parser.exit()
+
+
+def _describe_part(name: str, part: type[Any]) -> str:
+    """`NAME:key=default,...` (a required setting has no value) and the first line of its file."""
+    settings = ",".join(map(_setting, dataclasses.fields(part)))
+    summary = (inspect.getmodule(part).__doc__ or "").strip().splitlines()[0]
+    return f"{name}{':' * bool(settings)}{settings}\n    {summary}"
+
+
+def _setting(field: dataclasses.Field[Any]) -> str:
+    default: Any = field.default
+    if default in (None, ()):
+        return f"[{field.name}=]"
+    if default is dataclasses.MISSING:
+        default = ""
+    elif isinstance(default, bool):
+        default = str(default).lower()
+    elif isinstance(default, tuple):
+        default = "|".join(map(str, default))
+    return f"{field.name}={default:.4g}" if isinstance(default, float) else f"{field.name}={default}"

@@ -22,12 +22,12 @@ from stillvec.learners import context_blocks as blocks_module
 from stillvec.learners import training_loop as module
 from stillvec.learners.context_blocks import ContextBlocks
 from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.learners.training_loop import LossMonitor
 from stillvec.registry import settings_from
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.training import checkpoint as checkpoint_module
 from stillvec.training.checkpoint import Checkpoint, name_settings, open_checkpoint
-from stillvec.training.loss_monitor import LossMonitor
 from stillvec.training.optimizers import RowAdam
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 from stillvec.vocabulary import Vocabulary

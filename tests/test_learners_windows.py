@@ -12,7 +12,7 @@ import torch
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.context_to_vec import ContextToVec
-from stillvec.learners.windows import WindowConfig, WindowTable, attend, make_windows
+from stillvec.learners.windows import WindowLearner, WindowTable, attend, make_windows
 from stillvec.registry import settings_from
 from stillvec.training.optimizers import clip_gradients
 from stillvec.training.schedule import Schedule
@@ -29,8 +29,8 @@ def random(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def form_of(**settings: Any) -> WindowConfig:
-    return ContextToVec(**{**PLAIN, **settings}).config()
+def form_of(**settings: Any) -> WindowLearner:
+    return ContextToVec(**{**PLAIN, **settings})
 
 
 def a_shard() -> ContextBlock:
@@ -49,7 +49,7 @@ class Drawn:
         return self.last
 
 
-def a_model(form: WindowConfig) -> WindowTable:
+def a_model(form: WindowLearner) -> WindowTable:
     """Large numbers, so that no term is nearly linear."""
     model = WindowTable(form, torch.arange(1, WORDS + 1), [a_shard()], WIDTH, CPU)
     model.table.copy_(torch.randn(model.table.shape, generator=random(2)))
@@ -64,7 +64,7 @@ def soft(x: float) -> float:
     return float(np.logaddexp(0, -x))
 
 
-def slow_centre(form: WindowConfig, states: np.ndarray, at: int, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def slow_centre(form: WindowLearner, states: np.ndarray, at: int, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """u at one place of one sentence."""
     own = (states[at] - arrays["mean"]) @ arrays["first"]
     if not form.context_weight:
@@ -75,13 +75,13 @@ def slow_centre(form: WindowConfig, states: np.ndarray, at: int, arrays: dict[st
     return np.asarray((1 - form.context_weight) * own + form.context_weight * (mean @ arrays["second"]))
 
 
-def slow_window(form: WindowConfig, words: list[int], at: int) -> list[int]:
+def slow_window(form: WindowLearner, words: list[int], at: int) -> list[int]:
     """The places of the known words around one place of one sentence."""
     reach = range(-form.window, form.window + 1)
     return [at + k for k in reach if (k or form.include_center) and 0 <= at + k < len(words) and words[at + k] >= 0]
 
 
-def slow_right(form: WindowConfig, u: np.ndarray, rows: np.ndarray) -> float:
+def slow_right(form: WindowLearner, u: np.ndarray, rows: np.ndarray) -> float:
     """What a centre (dim,) pays for the rows (n, dim or dim + 1) around it."""
     full = np.append(u, 1.0) if form.bias else u
     if form.pool == "each":
@@ -95,7 +95,7 @@ def slow_right(form: WindowConfig, u: np.ndarray, rows: np.ndarray) -> float:
     return soft(float((weight[:, None] * rows).sum(0) @ full))
 
 
-def slow_loss(form: WindowConfig, arrays: dict[str, np.ndarray], negatives: np.ndarray) -> tuple[float, int]:
+def slow_loss(form: WindowLearner, arrays: dict[str, np.ndarray], negatives: np.ndarray) -> tuple[float, int]:
     states, table = a_shard().states.double().numpy(), arrays["table"]  # type: ignore[union-attr]
     total, count, first = 0.0, 0, 0
     for length in LENGTHS:
@@ -194,7 +194,7 @@ def test_loss_and_gradient_are_those_of_a_slow_loop(name: str) -> None:
         assert np.abs(moved - differences(form, before, key, model.sampler.last.numpy())).max() < 2e-4, key
 
 
-def differences(form: WindowConfig, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
+def differences(form: WindowLearner, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
     """The loop's gradient in one of its arrays."""
     found = np.zeros_like(arrays[key])
     for place in np.ndindex(*found.shape):
@@ -343,7 +343,7 @@ def test_wangs_settings_are_the_papers() -> None:
     assert (paper.pool, paper.attention, paper.include_center, paper.shared_negatives) == ("attention", 1.0, False, 0)
     assert (paper.whiten, paper.bias, paper.start, paper.directions) == (False, False, "random", 0)
     assert paper.projection_rate > 0, "W is trained"
-    form = paper.config()
+    form = paper
     assert (form.context_weight, form.norm_reward) == (0.0, 0.0)
 
 

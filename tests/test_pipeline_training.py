@@ -24,7 +24,7 @@ from stillvec.cli import main
 from stillvec.encoding import Contexts
 from stillvec.errors import StillvecError
 from stillvec.formats import load, read_manifest
-from stillvec.learners import context_blocks, stream_training, training_loop
+from stillvec.learners import context_blocks, trained_learner, training_loop
 from stillvec.pipeline.distillation_run import default_store
 from stillvec.teachers import Teacher
 
@@ -415,7 +415,7 @@ def test_in_the_stream_many_shards_are_learnt(distil: Distil, out: Path, monkeyp
         ways.append(span)
         return once(model, block, schedule, number, span, monitor)
 
-    monkeypatch.setattr(stream_training, "train_block", watched)
+    monkeypatch.setattr(trained_learner, "train_block", watched)
     monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
     monkeypatch.setattr(
         "stillvec.encoding.batch_loader.BatchBudget.for_teacher", classmethod(lambda cls, *_: cls(128, 16))

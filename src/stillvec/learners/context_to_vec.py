@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from stillvec.learners.trained_learner import PLAIN
-from stillvec.learners.window_learner import WindowLearner
+from stillvec.learners.windows import WindowLearner
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ All randomness of a block comes from the seed and the block's number, so an inte
 checkpoint to the same result, and on a CPU two runs agree to the bit.
 """
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, Protocol
 
@@ -14,9 +15,9 @@ from torch import Tensor
 from stillvec.errors import TrainingError
 from stillvec.learners.context_blocks import ContextBlock, ContextBlocks
 from stillvec.training.checkpoint import Checkpoint
-from stillvec.training.loss_monitor import LossMonitor
-from stillvec.training.schedule import Schedule, TrainingProgress
+from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 
+_WORSE = 3.0  # times the first loss: training that works never gets there
 _CHECK_EVERY = 32  # batches: a check waits for the device
 
 
@@ -39,38 +40,71 @@ class TrainableModel(Protocol):
         """The `vectors`, and by name what else is worth keeping."""
 
 
+class LossMonitor:
+    """The mean loss per target since the last check, compared with that of the first batch.
+
+    Losses stay on their device between checks: reading one waits for a GPU.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate  # for the message
+        self.loss = math.nan
+        self._first = math.nan
+        self._sums: list[Tensor] = []
+        self._n_targets = 0
+
+    @property
+    def is_new(self) -> bool:
+        return math.isnan(self._first)
+
+    def add(self, loss: Tensor, n_targets: int) -> None:
+        self._sums.append(loss)
+        self._n_targets += n_targets
+
+    def check(self) -> None:
+        """Update `loss`; TrainingError if it shows divergence."""
+        if not self._n_targets:
+            return
+        self.loss = float(torch.stack(self._sums).sum()) / self._n_targets
+        self._sums, self._n_targets = [], 0
+        self._first = self.loss if self.is_new else self._first
+        self._check(self.loss)
+
+    def check_batch(self, loss: Tensor, n_targets: int) -> None:
+        """TrainingError if this batch shows divergence; it does not count towards `loss`."""
+        self._check(float(loss) / max(n_targets, 1))
+
+    def _check(self, loss: float) -> None:
+        if not math.isfinite(loss) or loss > _WORSE * self._first + 1:
+            raise divergence_error(self.rate, f"the loss per target went from {self._first:.3g} to {loss:.3g}")
+
+
 def train(
     model: TrainableModel, blocks: ContextBlocks, schedule: Schedule, checkpoint: Checkpoint | None = None
 ) -> Iterator[TrainingProgress]:
     """Train on all blocks, epoch by epoch; TrainingError as soon as the loss shows divergence."""
     n_done = checkpoint.restore(model) if checkpoint is not None else 0
+    monitor = LossMonitor(schedule.rate)
+    n_steps, total, done = schedule.epochs * len(blocks), schedule.epochs * blocks.n_sentences, 0
     try:
-        yield from _train(model, blocks, schedule, checkpoint, n_done)
+        for step in range(n_steps):
+            epoch, place = divmod(step, len(blocks))
+            chosen = int(np.random.default_rng([schedule.seed, epoch]).permutation(len(blocks))[place])
+            size = blocks.block_size(chosen)
+            if step >= n_done:
+                block = blocks.read(chosen, np.random.default_rng([schedule.seed, epoch, place + 1]))
+                span = (step / n_steps, (step + 1) / n_steps)
+                for progress in train_block(model, block, schedule, step, span, monitor):
+                    yield TrainingProgress(done + int(progress * size), total, loss=monitor.loss)
+                if checkpoint is not None:
+                    checkpoint.write(model, step + 1)
+                if step == n_steps - 1:
+                    check_final_loss(model, block, schedule, monitor)
+            done += size
     except TrainingError:
         if checkpoint is not None:  # a diverged state is useless
             checkpoint.remove()
         raise
-
-
-def _train(
-    model: TrainableModel, blocks: ContextBlocks, schedule: Schedule, checkpoint: Checkpoint | None, n_done: int
-) -> Iterator[TrainingProgress]:
-    monitor = LossMonitor(schedule.rate)
-    n_steps, total, done = schedule.epochs * len(blocks), schedule.epochs * blocks.n_sentences, 0
-    for step in range(n_steps):
-        epoch, place = divmod(step, len(blocks))
-        chosen = int(np.random.default_rng([schedule.seed, epoch]).permutation(len(blocks))[place])
-        size = blocks.block_size(chosen)
-        if step >= n_done:
-            block = blocks.read(chosen, np.random.default_rng([schedule.seed, epoch, place + 1]))
-            span = (step / n_steps, (step + 1) / n_steps)
-            for progress in train_block(model, block, schedule, step, span, monitor):
-                yield TrainingProgress(done + int(progress * size), total, loss=monitor.loss)
-            if checkpoint is not None:
-                checkpoint.write(model, step + 1)
-            if step == n_steps - 1:
-                check_final_loss(model, block, schedule, monitor)
-        done += size
 
 
 def train_block(

@@ -7,18 +7,23 @@ and its state, but has no row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from stillvec.errors import UsageError
+from stillvec.learners.accumulators import to_numpy
 from stillvec.learners.context_blocks import ContextBlock
+from stillvec.learners.stored_contexts import StoredContexts
+from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import BatchResult
 from stillvec.learners.whitening import Moments, Whitening
+from stillvec.statistics import Array
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, RowSgd, clip_gradients
 
@@ -27,7 +32,16 @@ _SENTENCES = 512  # read at once before training
 
 
 @dataclass(frozen=True)
-class WindowSettings:
+class WindowLearner(TrainedLearner):
+    """The settings of both methods."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "own": "include_center",
+        "shared": "shared_negatives",
+        "shortest": "min_length",
+        "longest": "max_length",
+    }
+    context_weight, activation, norm_reward = 0.0, "none", 0.0  # settings of context_to_vec only
     dim: int = 300  # dimensions of the vectors, at most those of the teacher
     window: int = 2  # words to each side of the centre
     pool: str = "mean"  # how the rows around a centre are pooled: mean, sum, each (scored one by one) or attention
@@ -48,22 +62,8 @@ class WindowSettings:
     bias: bool = True  # whether each word has a bias, which absorbs its frequency
     start: str = "closed"  # initial table: closed (mean centre around each word) or random
 
-
-@dataclass(frozen=True)
-class WindowConfig(WindowSettings):
-    """The settings of both methods; a method that lacks some of them has these defaults."""
-
-    seed: int = 0
-    context_weight: float = 0.0
-    activation: str = "none"
-    norm_reward: float = 0.0
-
-    @classmethod
-    def from_learner(cls, learner: object) -> WindowConfig:
-        names = (field.name for field in fields(cls))
-        return cls(**{name: getattr(learner, name) for name in names if hasattr(learner, name)})
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         choices = {
             "pool": ("attention", "mean", "sum", "each"),
             "activation": ("none", "tanh"),
@@ -78,6 +78,12 @@ class WindowConfig(WindowSettings):
         for name, least in lowest.items():
             if not (value := getattr(self, name)) >= least:
                 raise UsageError.expected(f"{least} or more", value, where=f"setting {name!r}")
+
+    def contexts(self) -> StoredContexts:
+        return StoredContexts(self.layer, states=True)
+
+    def model(self, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device) -> WindowTable:
+        return WindowTable(self, counts, sample, width, device)
 
 
 class Window(NamedTuple):
@@ -105,7 +111,7 @@ def attend(centres: Tensor, rows: Tensor, mask: Tensor, scale: float) -> Tensor:
     return torch.softmax(scores, 1) * mask
 
 
-def project_centres(config: WindowConfig, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
+def project_centres(config: WindowLearner, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
     """u (T, dim): the projected state, mixed by `context_weight` with the projected mean of the states around it."""
     own = states @ projections[0]
     if not config.context_weight:
@@ -130,12 +136,7 @@ class WindowTable:
     """The table (V, dim), with the bias as an additional last column, and the projections of the states."""
 
     def __init__(
-        self,
-        config: WindowConfig,
-        counts: Tensor,
-        sample: Iterable[ContextBlock],
-        width: int,
-        device: torch.device,
+        self, config: WindowLearner, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device
     ) -> None:
         self.config = config = replace(config, dim=min(config.dim, width))
         self.sampler = NegativeSampler(counts, config.power)
@@ -303,3 +304,25 @@ class WindowTable:
                 sums.index_add_(0, batch.words[known], total[known])
                 counts.index_add_(0, batch.words[known], n_centres[known])
         return sums / (counts[:, None] + _PRIOR)
+
+
+def compute_attention(config: WindowLearner, model: Mapping[str, Array], words: Array, states: Array) -> Array:
+    """The attention of a trained model in a sentence: the weight (n, n) that each word gives to those around it.
+
+    `words` (n,) are rows of the vocabulary, -1 for an unknown word; `states` (n, D) are the teacher's. Outside the
+    window and for unknown words the weight is NaN.
+    """
+    rows = torch.from_numpy(words.astype(np.int64))
+    sentence = torch.zeros_like(rows)
+    tensors = {name: torch.from_numpy(np.array(array)) for name, array in model.items()}
+    projections = [tensors[name] for name in sorted(tensors) if name.startswith("projection-")]
+    centred = torch.from_numpy(states).float() - tensors["mean"]
+    centres = project_centres(config, centred, sentence, projections)
+    window = make_windows(sentence, config.window, include_center=config.include_center)
+    mask = window.mask & (rows[window.position] >= 0)
+    near = tensors["table"][rows[window.position].clamp_min(0), : projections[0].shape[1]]  # (n, positions, dim)
+    weights = to_numpy(attend(centres, near, mask, config.attention))
+    matrix = np.full((len(words), len(words)), np.nan, np.float32)
+    centre, place = np.nonzero(to_numpy(mask))
+    matrix[centre, to_numpy(window.position)[centre, place]] = weights[centre, place]
+    return matrix

@@ -12,9 +12,9 @@ from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_model
 from stillvec.learners import EncodingPass, PassPlan
-from stillvec.learners.attention_weights import compute_attention
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
+from stillvec.learners.windows import compute_attention
 from stillvec.pipeline.manifest import describe_teacher
 from stillvec.registry import settings_from
 from stillvec.teachers import Teacher, align, load_teacher
@@ -58,7 +58,7 @@ def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teac
     statistics = encoding_pass.statistics_of("attention")["contexts"]
     states = np.asarray(statistics["stored:states"], np.float32) * float(statistics["stored:scale"])
     rows = np.asarray(statistics["stored:words"])
-    weights = compute_attention(learner.config(), model, rows, states)
+    weights = compute_attention(learner, model, rows, states)
     return Attention(_words_with_states(sentence, vocabulary, reader), tuple((rows >= 0).tolist()), weights)
 
 

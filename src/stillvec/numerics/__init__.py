@@ -1,8 +1,7 @@
 """Arithmetic that several packages need, written once; NumPy and SciPy only."""
 
 from stillvec.numerics.kmeans import Clustering, kmeans, nearest_centres
-from stillvec.numerics.ranks import rank_values, spearman
-from stillvec.numerics.rows import BLOCK_ROWS, iterate_blocks, unit_rows
+from stillvec.numerics.rows import BLOCK_ROWS, iterate_blocks, rank_values, spearman, top_k, unit_rows
 from stillvec.numerics.spectrum import (
     apply_map,
     column_variances,
@@ -12,7 +11,6 @@ from stillvec.numerics.spectrum import (
     second_moments,
     sum_weighted_rows,
 )
-from stillvec.numerics.top_k import top_k
 
 __all__ = [
     "BLOCK_ROWS",

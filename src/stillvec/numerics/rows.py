@@ -1,4 +1,4 @@
-"""Rows of a matrix: unit length, and blocks of them in another precision."""
+"""Rows of a matrix: unit length, the largest values, ranks, and blocks of rows in another precision."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+Array = NDArray[Any]
 BLOCK_ROWS = 1 << 14  # rows converted at once
 
 
-def unit_rows(rows: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+def unit_rows(rows: Array, dtype: DTypeLike | None = None) -> Array:
     """Rows scaled to length one along the last axis; zero where a row has no direction, as it is zero or not finite.
 
     `dtype` converts before scaling.
@@ -21,9 +22,38 @@ def unit_rows(rows: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any
 
 
 def iterate_blocks(
-    matrix: NDArray[Any], dtype: DTypeLike = np.float64, size: int = BLOCK_ROWS
-) -> Iterator[tuple[slice, NDArray[Any]]]:
+    matrix: Array, dtype: DTypeLike = np.float64, size: int = BLOCK_ROWS
+) -> Iterator[tuple[slice, Array]]:
     """(rows, those rows converted), so that a large table is never copied whole."""
     for start in range(0, len(matrix), size):
         rows = slice(start, min(start + size, len(matrix)))
         yield rows, np.asarray(matrix[rows], dtype)
+
+
+def top_k(scores: Array, k: int) -> NDArray[np.int64]:
+    """Columns of the k largest values of each row (n, k), largest first, equal ones by column.
+
+    Which of several equal values at the border are among the k is not specified.
+    """
+    k = min(k, scores.shape[-1])
+    if k < scores.shape[-1]:
+        chosen = np.sort(np.argpartition(-scores, k - 1, axis=-1)[..., :k], axis=-1)
+    else:
+        chosen = np.broadcast_to(np.arange(k), scores.shape)
+    order = np.argsort(-np.take_along_axis(scores, chosen, -1), axis=-1, kind="stable")
+    return np.asarray(np.take_along_axis(chosen, order, -1))
+
+
+def rank_values(values: Array) -> NDArray[np.float64]:
+    """Ranks from 1 along the last axis; equal values share their mean rank."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=-1), np.float64)
+
+
+def spearman(x: Array, y: Array) -> Array:
+    """Spearman's ρ along the last axis; 0 where one side does not vary."""
+    a, b = (rank_values(side) for side in (x, y))
+    a, b = (side - side.mean(-1, keepdims=True) for side in (a, b))
+    scale = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    return np.asarray(np.divide((a * b).sum(-1), scale, out=np.zeros_like(scale), where=scale > 0))

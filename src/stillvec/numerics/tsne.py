@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.numerics.rows import top_k
 from stillvec.numerics.spectrum import principal_plane
-from stillvec.numerics.top_k import top_k
 
 Floats = NDArray[np.float32]
 N_STEPS, N_EARLY_STEPS = 400, 150  # all steps, and those with exaggerated attraction

@@ -25,18 +25,51 @@ When the cache is full, the half used most often stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.vocabulary.token_interner import TokenInterner, needs_slow_path
-
 Ints = NDArray[np.int64]
 _MAX_TOKENS = 400_000
 _MAX_CHARACTERS = 20_000_000
+_POSSESSIVES = ("'s", "'S", "’s", "’S")
+
+
+class TokenInterner(dict[str, int]):
+    """Numbers whitespace tokens in the order in which they first appear."""
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        super().__init__((token, number) for number, token in enumerate(tokens))
+        self.n_characters = sum(map(len, self))  # a corpus may have few but long tokens
+        self._new: list[str] = []
+
+    def __missing__(self, token: str) -> int:
+        number = self[token] = len(self)
+        self.n_characters += len(token)
+        self._new.append(token)
+        return number
+
+    def intern(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
+        """The ids of the tokens of all texts, concatenated, and the number of tokens per text."""
+        n_tokens = np.fromiter((text.count(" ") for text in texts), np.int64, len(texts)) + 1
+        tokens = chain.from_iterable(text.split(" ") for text in texts)  # text by text, which fits the CPU cache
+        return np.fromiter(map(self.__getitem__, tokens), np.int64, int(n_tokens.sum())), n_tokens
+
+    def pop_new(self) -> list[str]:
+        """The tokens added since the last call."""
+        new, self._new = self._new, []
+        return new
+
+
+def needs_slow_path(texts: Sequence[str], tokens: Ints, n_tokens: Ints, plain: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which texts have a token that is not plain, or begin with "'s", a word only there or after another word."""
+    slow = np.fromiter((text.startswith(_POSSESSIVES) for text in texts), bool, len(texts))
+    slow[np.repeat(np.arange(len(texts)), n_tokens)[~plain[tokens]]] = True
+    return slow
 
 
 class TokenCache:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import fold
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
-from stillvec.vocabulary.token_interner import TokenInterner, needs_slow_path
+from stillvec.vocabulary.token_cache import TokenInterner, needs_slow_path
 from stillvec.vocabulary.word_matcher import extend_over_marks, multiword_terms, word_tokenizer
 
 _MAX_TOKENS = 500_000

@@ -216,7 +216,7 @@ def test_vectors_can_be_written_over_the_file_they_were_read_from(tmp_path: Path
 def test_more_rows_than_a_block_come_back(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stillvec.formats.text_rows._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.text_rows._NUMBERS", 30)
-    monkeypatch.setattr("stillvec.formats.word2vec_binary._BLOCK", 100)
+    monkeypatch.setattr("stillvec.formats.word2vec._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.tensors._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.npy._BLOCK", 100)
     monkeypatch.setattr("stillvec.formats.hdf5._BLOCK", 100)

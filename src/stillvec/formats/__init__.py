@@ -5,8 +5,7 @@ from pathlib import Path
 
 from stillvec.errors import FormatError, UsageError
 from stillvec.files import inner_suffix, read_head
-from stillvec.formats.checks import empty_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, empty_error
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
@@ -39,9 +38,9 @@ FORMATS: Registry[Format] = Registry(  # in the order of recognition, the most s
         "gensim": "stillvec.formats.gensim:FORMAT",
         "floret": "stillvec.formats.floret:FORMAT",
         "fasttext": "stillvec.formats.word2vec:FASTTEXT",
-        "word2vec": "stillvec.formats.word2vec:FORMAT",
-        "word2vec-binary": "stillvec.formats.word2vec_binary:FORMAT",
-        "glove": "stillvec.formats.glove_text:FORMAT",
+        "word2vec": "stillvec.formats.word2vec:TEXT",
+        "word2vec-binary": "stillvec.formats.word2vec:BINARY",
+        "glove": "stillvec.formats.word2vec:GLOVE",
     },
 )
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_local
-from stillvec.formats.checks import damage_error, empty_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, begins_with, damage_error, empty_error
 from stillvec.formats.vector_table import VectorTableBuilder, encode_words
 from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
@@ -36,10 +35,6 @@ class _Model:
     table: NDArray[np.float32]  # (words + buckets, dim)
     shortest: int
     longest: int
-
-
-def recognize(path: Path, head: bytes) -> bool:
-    return head[:4] == struct.pack("<i", _MAGIC)
 
 
 def read(path: Path) -> WordVectors:
@@ -155,4 +150,4 @@ def _hash_ngrams(words: Sequence[bytes], shortest: int, longest: int) -> tuple[N
     return tuple(map(np.concatenate, zip(*ngrams, strict=True)))  # type: ignore[return-value]
 
 
-FORMAT = Format(recognize, read, write)
+FORMAT = Format(begins_with(struct.pack("<i", _MAGIC)), read, write)

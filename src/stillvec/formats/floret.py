@@ -9,8 +9,7 @@ import numpy as np
 
 from stillvec.errors import FormatError, UsageError
 from stillvec.files import open_bytes
-from stillvec.formats.checks import write_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, write_error
 from stillvec.formats.text_rows import MAX_DIM, iterate_lines, line_error, read_rows, write_rows
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors

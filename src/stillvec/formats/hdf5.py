@@ -10,8 +10,7 @@ from typing import Any
 
 from stillvec.errors import FormatError
 from stillvec.files import create_local, open_local
-from stillvec.formats.checks import damage_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, damage_error
 from stillvec.formats.npy import float_dtype
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks

@@ -10,18 +10,13 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_file, create_local, inner_name, open_local
-from stillvec.formats.checks import damage_error, decode_text
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, begins_with, damage_error, decode_text
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 22  # numbers per write
 _BROKEN = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, OverflowError, OSError)
-
-
-def recognize(path: Path, head: bytes) -> bool:
-    return head.startswith(b"\x93NUMPY")
 
 
 def read(path: Path) -> WordVectors:
@@ -70,4 +65,4 @@ def map_table(file: Path, path: Path) -> NDArray[Any]:
     return matrix
 
 
-FORMAT = Format(recognize, read, write, (".npy",))
+FORMAT = Format(begins_with(b"\x93NUMPY"), read, write, (".npy",))

@@ -12,8 +12,7 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_bytes
-from stillvec.formats.checks import damage_error, empty_error, write_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, damage_error, empty_error, write_error
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.registry import require
 from stillvec.vectors import WordVectors

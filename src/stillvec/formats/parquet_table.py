@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import create_local, open_local
-from stillvec.formats.checks import damage_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, begins_with, damage_error
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks
 from stillvec.registry import require
@@ -18,10 +17,6 @@ from stillvec.vectors import WordVectors
 
 _ROWS = 1 << 14  # rows per group
 _LOWERCASE = b"stillvec.lowercase"
-
-
-def recognize(path: Path, head: bytes) -> bool:
-    return head.startswith(b"PAR1")
 
 
 def read(path: Path) -> WordVectors:
@@ -92,4 +87,4 @@ def _read_vectors(path: Path, arrow: Any, column: Any, row: int) -> NDArray[np.f
         return np.asarray(flat.to_numpy(zero_copy_only=False), np.float32).reshape(len(column), -1)
 
 
-FORMAT = Format(recognize, read, write, (".parquet",))
+FORMAT = Format(begins_with(b"PAR1"), read, write, (".parquet",))

@@ -7,8 +7,7 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
-from stillvec.formats.checks import decode_text, empty_error, require_files, write_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, contains_files, decode_text, empty_error, require_files, write_error
 from stillvec.formats.numbers import NUMBER, parse, render
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks
@@ -18,10 +17,6 @@ _VECTORS, _WORDS, _CONFIG = "vectors.tsv", "metadata.tsv", "projector_config.pbt
 _NUMBERS = 1 << 16  # numbers per write
 _LINES = 1 << 12  # lines per read
 _SWAP_TABS = bytes.maketrans(b" \t", b"\t ")
-
-
-def recognize(path: Path, head: bytes) -> bool:
-    return all((path / name).is_file() for name in (_VECTORS, _WORDS))
 
 
 def read(path: Path) -> WordVectors:
@@ -88,4 +83,4 @@ def _parse_lines(file: Path, lines: list[bytes], dim: int, before: int) -> np.nd
     return numbers
 
 
-FORMAT = Format(recognize, read, write)
+FORMAT = Format(contains_files(_VECTORS, _WORDS), read, write)

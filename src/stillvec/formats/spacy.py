@@ -13,8 +13,7 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
-from stillvec.formats.checks import damage_error, read_json, require_files
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, contains_files, damage_error, read_json, require_files
 from stillvec.formats.npy import map_table
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.registry import require
@@ -22,10 +21,6 @@ from stillvec.vectors import WordVectors
 
 _TABLE, _KEYS, _STRINGS, _SETTINGS = "vocab/vectors", "vocab/key2row", "vocab/strings.json", "vocab/vectors.cfg"
 _INTEGERS = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
-
-
-def recognize(path: Path, head: bytes) -> bool:
-    return (path / _TABLE).is_file() and (path / _KEYS).is_file()
 
 
 def read(path: Path) -> WordVectors:
@@ -107,4 +102,4 @@ def _find_words(file: Path, store: Any, keys: list[int]) -> list[str]:
         raise damage_error(file, "every word that has a vector", error) from None
 
 
-FORMAT = Format(recognize, read, write)
+FORMAT = Format(contains_files(_TABLE, _KEYS), read, write)

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
-from stillvec.formats.checks import damage_error, read_json, require_files
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, damage_error, read_json, require_files
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.vectors import WordVectors

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.files import atomic_folder
-from stillvec.formats.checks import damage_error, decode_text, read_json, require_files, write_error
-from stillvec.formats.format import Format
+from stillvec.formats.format import Format, damage_error, decode_text, read_json, require_files, write_error
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.model_card import CARD, card
 from stillvec.formats.tensors import map_tensors, write_tensors

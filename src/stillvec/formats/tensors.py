@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
-from stillvec.formats.checks import damage_error, write_error
+from stillvec.formats.format import damage_error, write_error
 
 _TYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",

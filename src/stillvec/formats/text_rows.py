@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes
-from stillvec.formats.checks import write_error
+from stillvec.formats.format import write_error
 from stillvec.formats.numbers import DECIMAL, NUMBER, parse, render
 from stillvec.formats.vector_table import VectorTableBuilder, encode_words
 from stillvec.numerics import iterate_blocks

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from stillvec.errors import FormatError, StillvecWarning, VocabularyError
-from stillvec.formats.checks import write_error
+from stillvec.formats.format import write_error
 from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary

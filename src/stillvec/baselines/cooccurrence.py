@@ -84,13 +84,11 @@ def count_pairs(
     for rows, ends in corpus.blocks(_WORDS):
         more = count_block(rows, ends, window, len(corpus.vocabulary))
         counts = more if counts is None else counts + more
-        if counts.nnz > bound:
+        n_counted += len(rows)
+        if counts.nnz > bound or n_counted == corpus.n_words:
             runs.append(SortedRun.write(counts, folder / f"run-{len(runs)}"))
             counts = None
-        n_counted += len(rows)
         yield n_counted
-    if counts is not None:
-        runs.append(SortedRun.write(counts, folder / f"run-{len(runs)}"))
     return runs
 
 
@@ -117,9 +115,6 @@ def split_counts(
     paths = [folder / f"part-{number}" for number in range(n_parts)]
     row_sizes: list[list[NDArray[np.int64]]] = [[] for _ in paths]  # entries per row, range by range
     generator = np.random.default_rng(seed)
-    for path in paths:
-        path.with_suffix(".columns").touch()
-        path.with_suffix(".counts").touch()
     for _, rows in sum_runs(runs, bound):
         part = generator.integers(n_parts, size=rows.nnz)
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))

@@ -46,7 +46,13 @@ def save_state(accumulator: object) -> dict[str, Array]:
     assert isinstance(accumulator, HasStateFields)
     arrays: dict[str, Array] = {}
     for name in accumulator.state_fields:
-        arrays |= _to_arrays(name, getattr(accumulator, name))
+        value = getattr(accumulator, name)
+        if isinstance(value, list):
+            arrays |= {name: np.concatenate(value)} if value else {}
+        elif isinstance(value, dict):
+            arrays |= {f"{name}.{key}": _to_array(item) for key, item in value.items()}
+        else:
+            arrays[name] = _to_array(value)
     return arrays
 
 
@@ -58,14 +64,6 @@ def load_state(accumulator: object, arrays: Mapping[str, Array]) -> None:
     assert isinstance(accumulator, HasStateFields)
     for name in accumulator.state_fields:
         setattr(accumulator, name, _from_arrays(name, getattr(accumulator, name), arrays))
-
-
-def _to_arrays(name: str, value: Any) -> dict[str, Array]:
-    if isinstance(value, dict):
-        return {f"{name}.{key}": _to_array(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return {name: np.concatenate(value)} if value else {}
-    return {name: _to_array(value)}
 
 
 def _to_array(value: Any) -> Array:

@@ -41,8 +41,7 @@ class Accumulator(BatchConsumer, Protocol):
 class HasTotals(Protocol):
     """An accumulator some of whose arrays belong to the corpus as a whole, not to single words."""
 
-    def totals(self) -> dict[str, Array]:
-        """Those arrays."""
+    def totals(self) -> dict[str, Array]: ...
 
 
 @runtime_checkable
@@ -50,8 +49,7 @@ class TrainsInStream(Protocol):
     """An accumulator that trains a model during the pass."""
 
     @property
-    def loss(self) -> float:
-        """The current loss; NaN before the first one."""
+    def loss(self) -> float: ...  # NaN before the first one
 
 
 class AccumulatorSpec(Protocol):
@@ -97,7 +95,7 @@ class HasDim(Protocol):
 
 def parse_layers(layer: str, depth: int) -> tuple[int, ...]:
     """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`."""
-    text = str(layer).strip()
+    text, where = str(layer).strip(), "setting 'layer'"
     if text.startswith("last") and text[4:].isdigit() and int(text[4:]):
         return tuple(range(max(0, depth + 1 - int(text[4:])), depth + 1))
     if text == "last":
@@ -109,14 +107,10 @@ def parse_layers(layer: str, depth: int) -> tuple[int, ...]:
         low = int(first)
         low, high = (depth + 1 + low if low < 0 else low), (int(last) if dash else None)
     except ValueError:
-        raise UsageError.expected(
-            "a number, 'last', 'all' or a range such as 3-6", repr(layer), where="setting 'layer'"
-        ) from None
+        raise UsageError.expected("a number, 'last', 'all' or a range such as 3-6", repr(layer), where=where) from None
     high = low if high is None else high
     if not 0 <= low <= high <= depth:
-        raise UsageError.expected(
-            f"a layer of the teacher, 0 (input) to {depth} (last)", repr(layer), where="setting 'layer'"
-        )
+        raise UsageError.expected(f"a layer of the teacher, 0 (input) to {depth} (last)", repr(layer), where=where)
     return tuple(range(low, high + 1))
 
 

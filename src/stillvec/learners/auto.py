@@ -11,7 +11,7 @@ For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal compone
 Without a corpus there is only T. For sentences it is `additive` alone, whose rows include their weights.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -61,14 +61,16 @@ class Auto:
         specs: dict[str, AccumulatorSpec] = {}
         if self.corpus:
             specs |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
-        specs |= {f"template-{n}": Isolated(text) for n, text in enumerate(self.templates)}
-        return specs if self.dictionary is None else specs | {"glosses": Glosses(self.dictionary)}
+        specs |= {f"template-{n}": Isolated(template=text) for n, text in enumerate(self.templates)}
+        return specs if self.dictionary is None else specs | {"glosses": Glosses(dictionary=self.dictionary)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         if self.purpose == "sentences":
             return self._finish_sentences(statistics)
         vocabulary = next(iter(statistics.values())).vocabulary
-        isolated = unit_rows(mean_matrix(_spread(states, vocabulary) for states in _template_states(statistics)))
+        templates = [template for label, template in statistics.items() if label.startswith("template-")]
+        states = (states for template in templates for states in WordMeans(template).values())
+        isolated = unit_rows(mean_matrix(_spread(matrix, vocabulary) for matrix in states))
         spaces = {"templates": (self.template_weight, isolated)}
         notes: dict[str, object] = {}
         if self.corpus:
@@ -103,13 +105,6 @@ class Auto:
         matrix = result.vectors.matrix if self.dim is None else reduce_dimensions(result.vectors.matrix, self.dim)
         why = "the mean of additive vectors represents a sentence; rows include their SIF weight"
         return Result(WordVectors(result.vectors.vocabulary, matrix), {**result.notes, "why": why})
-
-
-def _template_states(statistics: Mapping[str, Statistics]) -> Iterable[Array]:
-    for label, template in statistics.items():
-        if label.startswith("template-"):
-            (states,) = WordMeans(template).values()
-            yield states
 
 
 def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:

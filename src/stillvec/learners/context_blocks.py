@@ -104,10 +104,6 @@ def is_full(blocks: Iterable[ContextBlock]) -> bool:
 
 def concatenate_blocks(blocks: list[ContextBlock]) -> ContextBlock:
     """One block of many; it shares no tensor with them."""
-    states = [block.states for block in blocks if block.states is not None]
-    return ContextBlock(
-        torch.cat([block.words for block in blocks]),
-        torch.cat([block.lengths for block in blocks]),
-        torch.cat([block.contexts for block in blocks]),
-        torch.cat(states) if states else None,
-    )
+    words, lengths, contexts, states = zip(*blocks, strict=True)
+    whole = None if states[0] is None else torch.cat(states)
+    return ContextBlock(torch.cat(words), torch.cat(lengths), torch.cat(contexts), whole)

@@ -10,20 +10,11 @@ from typing import ClassVar
 
 from stillvec.encoding import TextChunk
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import (
-    Accumulator,
-    AccumulatorSpec,
-    TextSource,
-    WordMeans,
-    WordStates,
-    chunk_texts,
-    mean_matrix,
-)
+from stillvec.learners.accumulators import AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts, mean_matrix
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -31,12 +22,11 @@ TEMPLATES = ("{}", "what is {}?", "the meaning of {} is")
 
 
 @dataclass(frozen=True)
-class Isolated:
+class Isolated(WordStates):
     """States of each word of the vocabulary in one template."""
 
     template: str = "{}"
-    layer: str = "last"
-    source: ClassVar[TextSource] = TextSource.OWN_TEXTS
+    source = TextSource.OWN_TEXTS
 
     def __post_init__(self) -> None:
         if self.template.count("{}") != 1:
@@ -49,9 +39,6 @@ class Isolated:
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         return chunk_texts((row, self.template.replace("{}", word)) for row, word in enumerate(vocabulary))
 
-    def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        return WordStates(self.layer).make_accumulator(teacher, vocabulary)
-
 
 @dataclass(frozen=True)
 class Decontextualized:
@@ -62,7 +49,7 @@ class Decontextualized:
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        return {f"template-{n}": Isolated(text, self.layer) for n, text in enumerate(self.templates)}
+        return {f"template-{n}": Isolated(self.layer, template=text) for n, text in enumerate(self.templates)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         vocabulary = next(iter(statistics.values())).vocabulary

@@ -20,13 +20,12 @@ from stillvec.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Glosses:
+class Glosses(WordStates):
     """States of words through their glosses."""
 
     dictionary: str = "wordnet"
-    layer: str = "last"
-    source: ClassVar[TextSource] = TextSource.OWN_TEXTS
-    label: ClassVar[str] = "glosses"
+    source = TextSource.OWN_TEXTS
+    label = "glosses"
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.dictionary))
@@ -34,7 +33,7 @@ class Glosses:
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         next(iter(read_dictionary(self.dictionary)), None)  # an unreadable one is an error before the forward pass
-        return WordStates(self.layer).make_accumulator(teacher, vocabulary)
+        return super().make_accumulator(teacher, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Dictionary:
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        return {"glosses": Glosses(self.dictionary, self.layer)}
+        return {"glosses": Glosses(self.layer, dictionary=self.dictionary)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         matrix, defined = gloss_means(statistics["glosses"], self.dictionary)

@@ -5,6 +5,7 @@ Specs that are equal share one accumulator. Words that the corpus lacks are read
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,19 +18,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.encoding import (
-    BatchBudget,
-    BatchBuilder,
-    BatchConsumer,
-    BatchLoader,
-    Bookmark,
-    Encoded,
-    PassProgress,
-    StoreLocation,
-    TextChunk,
-    check_room,
-    run_pass,
-)
+from stillvec.encoding import BatchConsumer, Encoded, PassProgress, StoreLocation, TextChunk, check_room, run_pass
+from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
 from stillvec.learners.accumulator_state import can_checkpoint, load_state, save_state
 from stillvec.learners.accumulators import (
     Accumulator,
@@ -42,7 +32,7 @@ from stillvec.learners.accumulators import (
     chunk_texts,
 )
 from stillvec.learners.partition import Partition
-from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_contexts_found
+from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_contexts_found, count_rows
 from stillvec.statistics import N_CONTEXTS, N_ISOLATED, STORED, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
@@ -168,7 +158,8 @@ class EncodingPass:
         loader: BatchLoader | None = None,
     ) -> None:
         self.plan, self.teacher, self.vocabulary = plan, teacher, plan.vocabulary
-        self.state = PassState(plan.make_accumulators(teacher), np.zeros(len(self.vocabulary), np.int64))
+        self.accumulators = plan.make_accumulators(teacher)
+        self.state = PassState(self.accumulators, np.zeros(len(self.vocabulary), np.int64))
         self.finished = False  # everything was read
         self.n_missing_words = 0  # words of the vocabulary that no process read in the corpus
         self._isolated = np.zeros(len(self.vocabulary), np.int64)  # which words were read alone
@@ -180,26 +171,16 @@ class EncodingPass:
                 writer.open(store)
             if self.bytes_needed:
                 check_room(store.folder, self.bytes_needed - store.bytes_written)
-        self._complete = {  # stored by an earlier run: they need not read the corpus again
-            spec
-            for spec, accumulator in self.accumulators.items()
-            if isinstance(accumulator, ContextStoreWriter) and accumulator.contexts is not None
-        }
-
-    @property
-    def accumulators(self) -> Mapping[AccumulatorSpec, Accumulator]:
-        return self.state.accumulators
+        # stored by an earlier run: they need not read the corpus again
+        self._complete = {writer.spec for writer in self.context_writers if writer.contexts is not None}
 
     @property
     def context_writers(self) -> list[ContextStoreWriter]:
         return [writer for writer in self.accumulators.values() if isinstance(writer, ContextStoreWriter)]
 
     def _readers(self, source: TextSource) -> dict[AccumulatorSpec, Accumulator]:
-        return {
-            spec: accumulator
-            for spec, accumulator in self.accumulators.items()
-            if spec.source is source and spec not in self._complete
-        }
+        items = self.accumulators.items()
+        return {spec: reader for spec, reader in items if spec.source is source and spec not in self._complete}
 
     def reads(self, source: TextSource) -> bool:
         """Whether any accumulator still has to read this kind of text."""
@@ -218,8 +199,7 @@ class EncodingPass:
 
     def store_path(self, name: str) -> Path | None:
         """The folder of the contexts that the learner of that name trains on."""
-        own = {*self.plan.learners[name].specs().values()}
-        accumulators = (accumulator for spec, accumulator in self.accumulators.items() if spec in own)
+        accumulators = (self.accumulators[spec] for spec in self.plan.learners[name].specs().values())
         stores = (writer.contexts for writer in accumulators if isinstance(writer, ContextStoreWriter))
         return next((store.path for store in stores if store is not None and store.path is not None), None)
 
@@ -288,7 +268,8 @@ class EncodingPass:
             self.n_missing_words = int((counts["contexts"] == 0).sum())
             self._isolated[:] = self._partition.select_words(missing)
             if not self.state.totals and counts["contexts"].any() and missing.any():
-                self.state.totals = {spec: _totals(accumulator) for spec, accumulator in readers.items()}
+                totals = {spec: reader.totals() for spec, reader in readers.items() if isinstance(reader, HasTotals)}
+                self.state.totals = copy.deepcopy(totals)  # the totals alone: all arrays may be gigabytes on a GPU
             yield _Stage("alone", WITHOUT_CONTEXT, self._single_words(self._isolated), [*readers.values()])
         for number, spec in self._enumerate(TextSource.PARAGRAPHS):
             accumulator, n_contexts = cast(ContextAccumulator, self.accumulators[spec]), counts[f"part-{number}"]
@@ -334,18 +315,11 @@ class EncodingPass:
 
 
 def make_loader(teacher: Teacher, vocabulary: Vocabulary, budget: BatchBudget) -> BatchLoader:
-    """The loader of batches for a teacher and a vocabulary."""
     return BatchLoader(BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), budget), budget.workers)
 
 
 def _with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{prefix}/")}
-
-
-def _totals(accumulator: Accumulator) -> Arrays:
-    """A copy of the totals alone: all arrays may be gigabytes on a GPU."""
-    totals = accumulator.totals() if isinstance(accumulator, HasTotals) else {}
-    return {name: array.copy() for name, array in totals.items()}
 
 
 class _ContextCounter:
@@ -357,8 +331,7 @@ class _ContextCounter:
         self.n_contexts = n_contexts
 
     def update(self, encoded: Encoded) -> None:
-        ids = encoded.batch.word_id
-        self.n_contexts += np.bincount(ids[ids >= 0], minlength=len(self.n_contexts))
+        self.n_contexts += count_rows(encoded.batch.word_id, len(self.n_contexts))
 
 
 def _keep_words(chunks: Iterable[TextChunk], chosen: NDArray[np.bool_]) -> Iterator[TextChunk]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,10 @@ class Partition:
     def select_words(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Of the chosen words, which are read alone, whole chunks: those in this part."""
         rows = np.flatnonzero(chosen)
-        mine = np.fromiter((self._owns_other(place // WORDS_PER_CHUNK) for place in range(len(rows))), bool, len(rows))
         owned = np.zeros(len(chosen), bool)
-        owned[rows[mine]] = True
+        owned[rows] = self._owns_other(np.arange(len(rows)) // WORDS_PER_CHUNK)
         return owned
 
-    def _owns_other(self, chunk: int) -> bool:
+    def _owns_other(self, chunk: Any) -> Any:
+        """Whether a chunk, or each of an array of chunks, is in this part."""
         return (self.count - 1 if self.in_order else chunk % self.count) == self.index

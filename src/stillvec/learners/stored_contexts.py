@@ -106,9 +106,7 @@ class ContextStoreWriter:
         location, states = self._location, self.spec.states
         if location is None:
             return ContextWriter(None, self._dim, states=states)
-        path = self.path()
-        if location.shard is not None:
-            path = shard_path(path, location.shard)
+        path = self.path() if location.shard is None else shard_path(self.path(), location.shard)
         return ContextWriter(path, self._dim, states=states, checkpoint=location.checkpoint)
 
     def path(self) -> Path:

@@ -146,14 +146,8 @@ class _StreamTrainer:
         if not len(lengths):
             return
         self.n_contexts += count_rows(words, len(self.n_contexts))
-        self._pending.append(
-            ContextBlock(
-                torch.from_numpy(words).long().to(self._device),
-                torch.from_numpy(lengths).long().to(self._device),
-                contexts.clone(),
-                None if states is None else states.clone(),
-            )
-        )
+        rows, sizes = (torch.from_numpy(array).long().to(self._device) for array in (words, lengths))
+        self._pending.append(ContextBlock(rows, sizes, contexts.clone(), None if states is None else states.clone()))
         if is_full(self._pending):
             self._train()
 

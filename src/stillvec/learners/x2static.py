@@ -64,9 +64,8 @@ class X2Static(TrainedLearner):
                 raise UsageError.expected("0 or more", getattr(self, name), where=f"setting {name!r}")
 
     def contexts(self) -> StoredContexts:
-        return StoredContexts(
-            self.layer, self.context, min_sentences=self.min_sentences if self.context == "paragraph" else 1
-        )
+        min_sentences = self.min_sentences if self.context == "paragraph" else 1
+        return StoredContexts(self.layer, self.context, min_sentences=min_sentences)
 
     def model(self, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device) -> LogisticTable:
         return LogisticTable(self, counts, sample, width, device)
@@ -82,12 +81,7 @@ class LogisticTable:
     """The table (V, D), with the bias as an additional last column."""
 
     def __init__(
-        self,
-        settings: X2Static,
-        counts: Tensor,
-        sample: Iterable[ContextBlock],
-        width: int,
-        device: torch.device,
+        self, settings: X2Static, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device
     ) -> None:
         self.settings = settings
         self.sampler = NegativeSampler(counts, settings.power)
@@ -195,7 +189,5 @@ def gradient_shared(
 
 def _products(table: Tensor, rows: Tensor, contexts: Tensor, sentence: Tensor) -> Tensor:
     """The product of each row with its context (P,)."""
-    blocks = split_rows(rows, sentence)
-    return torch.cat(
-        [torch.linalg.vecdot(table.index_select(0, row), contexts.index_select(0, at)) for row, at in blocks]
-    )
+    pairs = ((table.index_select(0, row), contexts.index_select(0, at)) for row, at in split_rows(rows, sentence))
+    return torch.cat([torch.linalg.vecdot(*pair) for pair in pairs])

@@ -267,7 +267,7 @@ def test_every_known_dataset_is_told_whole_and_found_by_its_names() -> None:
     assert len({each.name for each in KNOWN}) == len(KNOWN)
     for each in KNOWN:
         assert all((each.items, each.source, each.terms, each.published)), each.name
-        assert all(find_known(name) == each for name in (each.name, f"{each.name}.test", *each.files))
+        assert all(find_known(name) == each for name in (f"{each.name}.test", *each.names))
     assert find_known("ws353-similarity") != find_known("ws353")
     assert find_known("newcomer") is None
 

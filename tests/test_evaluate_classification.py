@@ -12,10 +12,10 @@ from sklearn.metrics import f1_score
 
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import Classification, macro_f1
-from stillvec.evaluation.cnn import CnnNetwork, CnnSchedule, Convolution
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.networks import CnnNetwork, CnnSchedule, Convolution
 from stillvec.evaluation.sequence_batches import texts_as_sequences
 from stillvec.evaluation.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
 from stillvec.vectors import WordVectors
@@ -187,7 +187,7 @@ def test_a_text_without_known_words_is_not_covered_and_words_are_counted(vectors
 
 
 def test_seeds_have_a_mean_and_a_spread(vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.evaluation.cnn.CnnSchedule", lambda: CnnSchedule((1e-3,), (1, 1)))
+    monkeypatch.setattr("stillvec.evaluation.networks.CnnSchedule", lambda: CnnSchedule((1e-3,), (1, 1)))
     _write(tmp_path / "classification" / "a.train.txt", 40)
     path = _write(tmp_path / "classification" / "a.test.txt", 30, seed=5)
     task = Classification(model="cnn", seeds=3)

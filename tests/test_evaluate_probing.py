@@ -16,7 +16,7 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.labels import KINDS, Labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.mutual_information import bias, clusters, entropy, information, mutual_information
-from stillvec.evaluation.perceptron import perceptron
+from stillvec.evaluation.networks import perceptron
 from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, randomize
 from stillvec.evaluation.profile import profile, table
 from stillvec.evaluation.sequence_batches import tokens_as_sequences

@@ -14,11 +14,10 @@ import torch
 from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import labels as label_task
 from stillvec.evaluation import probing
-from stillvec.evaluation.bilstm_crf import Recurrence
-from stillvec.evaluation.cnn import CnnNetwork, CnnSchedule, Convolution
 from stillvec.evaluation.information import _shares
 from stillvec.evaluation.labels import Labels, kind_labels
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.networks import CnnNetwork, CnnSchedule, Convolution, Recurrence
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
 from stillvec.evaluation.splits import Round
 from stillvec.progress import drain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.crf import best_paths, log_partition, marginals, negative_log_likelihood
+from stillvec.evaluation.crf import best_paths, log_partition, negative_log_likelihood
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, tokens_as_sequences
@@ -24,6 +25,14 @@ from stillvec.evaluation.treebank import conllu, read_tagged
 from stillvec.vectors import WordVectors
 
 LENGTHS, TAGS = (4, 1, 3), 3
+
+
+def marginals(scores: Any, inside: Any, steps: Any) -> Any:
+    """The probability of each tag of each word (B, L, k): the gradient of log Z; 0 outside."""
+    with torch.enable_grad():
+        scores = scores.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(log_partition(scores, inside, steps).sum(), scores)
+    return gradient
 
 
 @pytest.fixture

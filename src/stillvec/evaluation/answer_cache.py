@@ -10,9 +10,9 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -43,15 +43,17 @@ class AnswerCache:
             return None
         try:
             with open(self._path(key), "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-                return _unpack({name: archive[name] for name in archive.files})
+                arrays = {name: archive[name] for name in archive.files}
+            covered = arrays.pop("covered")
+            return Answers(covered, {name.removeprefix("values:"): array for name, array in arrays.items()})
         except Exception:  # a damaged archive fails in many ways, and only costs time
             return None
 
     def put(self, key: Mapping[str, object], answers: Answers) -> None:
         """Store answers; where that fails, the work continues without."""
-        arrays = dict(_pack(answers))
+        arrays = {"covered": answers.covered} | {f"values:{name}": array for name, array in answers.values.items()}
         if not any(array.dtype.hasobject for array in arrays.values()):
-            self._write(key, ".npz", lambda stream: np.savez_compressed(stream, **arrays))  # type: ignore[arg-type]
+            self._write(key, ".npz", lambda stream: np.savez_compressed(stream, **arrays))
 
     def get_report(self, key: Mapping[str, object]) -> Report | None:
         """A whole report, if everything that determines it is unchanged."""
@@ -59,13 +61,13 @@ class AnswerCache:
             return None
         try:
             stored = json.loads(self._path(key, ".json").read_bytes())
-            return Report.loads(stored["report"]) if stored["digest"] == _checksum(stored["report"]) else None
+            return Report.loads(stored["report"]) if stored["digest"] == _digest_text(stored["report"]) else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def put_report(self, key: Mapping[str, object], report: Report) -> None:
         text = report.dumps()
-        stored = json.dumps({"digest": _checksum(text), "report": text})
+        stored = json.dumps({"digest": _digest_text(text), "report": text})
         self._write(key, ".json", lambda stream: stream.write(stored.encode()))
 
     def _write(self, key: Mapping[str, object], ending: str, write: Callable[[BinaryIO], object]) -> None:
@@ -81,7 +83,7 @@ class AnswerCache:
     def _path(self, key: Mapping[str, object], ending: str = ".npz") -> Path:
         assert self.folder is not None
         text = json.dumps({"code": code_identity(), **key}, sort_keys=True, default=str)
-        return self.folder / f"{digest(iter([text.encode()]))}{ending}"
+        return self.folder / f"{_digest_text(text)}{ending}"
 
 
 def digest_vectors(vectors: WordVectors) -> str:
@@ -131,26 +133,5 @@ def code_identity(package: Path = Path(__file__).parent.parent) -> str:
     return json.dumps(versions)
 
 
-def _checksum(text: str) -> str:
-    """Detects a damaged report."""
+def _digest_text(text: str) -> str:
     return digest(iter([text.encode()]))
-
-
-def _pack(answers: Answers) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
-    for field in fields(answers):
-        value = getattr(answers, field.name)
-        if isinstance(value, Mapping):
-            yield from ((f"{field.name}:{key}", np.asarray(array)) for key, array in value.items())
-        elif value is not None:
-            yield field.name, np.asarray(value)
-
-
-def _unpack(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Answers:
-    values: dict[str, Any] = {"values": {}}
-    for name, array in arrays.items():
-        field, colon, key = name.partition(":")
-        if colon:
-            values.setdefault(field, {})[key] = array
-        else:
-            values[field] = array
-    return Answers(**values)

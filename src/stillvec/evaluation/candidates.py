@@ -35,48 +35,61 @@ class Encoder(Protocol):
         ...
 
 
-class Candidate(Protocol):
+@dataclass
+class Candidate:
+    """What answers tasks; a subclass says which, and how."""
+
     name: str
+    cache: AnswerCache
 
     @property
-    def identity(self) -> str: ...
-
-    def can_answer(self, task: Task) -> bool: ...
-
-    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps: ...
-
-
-@dataclass
-class VectorsCandidate:
-    name: str
-    vectors: WordVectors
-    cache: AnswerCache
-    lookups: dict[OovPolicy, Lookup] = field(default_factory=dict)
+    def identity(self) -> str:
+        """A digest of what determines its answers."""
+        raise NotImplementedError
 
     def can_answer(self, task: Task) -> bool:
         return True
 
     def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
-        lookup = self.lookups.setdefault(policy, Lookup(_hide_subwords(self.vectors, policy), policy))
-        if self.cache.folder is None:
-            return (yield from task.answer_steps(lookup, items))
-        key = _cache_key(dataset, task) | {"vectors": self.identity, "oov": policy}
+        key: dict[str, object] = {}
+        if self.cache.folder is not None:
+            key = {"task": dataset.task, "settings": describe_settings(task), "data": digest_files(dataset.path)}
+            key |= self._cache_key(policy)
         answers = self.cache.get(key)
         if answers is None or len(answers.covered) != len(items):
-            answers = yield from task.answer_steps(lookup, items)
+            answers = yield from self._compute(task, items, policy)
             self.cache.put(key, answers)
         return answers
+
+    def _cache_key(self, policy: OovPolicy) -> dict[str, object]:
+        raise NotImplementedError
+
+    def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
+        raise NotImplementedError
+
+
+@dataclass
+class VectorsCandidate(Candidate):
+    vectors: WordVectors
+    lookups: dict[OovPolicy, Lookup] = field(default_factory=dict)
 
     @cached_property
     def identity(self) -> str:
         return digest_vectors(self.vectors)
 
+    def _cache_key(self, policy: OovPolicy) -> dict[str, object]:
+        return {"vectors": self.identity, "oov": policy}
+
+    def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
+        vectors = self.vectors
+        if policy != "subword" and vectors.subwords is not None:  # other policies do not compose words from n-grams
+            vectors = WordVectors(vectors.vocabulary, vectors.matrix)
+        return task.answer_steps(self.lookups.setdefault(policy, Lookup(vectors, policy)), items)
+
 
 @dataclass
-class EncoderCandidate:
-    name: str
+class EncoderCandidate(Candidate):
     encoder: Encoder
-    cache: AnswerCache
 
     @property
     def identity(self) -> str:
@@ -85,23 +98,10 @@ class EncoderCandidate:
     def can_answer(self, task: Task) -> bool:
         return isinstance(task, Sentences)
 
-    def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
+    def _cache_key(self, policy: OovPolicy) -> dict[str, object]:
+        return {"encoder": self.identity}
+
+    def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         assert isinstance(task, Sentences)
         yield from ()
-        key = _cache_key(dataset, task) | {"encoder": self.identity} if self.cache.folder else {}
-        answers = self.cache.get(key)
-        if answers is None:
-            texts = task.texts(items)
-            answers = task.answer_with(np.asarray(self.encoder.encode(texts), np.float32))
-            self.cache.put(key, answers)
-        return answers
-
-
-def _cache_key(dataset: Dataset, task: Task) -> dict[str, object]:
-    return {"task": dataset.task, "settings": describe_settings(task), "data": digest_files(dataset.path)}
-
-
-def _hide_subwords(vectors: WordVectors, policy: OovPolicy) -> WordVectors:
-    """Only the policy "subword" may compose words from n-grams."""
-    visible = policy == "subword" or vectors.subwords is None
-    return vectors if visible else WordVectors(vectors.vocabulary, vectors.matrix)
+        return task.answer_with(np.asarray(self.encoder.encode(task.texts(items)), np.float32))

@@ -2,7 +2,7 @@
 
 Files: `classification/*.txt` or `*.tsv` with a label, a space and a text per line (MR, CR, SUBJ, MPQA, TREC, SST-5);
 lines that are not UTF-8 are read as Latin-1. `name.test.txt` needs `name.train.txt` and may have `name.dev.txt`; a
-single file is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021), see `cnn.py`; `linear` is logistic
+single file is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021), see `networks.py`; `linear` is logistic
 regression on the mean of the known words, its penalty selected on development items. Vectors are not trained unless
 `tuned` (only `cnn`); the network reads all of them times one factor, so that one learning rate suits all sets.
 
@@ -100,7 +100,7 @@ class Classification(CostlyTask):
         return predicted
 
     def _cnn(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
-        from stillvec.evaluation.cnn import QUICK, CnnSchedule, Convolution  # torch takes seconds
+        from stillvec.evaluation.networks import QUICK, CnnSchedule, Convolution  # torch takes seconds
 
         n_seeds, schedule = (1, QUICK) if self.quick else (self.seeds, CnnSchedule())
         convolution = Convolution(sequences, labels, sequences.scale_table(), schedule, self.tuned)

@@ -36,14 +36,6 @@ def negative_log_likelihood(scores: Tensor, tags: Tensor, inside: Tensor, steps:
     return log_partition(scores, inside, steps) - path_score(scores, tags, inside, steps)
 
 
-def marginals(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
-    """The probability of each tag of each word (B, L, k): the gradient of log Z; 0 outside."""
-    with torch.enable_grad():
-        scores = scores.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(log_partition(scores, inside, steps).sum(), scores)
-    return gradient
-
-
 def best_paths(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
     """The most probable path of each sentence (B, L), 0 outside; of equals the one with smaller tags from the end."""
     begin, step, end = steps

@@ -155,8 +155,8 @@ class Evaluation:
 
     def _candidates(self) -> list[Candidate]:
         return [
-            *(VectorsCandidate(name, vectors, self._cache) for name, vectors in self.sets.items()),
-            *(EncoderCandidate(name, encoder, self._cache) for name, encoder in (self.encoders or {}).items()),
+            *(VectorsCandidate(name, self._cache, vectors) for name, vectors in self.sets.items()),
+            *(EncoderCandidate(name, self._cache, encoder) for name, encoder in (self.encoders or {}).items()),
         ]
 
     def _plan(self, candidates: Sequence[Candidate], task: Task) -> list[tuple[Candidate, OovPolicy]]:

@@ -83,7 +83,7 @@ class Labels(CostlyTask):
 
     def _probe(self, table: NDArray[np.float32], train: Floats, dev: Floats) -> Rows:
         """The label of each row of the table (w, seeds)."""
-        from stillvec.evaluation.perceptron import perceptron  # torch takes seconds
+        from stillvec.evaluation.networks import perceptron  # torch takes seconds
 
         n_seeds, n_hidden = (1, -(-self.hidden // 10)) if self.quick else (self.seeds, self.hidden)
         return np.stack([perceptron(table, train, dev, n_hidden, seed) for seed in range(n_seeds)], axis=1)

@@ -51,7 +51,7 @@ class Tagging(CostlyTask):
         return LearntItems(words[:n_tested], lengths, (), words[n_tested:], tags, splits)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
-        from stillvec.evaluation.bilstm_crf import Recurrence  # importing torch takes seconds
+        from stillvec.evaluation.networks import Recurrence  # importing torch takes seconds
 
         assert isinstance(items, LearntItems)
         names = sorted({*chain.from_iterable(items.labels)})

@@ -21,8 +21,7 @@ from stillvec.evaluation.answer_cache import AnswerCache, code_identity, digest_
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
-from stillvec.evaluation.task_selection import select_tasks, split_tasks
-from stillvec.evaluation.tasks import Answers, CostlyTask, Items
+from stillvec.evaluation.tasks import Answers, CostlyTask, Items, select_tasks, split_tasks
 
 WORDS = ["cat", "dog", "ice", "snow", "fire", "sat"]
 

@@ -14,8 +14,7 @@ from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation
 from stillvec.evaluation.candidates import Encoder
 from stillvec.evaluation.encoders import TeacherEncoder, parse_baseline
-from stillvec.evaluation.task_selection import split_tasks
-from stillvec.evaluation.tasks import task_class
+from stillvec.evaluation.tasks import split_tasks, task_class
 from stillvec.files import atomic_file, cache_folder
 from stillvec.formats import read_manifest
 

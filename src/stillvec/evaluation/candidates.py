@@ -37,71 +37,36 @@ class Encoder(Protocol):
 
 @dataclass
 class Candidate:
-    """What answers tasks; a subclass says which, and how."""
-
     name: str
+    source: WordVectors | Encoder
     cache: AnswerCache
+    lookups: dict[OovPolicy, Lookup] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """A digest of what determines its answers."""
-        raise NotImplementedError
+        return digest_vectors(self.source) if isinstance(self.source, WordVectors) else self.source.identity
 
     def can_answer(self, task: Task) -> bool:
-        return True
+        return isinstance(self.source, WordVectors) or isinstance(task, Sentences)
 
     def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         key: dict[str, object] = {}
         if self.cache.folder is not None:
-            key = {"task": dataset.task, "settings": describe_settings(task), "data": digest_files(dataset.path)}
-            key |= self._cache_key(policy)
+            is_encoder = not isinstance(self.source, WordVectors)
+            key = {"encoder": self.identity} if is_encoder else {"vectors": self.identity, "oov": policy}
+            key |= {"task": dataset.task, "settings": describe_settings(task), "data": digest_files(dataset.path)}
         answers = self.cache.get(key)
         if answers is None or len(answers.covered) != len(items):
             answers = yield from self._compute(task, items, policy)
             self.cache.put(key, answers)
         return answers
 
-    def _cache_key(self, policy: OovPolicy) -> dict[str, object]:
-        raise NotImplementedError
-
     def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
-        raise NotImplementedError
-
-
-@dataclass
-class VectorsCandidate(Candidate):
-    vectors: WordVectors
-    lookups: dict[OovPolicy, Lookup] = field(default_factory=dict)
-
-    @cached_property
-    def identity(self) -> str:
-        return digest_vectors(self.vectors)
-
-    def _cache_key(self, policy: OovPolicy) -> dict[str, object]:
-        return {"vectors": self.identity, "oov": policy}
-
-    def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
-        vectors = self.vectors
+        vectors = self.source
+        if not isinstance(vectors, WordVectors):
+            assert isinstance(task, Sentences)
+            return task.answer_with(np.asarray(vectors.encode(task.texts(items)), np.float32))
         if policy != "subword" and vectors.subwords is not None:  # other policies do not compose words from n-grams
             vectors = WordVectors(vectors.vocabulary, vectors.matrix)
-        return task.answer_steps(self.lookups.setdefault(policy, Lookup(vectors, policy)), items)
-
-
-@dataclass
-class EncoderCandidate(Candidate):
-    encoder: Encoder
-
-    @property
-    def identity(self) -> str:
-        return self.encoder.identity
-
-    def can_answer(self, task: Task) -> bool:
-        return isinstance(task, Sentences)
-
-    def _cache_key(self, policy: OovPolicy) -> dict[str, object]:
-        return {"encoder": self.identity}
-
-    def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
-        assert isinstance(task, Sentences)
-        yield from ()
-        return task.answer_with(np.asarray(self.encoder.encode(task.texts(items)), np.float32))
+        return (yield from task.answer_steps(self.lookups.setdefault(policy, Lookup(vectors, policy)), items))

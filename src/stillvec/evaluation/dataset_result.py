@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -12,12 +12,6 @@ from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, PolicyRanking, Score, Words
 from stillvec.evaluation.intervals import Estimate, Mask, Resampling
 from stillvec.evaluation.tasks import Answers, Items, JointlyScored, Task
-
-
-class ItemSubset(NamedTuple):
-    words: Words
-    covered: Mask  # (n,)
-    scored: Mask  # (n,) included in the value
 
 
 @dataclass(eq=False)
@@ -37,43 +31,42 @@ class DatasetResult:
         self.answers.setdefault(policy, {})[candidate.name] = answers
 
     def scores(self, policy: OovPolicy, common: bool, resampling: Resampling) -> Iterator[Score]:
-        by_name = self.answers[policy]
-        shared, own = self.common(policy), self.own(policy)
-        for name, answers in by_name.items():
-            subsets = [ItemSubset("own", answers.covered, own[name])]
-            subsets += [ItemSubset("common", shared, shared)] if common and len(by_name) > 1 else []
-            if self.leaked is not None:
-                masks = (self.exclude_leaked(mask) for mask in (answers.covered, own[name]))
-                subsets.append(ItemSubset("unleaked", *masks))
+        selected = self.select(policy, common)
+        for name in self.answers[policy]:
             estimates: dict[bytes, dict[str, Estimate]] = {}
-            for subset in subsets:
-                key = subset.scored.tobytes()
-                narrowed = self._narrow(policy, name, subset.scored)
-                if key not in estimates:
-                    estimates[key] = self.task.score(self.items, narrowed, np.flatnonzero(subset.scored), resampling)
+            for words, masks in selected.items():
+                scored = masks[name]
+                narrowed = self._narrow(policy, name, scored)
+                if (key := scored.tobytes()) not in estimates:
+                    estimates[key] = self.task.score(self.items, narrowed, np.flatnonzero(scored), resampling)
+                n_leaked = int(self.leaked.sum()) if self.leaked is not None and words == "unleaked" else None
+                counts = len(self.items), int((scored & narrowed.covered).sum())
                 for metric, estimate in estimates[key].items():
-                    yield self._score(name, metric, estimate, subset, narrowed, policy)
+                    details = self._details(narrowed, metric, scored)
+                    place = self.dataset.task, self.dataset.name, metric
+                    yield Score(name, *place, *estimate, *counts, policy, words, details, n_leaked)
 
-    def own(self, policy: OovPolicy) -> dict[str, Mask]:
-        """The items that count for each set: those it covers, or all if OOV words have a vector."""
-        return {name: _select_scored(answers, policy) for name, answers in self.answers[policy].items()}
+    def select(self, policy: OovPolicy, common: bool) -> dict[Words, dict[str, Mask]]:
+        """The items that count for each set: own, common to all, in no lexicon; all if OOV words have a vector."""
+        own = {name: _select_scored(answers, policy) for name, answers in self.answers[policy].items()}
+        masks: dict[Words, dict[str, Mask]] = {"own": own}
+        if common and len(own) > 1:
+            masks["common"] = dict.fromkeys(own, self.common(policy))
+        if self.leaked is not None:
+            masks["unleaked"] = {name: mask & ~self.leaked for name, mask in own.items()}
+        return masks
 
     def common(self, policy: OovPolicy) -> Mask:
         """The items that all sets cover (n,)."""
         return np.asarray(np.logical_and.reduce([answers.covered for answers in self.answers[policy].values()]))
 
-    def exclude_leaked(self, mask: Mask) -> Mask:
-        """Of some items those that no lexicon contains."""
-        return mask if self.leaked is None else mask & ~self.leaked
-
     def comparable(self, policy: OovPolicy) -> Iterator[tuple[Words, Mask]]:
         """The items on which sets are compared: those that all cover, or all if OOV words have a vector."""
-        covered = self.common(policy)
-        words: Words = "common" if policy == "skip" else "own"
-        scored = covered if policy == "skip" else covered | True
-        yield words, scored
+        common = self.common(policy)
+        scored = common if policy == "skip" else common | True
+        yield "common" if policy == "skip" else "own", scored
         if self.leaked is not None:
-            yield "unleaked", self.exclude_leaked(scored)
+            yield "unleaked", scored & ~self.leaked
 
     def bootstrap(
         self, policy: OovPolicy, scored: Mask, resampling: Resampling
@@ -113,25 +106,7 @@ class DatasetResult:
             self._narrowed[key] = self.task.narrow(self.items, answers, np.flatnonzero(scored))
         return self._narrowed[key]
 
-    def _score(
-        self, name: str, metric: str, estimate: Estimate, subset: ItemSubset, answers: Answers, policy: OovPolicy
-    ) -> Score:
-        leaks = self.leaked is not None and subset.words == "unleaked"
-        return Score(
-            name,
-            self.dataset.task,
-            self.dataset.name,
-            metric,
-            *estimate,
-            n_items=len(self.items),
-            n_covered=int(subset.covered.sum()),
-            unknown=policy,
-            words=subset.words,
-            details=self._details(answers, metric, subset),
-            n_leaked=int(np.sum(self.leaked)) if leaks else None,  # type: ignore[arg-type]
-        )
-
-    def _details(self, answers: Answers, metric: str, subset: ItemSubset) -> tuple[Detail, ...]:
+    def _details(self, answers: Answers, metric: str, scored: Mask) -> tuple[Detail, ...]:
         """The value on each section, in the order of the file."""
         members: dict[str, list[int]] = {}
         for number, section in enumerate(self.items.sections):
@@ -139,8 +114,9 @@ class DatasetResult:
         details = []
         for section, numbers in members.items():
             rows = np.array(numbers)
-            estimates = self.task.score(self.items, answers, rows[subset.scored[rows]], Resampling(0))
-            details.append(Detail(section, estimates[metric].value, len(rows), int(subset.covered[rows].sum())))
+            estimates = self.task.score(self.items, answers, rows[scored[rows]], Resampling(0))
+            n_covered = int((scored & answers.covered)[rows].sum())
+            details.append(Detail(section, estimates[metric].value, len(rows), n_covered))
         return tuple(details)
 
 

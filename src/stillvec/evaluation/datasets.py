@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stillvec.errors import DatasetError, MissingExtra, UsageError
-from stillvec.evaluation.task_selection import select_tasks
-from stillvec.evaluation.tasks import Task
+from stillvec.evaluation.tasks import Task, select_tasks
 from stillvec.files import inner_name
 
 PACKAGED = {  # task: files in gensim/test/test_data

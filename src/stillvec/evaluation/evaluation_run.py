@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 
 from stillvec.errors import DatasetError, UsageError, warn_renamed
 from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files
-from stillvec.evaluation.candidates import Candidate, Encoder, EncoderCandidate, VectorsCandidate
+from stillvec.evaluation.candidates import Candidate, Encoder
 from stillvec.evaluation.comparison import compare, correct_holm
 from stillvec.evaluation.dataset_result import DatasetResult
 from stillvec.evaluation.datasets import Dataset, DatasetSource, find_datasets
@@ -32,8 +32,7 @@ from stillvec.evaluation.intervals import Mask, Resampling
 from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.similarity import Similarity
-from stillvec.evaluation.task_selection import select_tasks, split_tasks
-from stillvec.evaluation.tasks import Task
+from stillvec.evaluation.tasks import Task, select_tasks, split_tasks
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import as_pair, find_pairs, lexicon_digest, read_lexicon
@@ -43,13 +42,14 @@ from stillvec.vectors import WordVectors
 _N_NEIGHBOURS = 10  # per word, for `overlap`
 
 StrPath = str | os.PathLike[str]
+Sets = WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath]
 
 
 @dataclass
 class Evaluation:
     """One evaluation: `steps()` yields progress, then `report` is set. `evaluate` documents the fields."""
 
-    vectors: WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath]
+    vectors: Sets
     data: StrPath | None = None
     tasks: str | Sequence[str] | None = None
     only: str | Sequence[str] | None = None
@@ -89,7 +89,6 @@ class Evaluation:
 
     def steps(self) -> Iterator[Progress]:
         """Run the evaluation."""
-        start = time.perf_counter()
         for lexicon in self.lexicons:
             next(read_lexicon(lexicon), None)  # fail before the work if it cannot be read
         names = None if self.tasks is None else [*self.tasks]
@@ -97,29 +96,50 @@ class Evaluation:
         datasets = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
         source = DatasetSource.of(self.data)
         left_out = tuple(name for name, task in skipped.items() if source.find(name, task))
-        candidates = self._candidates()
-        cache = self._cache
+        cache = AnswerCache(None if self.cache is None else Path(self.cache))
+        sources: dict[str, WordVectors | Encoder] = {**self.sets, **(self.encoders or {})}
+        candidates = [Candidate(name, source, cache) for name, source in sources.items()]
+        key: dict[str, object] = {}
         if cache.folder is not None:
             yield Progress("evaluating", 0, None, "", 0.0)
-            key = self._cache_key(datasets, tasks, candidates, left_out)
-            cached = cache.get_report(key)
-            if cached is not None:
+            settings = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
+            key = {name: getattr(self, name) for name in settings} | {
+                "datasets": [[dataset.task, dataset.name, digest_files(dataset.path)] for dataset in datasets],
+                "tasks": {name: describe_settings(task) for name, task in tasks.items()},
+                "candidates": [[candidate.name, candidate.identity] for candidate in candidates],
+                "lexicons": [lexicon_digest(lexicon) for lexicon in self.lexicons],
+                "left_out": left_out,
+            }
+            if (cached := cache.get_report(key)) is not None:
                 self.report = cached
                 return
+        results, errors = yield from self._answer(datasets, tasks, candidates)
+        self.report = self._make_report(results, errors, left_out)
+        if cache.folder is not None and not errors:
+            cache.put_report(key, self.report)
+
+    def _answer(
+        self, datasets: Sequence[Dataset], tasks: Mapping[str, Task], candidates: Sequence[Candidate]
+    ) -> Generator[Progress, None, tuple[list[DatasetResult], tuple[str, ...]]]:
+        """The answers of all candidates to all datasets, and the errors of the files that cannot be read."""
+        start = time.perf_counter()
         total = sum(len(self._plan(candidates, tasks[dataset.task])) for dataset in datasets)
         done = 0
         results: list[DatasetResult] = []
         errors: list[str] = []
+
+        def progress(remark: str) -> Progress:
+            return Progress("evaluating", done, total, "tests", time.perf_counter() - start, remark)
+
         for stream, dataset in enumerate(datasets):
             result = DatasetResult(dataset, tasks[dataset.task], stream)
             try:
                 result.items = result.task.read(dataset.path)
                 for candidate, policy in self._plan(candidates, result.task):
                     label = f"{dataset.task} {dataset.name}, {candidate.name}"
-                    yield Progress("evaluating", done, total, "tests", time.perf_counter() - start, label)
+                    yield progress(label)
                     for fraction in result.answer(candidate, policy):
-                        seconds = time.perf_counter() - start
-                        yield Progress("evaluating", done, total, "tests", seconds, f"{label}, {fraction:.0%}")
+                        yield progress(f"{label}, {fraction:.0%}")
                     done += 1
             except DatasetError as error:
                 errors.append(str(error))
@@ -128,36 +148,7 @@ class Evaluation:
         if not results:
             raise DatasetError(" ".join(errors))
         yield Progress("evaluating", total, total, "tests", time.perf_counter() - start, "comparing")
-        self.report = self._make_report(results, tuple(errors), left_out)
-        if cache.folder is not None and not errors:
-            cache.put_report(key, self.report)
-
-    @property
-    def _cache(self) -> AnswerCache:
-        return AnswerCache(None if self.cache is None else Path(self.cache))
-
-    def _cache_key(
-        self,
-        datasets: Sequence[Dataset],
-        tasks: Mapping[str, Task],
-        candidates: Sequence[Candidate],
-        left_out: tuple[str, ...],
-    ) -> dict[str, object]:
-        """Everything that determines the report."""
-        names = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
-        return {name: getattr(self, name) for name in names} | {
-            "datasets": [[dataset.task, dataset.name, digest_files(dataset.path)] for dataset in datasets],
-            "tasks": {name: describe_settings(task) for name, task in tasks.items()},
-            "candidates": [[candidate.name, candidate.identity] for candidate in candidates],
-            "lexicons": [lexicon_digest(lexicon) for lexicon in self.lexicons],
-            "left_out": left_out,
-        }
-
-    def _candidates(self) -> list[Candidate]:
-        return [
-            *(VectorsCandidate(name, self._cache, vectors) for name, vectors in self.sets.items()),
-            *(EncoderCandidate(name, self._cache, encoder) for name, encoder in (self.encoders or {}).items()),
-        ]
+        return results, tuple(errors)
 
     def _plan(self, candidates: Sequence[Candidate], task: Task) -> list[tuple[Candidate, OovPolicy]]:
         """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""
@@ -181,7 +172,7 @@ class Evaluation:
             correct_holm(overall),
             tuple(ranking for result in results for ranking in result.rankings()) if self.compare_oov else (),
             self._overlaps(),
-            means.scores(self.common and len(self.sets) > 1),
+            tuple(means.scores(compares)),
             left_out,
             tuple(self._pairs(result) for result in similarity),
         )
@@ -247,23 +238,12 @@ class _Means:
     resampling: Resampling
     _cached: dict[bytes, Mean | None] = field(default_factory=dict)
 
-    def scores(self, common: bool) -> tuple[Score, ...]:
+    def scores(self, common: bool) -> Iterator[Score]:
         """Of each set on its own items, on those that all cover, and on those that no lexicon contains."""
-        own = [result.own(self.policy) for result in self.results]
-        masks: dict[Words, list[dict[str, Mask]]] = {"own": own}
-        if common:
-            masks["common"] = [
-                dict.fromkeys(result.answers[self.policy], result.common(self.policy)) for result in self.results
-            ]
-        if any(result.leaked is not None for result in self.results):
-            masks["unleaked"] = [
-                {name: result.exclude_leaked(mask) for name, mask in by_name.items()}
-                for result, by_name in zip(self.results, own, strict=True)
-            ]
-        means = {words: self._mean(by_dataset) for words, by_dataset in masks.items()}
-        return tuple(
-            score for words, mean in means.items() if mean is not None for score in mean.scores(self.policy, words)
-        )
+        selections = [result.select(self.policy, common) for result in self.results]
+        for words in selections[0] if selections else ():
+            if (mean := self._mean([masks[words] for masks in selections])) is not None:
+                yield from mean.scores(self.policy, words)
 
     def compare(self) -> dict[Words, Mean]:
         """On the items on which sets are compared."""
@@ -284,9 +264,7 @@ class _Means:
         return self._cached[key]
 
 
-def load_sets(
-    vectors: WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath],
-) -> dict[str, WordVectors]:
+def load_sets(vectors: Sets) -> dict[str, WordVectors]:
     """Sets of vectors by name; paths are loaded and named by their last part."""
     if isinstance(vectors, WordVectors):
         return {"vectors": vectors}
@@ -298,7 +276,7 @@ def load_sets(
 
 
 def evaluate(
-    vectors: WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath],
+    vectors: Sets,
     data: StrPath | None = None,
     tasks: str | Sequence[str] | None = None,
     *,
@@ -345,29 +323,12 @@ def evaluate(
         The report. A file that cannot be read is named in `Report.errors` while the others are still scored; a
         DatasetError is raised if all fail.
     """
-    if unknown is not None:
-        warn_renamed("parameter", "unknown", "oov")
-        oov = unknown
-    if policies is not None:
-        warn_renamed("parameter", "policies", "compare_oov")
-        compare_oov = policies
-    run = Evaluation(
-        vectors,
-        data=data,
-        tasks=tasks,
-        only=only,
-        oov=oov,
-        common=common,
-        resamples=resamples,
-        seed=seed,
-        lexicons=lexicons,
-        compare_oov=compare_oov,
-        overlap=overlap,
-        costly=costly,
-        quick=quick,
-        encoders=encoders,
-        cache=cache,
-    )
+    settings = dict(locals())
+    for old, new in (("unknown", "oov"), ("policies", "compare_oov")):
+        if (value := settings.pop(old)) is not None:
+            warn_renamed("parameter", old, new)
+            settings[new] = value
+    run = Evaluation(**settings)
     for _ in run.steps():
         pass
     return run.report

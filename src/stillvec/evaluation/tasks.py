@@ -4,19 +4,21 @@ The four steps are separate so that the expensive one, `answer`, runs once per s
 then be scored on any subset of the items: those that this set covers, or those that all sets cover.
 """
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows, mean_estimate
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.splits import whole_datasets
 from stillvec.files.path_names import files_in
+from stillvec.notation import parse_specs
 from stillvec.progress import drain
-from stillvec.registry import Registry
+from stillvec.registry import Registry, create
 
 
 @dataclass(frozen=True)
@@ -130,3 +132,35 @@ TASKS: Registry[type[Task]] = Registry(
 def task_class(name: str) -> type[Task]:
     """The class of a task by name; a name from a report of another version has the default facts."""
     return TASKS[name] if name in TASKS else Task  # noqa: SIM401 - a registry has no get
+
+
+def split_tasks(text: str) -> list[str]:
+    """`similarity,classification:seeds=3,quick=true` → the tasks, each with its settings."""
+    specs = parse_specs(text, TASKS)
+    for spec in specs:
+        if spec.name not in TASKS:
+            raise UsageError.unknown("task", spec.name, TASKS)
+    return [*map(str, specs)]
+
+
+def select_tasks(
+    tasks: Sequence[str] | None, *, costly: bool = False, quick: bool = False
+) -> tuple[dict[str, Task], dict[str, Task]]:
+    """Tasks by name, and the costly ones that are left out because they were not requested."""
+    selected: dict[str, Task] = {}
+    skipped: dict[str, Task] = {}
+    if tasks is None:
+        for name in TASKS:
+            task = TASKS[name]()
+            (skipped if task.costly and not costly else selected)[name] = task
+    else:
+        for text in dict.fromkeys(tasks):
+            name = text.partition(":")[0].strip()
+            if name in selected:
+                raise UsageError.conflict(f"The task {name!r} is given twice, with different settings")
+            selected[name] = create(TASKS, text)
+    return {name: _quicken(task) if quick else task for name, task in selected.items()}, skipped
+
+
+def _quicken(task: Task) -> Task:
+    return replace(task, quick=True) if isinstance(task, CostlyTask) else task

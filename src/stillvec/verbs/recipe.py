@@ -35,7 +35,7 @@ from stillvec.combination import COMBINERS
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
-from stillvec.evaluation.task_selection import split_tasks
+from stillvec.evaluation.tasks import split_tasks
 from stillvec.files import atomic_file, cache_folder, check_replaceable
 from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, read_manifest

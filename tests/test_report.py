@@ -17,7 +17,7 @@ from stillvec.evaluation.score_table import choose_basis, rank_sets
 from stillvec.report import ENDINGS, write_report
 from stillvec.report.report_data import ReportData
 from stillvec.report.report_page import SECTIONS
-from stillvec.report.verdict import leads, verdict
+from stillvec.report.significance import leads, verdict
 
 
 def test_the_page_is_well_formed_and_loads_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from exact_tsne import affinities, divergence, squared_distances
 from stillvec.numerics import principal_plane
 from stillvec.numerics.tsne import embed_points
 from stillvec.report.corpus_size import short
-from stillvec.report.html_markup import Html, element, number, points
+from stillvec.report.html_markup import Html, element
+from stillvec.report.html_tables import number, points
 from stillvec.report.svg import Scale
 
 

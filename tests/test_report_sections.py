@@ -16,13 +16,13 @@ from scipy import stats
 from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import Detail, Report, Score, evaluate
 from stillvec.evaluation.evaluation_report import NeighbourOverlap, PolicyRanking
-from stillvec.evaluation.frequency_bands import FrequencyBand, score_by_frequency
 from stillvec.report import write_report
 from stillvec.report.corpus_size import size_curves, words_read
-from stillvec.report.details import details_section
 from stillvec.report.disagreement import disagreements
+from stillvec.report.frequency import FrequencyBand, score_by_frequency
 from stillvec.report.gender_pairs import mean_offset_cosine
 from stillvec.report.report_data import ReportData
+from stillvec.report.scores import details_section
 
 
 def by_frequency(material: ReportData, n_datasets: int = 9) -> list[FrequencyBand]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stillvec.errors import DatasetError, MissingExtra, UsageError
-from stillvec.evaluation.tasks import Task, select_tasks
+from stillvec.evaluation.tasks import Task
 from stillvec.files import inner_name
 
 PACKAGED = {  # task: files in gensim/test/test_data
@@ -58,16 +58,13 @@ class DatasetSource:
         ]
 
 
-def list_datasets(data: str | os.PathLike[str] | None, tasks: Sequence[str] | None) -> list[Dataset]:
-    """The datasets of `tasks` in a folder; by default in $STILLVEC_DATA, and without that the packaged ones."""
-    selected, _ = select_tasks(tasks)
-    return find_datasets(data, selected, named=tasks is not None)
-
-
 def find_datasets(
     data: str | os.PathLike[str] | None, tasks: Mapping[str, Task], *, named: bool, only: Sequence[str] | None = None
 ) -> list[Dataset]:
-    """The same for tasks with settings; a named task must have a file, and each name in `only` a dataset."""
+    """The datasets of tasks in a folder; by default in $STILLVEC_DATA, and without that the packaged ones.
+
+    A named task must have a file, and each name in `only` a dataset.
+    """
     source = DatasetSource.of(data)
     datasets: list[Dataset] = []
     for name, task in tasks.items():

@@ -15,7 +15,7 @@ import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.evaluation.comparison import BootstrapSample
-from stillvec.evaluation.datasets import list_datasets
+from stillvec.evaluation.datasets import find_datasets
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, Score, Words
 from stillvec.evaluation.intervals import Floats, Mask, Resampling, pearson, percentiles, ranks, spearman
 from stillvec.evaluation.lookup import Lookup
@@ -33,6 +33,10 @@ class SimilarityResult:
     items: Items
     answers: Mapping[str, Answers]  # by set
     scored: Mapping[str, Mask]  # set → (n,)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        return [as_pair(*texts[:2]) for texts in self.items.texts]
 
     def sides(self, name: str) -> tuple[Mask, Floats, Floats]:
         """The items that count (n,), and their ratings and the cosines of a set (m,)."""
@@ -54,25 +58,13 @@ class Mean:
     n_pairs: Mapping[str, int]  # distinct pairs that count, by set
 
     def scores(self, policy: OovPolicy, words: Words) -> Iterator[Score]:
-        n_distinct = len({*_all_pairs(self.parts)})
+        n_items = len({pair for part in self.parts for pair in part.pairs})
+        place = "similarity", f"mean of {len(self.parts)}", "spearman"
         for name, sample in self.samples.items():
-            details = tuple(
-                Detail(part.name, part.value(name), len(part.items), int(part.scored[name].sum()))
-                for part in self.parts
-            )
-            yield Score(
-                name,
-                "similarity",
-                f"mean of {len(self.parts)}",
-                "spearman",
-                sample.value,
-                *percentiles([sample.resampled]),
-                n_items=n_distinct,
-                n_covered=self.n_pairs[name],
-                unknown=policy,
-                words=words,
-                details=details,
-            )
+            values = sample.value, *percentiles([sample.resampled])
+            counted = [(part, int(part.scored[name].sum())) for part in self.parts]
+            details = (Detail(part.name, part.value(name), len(part.items), n) for part, n in counted)
+            yield Score(name, *place, *values, n_items, self.n_pairs[name], policy, words, tuple(details))
 
 
 def average_datasets(results: Sequence[SimilarityResult], resampling: Resampling, min_datasets: int = 2) -> Mean | None:
@@ -80,8 +72,8 @@ def average_datasets(results: Sequence[SimilarityResult], resampling: Resampling
     parts = [part for part in results if all(np.isfinite(part.value(name)) for name in part.answers)]
     if len(parts) < min_datasets:
         return None
-    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(_all_pairs(parts)))}
-    columns = [np.array([numbers[pair] for pair in _pairs(part)]) for part in parts]
+    numbers = {pair: at for at, pair in enumerate(dict.fromkeys(pair for part in parts for pair in part.pairs))}
+    columns = [np.array([numbers[pair] for pair in part.pairs]) for part in parts]
     names = [*parts[0].answers]
     blocks: dict[str, list[Floats]] = {name: [np.zeros(0)] for name in names}
     for weights in resampling.poisson(len(numbers)):
@@ -127,11 +119,8 @@ def mean_difference(
 
     Each resample draws the same word pairs for both, so that what is hard for both cancels.
     """
-    datasets = {dataset.name: dataset for dataset in list_datasets(data, ["similarity"])}
-    for name in names or ():
-        if name not in datasets:
-            raise UsageError.unknown("similarity dataset", name, datasets)
     task, lookups = Similarity(), {"a": Lookup(a), "b": Lookup(b)}
+    datasets = {dataset.name: dataset for dataset in find_datasets(data, {"similarity": task}, named=True, only=names)}
     results = []
     for name in names or datasets:
         items = task.read(datasets[name].path)
@@ -143,11 +132,3 @@ def mean_difference(
         raise UsageError("No similarity dataset has two pairs that both sets of vectors cover.", code="no-common-pairs")
     first, second = mean.samples["a"], mean.samples["b"]
     return Difference(first.value - second.value, *percentiles([first.resampled - second.resampled]))
-
-
-def _pairs(part: SimilarityResult) -> Iterator[tuple[str, str]]:
-    return (as_pair(*texts[:2]) for texts in part.items.texts)
-
-
-def _all_pairs(parts: Sequence[SimilarityResult]) -> Iterator[tuple[str, str]]:
-    return (pair for part in parts for pair in _pairs(part))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stillvec.evaluation.score_table import MeanScore
-from stillvec.report.html_markup import Html, column, element, interval, join, lead, numeric, set_name, table
+from stillvec.report.html_markup import Html, element, join, lead, set_name
+from stillvec.report.html_tables import column, interval, numeric, table
 from stillvec.report.report_data import ReportData
 from stillvec.report.svg import Line, colour, line_chart
 

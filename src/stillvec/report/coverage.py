@@ -6,19 +6,8 @@ from collections.abc import Mapping, Sequence
 from stillvec.evaluation.evaluation_report import OovPolicy, PolicyRanking
 from stillvec.evaluation.score_table import ScoreRow, group_scores
 from stillvec.evaluation.tasks import task_class
-from stillvec.report.html_markup import (
-    Html,
-    column,
-    dataset_row,
-    element,
-    fold,
-    join,
-    lead,
-    number,
-    numeric,
-    plural,
-    table,
-)
+from stillvec.report.html_markup import Html, element, fold, join, lead, plural
+from stillvec.report.html_tables import column, dataset_row, number, numeric, table
 from stillvec.report.report_data import ReportData
 
 _POLICIES: Mapping[OovPolicy, str] = {

@@ -5,19 +5,8 @@ from typing import NamedTuple
 
 from stillvec.evaluation.evaluation_report import ScoredPairs
 from stillvec.numerics import rank_values
-from stillvec.report.html_markup import (
-    Html,
-    chart_column,
-    column,
-    element,
-    join,
-    lead,
-    note,
-    plural,
-    set_name,
-    table,
-    word,
-)
+from stillvec.report.html_markup import Html, element, join, lead, note, plural, set_name, word
+from stillvec.report.html_tables import chart_column, column, table
 from stillvec.report.report_data import ReportData
 from stillvec.report.svg import percent, svg
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stillvec.report.html_markup import Html, column, element, join, lead, note, numeric, set_name, table, word
+from stillvec.report.html_markup import Html, element, join, lead, note, set_name, word
+from stillvec.report.html_tables import column, numeric, table
 from stillvec.report.report_data import ReportData
 
 _K = 8

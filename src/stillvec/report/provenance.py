@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stillvec.evaluation.score_table import rank_rows
-from stillvec.report.html_markup import Html, column, element, fold, join, note, plain, set_name, table
+from stillvec.report.html_markup import Html, element, fold, join, note, plain, set_name
+from stillvec.report.html_tables import column, table
 from stillvec.report.report_data import ReportData
 
 _COLUMNS = {  # heading: keys in the manifest

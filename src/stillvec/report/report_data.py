@@ -7,7 +7,8 @@ from typing import Any
 
 from stillvec.evaluation import Report
 from stillvec.evaluation.score_table import MeanScore, choose_basis, rank_sets
-from stillvec.report.html_markup import Html, column, element, set_name
+from stillvec.report.html_markup import Html, element, set_name
+from stillvec.report.html_tables import column
 from stillvec.report.svg import colour
 from stillvec.vectors import WordVectors
 

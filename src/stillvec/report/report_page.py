@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from stillvec import __version__
 from stillvec.report.corpus_size import corpus_size_section
 from stillvec.report.coverage import coverage_section
-from stillvec.report.details import details_section
 from stillvec.report.disagreement import disagreement_section
 from stillvec.report.frequency import frequency_section
 from stillvec.report.gender_pairs import gender_section
@@ -13,9 +12,8 @@ from stillvec.report.html_markup import Html, element, join_names, plural
 from stillvec.report.neighbours import neighbours_section
 from stillvec.report.provenance import notes_section, provenance_section
 from stillvec.report.report_data import ReportData
-from stillvec.report.scores import heat_section, rank_section
-from stillvec.report.significance import significance_section
-from stillvec.report.verdict import verdict
+from stillvec.report.scores import details_section, heat_section, rank_section
+from stillvec.report.significance import significance_section, verdict
 from stillvec.report.web_page import hash_source, read_assets
 
 SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections without content are left out

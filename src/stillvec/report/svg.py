@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from stillvec.report.html_markup import Html, element, number
+from stillvec.report.html_markup import Html, element
+from stillvec.report.html_tables import number
 
 COLOURS = 8  # defined in colours.css; later sets are grey
 

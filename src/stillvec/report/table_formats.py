@@ -11,9 +11,10 @@ from dataclasses import asdict, fields
 
 from stillvec.evaluation import Score
 from stillvec.evaluation.score_table import ScoreRow, first_metric_rows, group_scores
-from stillvec.report.html_markup import format_score, number, plain
+from stillvec.report.html_markup import plain
+from stillvec.report.html_tables import format_score, number
 from stillvec.report.report_data import ReportData
-from stillvec.report.verdict import verdict
+from stillvec.report.significance import verdict
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",

@@ -16,8 +16,7 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from stillvec import Vocabulary, WordVectors, save
 from stillvec.cli import main
-from stillvec.cli.evaluate_command import legend
-from stillvec.cli.evaluation_table import show_report
+from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.errors import UsageError
 from stillvec.evaluation import Report, Score
 from stillvec.evaluation.catalog import KNOWN, find_known

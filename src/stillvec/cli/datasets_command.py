@@ -1,7 +1,6 @@
 """stillvec datasets: list available datasets with their sizes, and sources of missing ones."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -12,22 +11,21 @@ from stillvec.errors import DatasetError, MissingExtra
 from stillvec.evaluation import TASKS
 from stillvec.evaluation.catalog import KNOWN, find_known
 from stillvec.evaluation.datasets import Dataset, DatasetSource
-from stillvec.files import atomic_file
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--data", metavar="DIR", help="data folder with similarity/, analogy/, ... (default: $STILLVEC_DATA)"
+        "--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA)"
     )
     parser.add_argument("--json", metavar="FILE", help="write the list as JSON; - prints only the JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    tasks = {name: TASKS[name]() for name in TASKS}
     errors: list[str] = []
     listed: list[dict[str, Any]] = []
     for source in _sources(options.data):
-        for name, task in tasks.items():
+        for name in TASKS:
+            task = TASKS[name]()
             for dataset in source.find(name, task):
                 try:
                     # files of costly tasks are large and slow to read
@@ -36,15 +34,16 @@ def run(options: argparse.Namespace) -> int:
                     errors.append(str(error))
                 else:
                     listed.append(_describe(dataset, size, source))
-    missing = _list_missing(listed)
-    text = json.dumps({"found": listed, "missing": missing}, ensure_ascii=False, indent=1)
+    present = {known.name for entry in listed if (known := find_known(entry["name"]))}
+    columns = ("name", "task", "items", "terms", "published")
+    missing = [{key: getattr(item, key) for key in columns} for item in KNOWN if item.name not in present]
+    values = {"found": listed, "missing": missing}
     if options.json == "-":
-        print(text)
+        console.print_json(values, indent=1)
     else:
         _tables(listed, missing)
         if options.json:
-            with atomic_file(options.json) as part:
-                part.write_text(text + "\n", "utf-8")
+            console.write_json(options.json, values)
     for message in errors:
         print(f"stillvec: {message}", file=sys.stderr)
     return 1 if errors else 0
@@ -74,15 +73,6 @@ def _describe(dataset: Dataset, size: int | None, source: DatasetSource) -> dict
     }
 
 
-def _list_missing(listed: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    present = {known.name for entry in listed if (known := find_known(entry["name"]))}
-    return [
-        {"name": item.name, "task": item.task, "items": item.items, "terms": item.terms, "published": item.published}
-        for item in KNOWN
-        if item.name not in present
-    ]
-
-
 def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]]) -> None:
     columns = ("name", "task", "items", "source", "terms")
     for folder in dict.fromkeys(entry["folder"] for entry in listed):
@@ -91,9 +81,9 @@ def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]])
         packaged = "in gensim, used when no data folder is given"
         console.table(packaged if folder == "gensim" else f"in {folder}", columns, rows)
     if missing:
-        missing_columns = ("name", "task", "items", "published")
-        rows = [[entry[column] for column in missing_columns] for entry in missing]
-        console.table("not found, with download sources", missing_columns, rows)
+        wanted = ("name", "task", "items", "published")
+        rows = [[entry[column] for column in wanted] for entry in missing]
+        console.table("not found, with download sources", wanted, rows)
     console.note("To add a dataset, copy its file to the folder of its task (similarity/, analogy/, ...).")
 
 

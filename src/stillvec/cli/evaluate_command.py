@@ -2,20 +2,20 @@
 
 import argparse
 import dataclasses
-import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from stillvec.cli import console
-from stillvec.cli.evaluation_table import show_report
 from stillvec.cli.flags import add_renamed
 from stillvec.cli.progress_bar import watch
 from stillvec.errors import UsageError
-from stillvec.evaluation import TASKS, Evaluation
+from stillvec.evaluation import TASKS, Evaluation, Report
 from stillvec.evaluation.candidates import Encoder
 from stillvec.evaluation.encoders import TeacherEncoder, parse_baseline
+from stillvec.evaluation.report_tables import build_tables, list_notes
 from stillvec.evaluation.tasks import split_tasks, task_class
-from stillvec.files import atomic_file, cache_folder
+from stillvec.files import cache_folder
 from stillvec.formats import read_manifest
 
 _POLICIES = {
@@ -30,52 +30,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags; the `dest` of a flag is the field of `Evaluation` that it sets."""
     add = parser.add_argument
     add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any supported format")
-    add(
-        "--data",
-        metavar="DIR",
-        help="a folder with similarity/, analogy/, sentences/, ... (default: $STILLVEC_DATA, else gensim's datasets)",
-    )
-    add(
-        "--tasks",
-        metavar="A,B:key=value",
-        type=_tasks,
-        help=f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)",
-    )
+    add("--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's data)")
+    tasks = f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)"
+    add("--tasks", metavar="A,B:key=value", type=_tasks, help=tasks)
     add("--only", metavar="A,B", type=_names, help="names of the datasets to use (see stillvec datasets)")
     add("--all", action="store_true", dest="costly", help="also run costly tasks, which train a model")
     add("--quick", action="store_true", help="run costly tasks with less data and one seed")
     oov = add("--oov", choices=[*_POLICIES], default="skip", help="policy for OOV words (default: skip)")
     add_renamed(parser, "--unknown", oov)
-    compare = add(
-        "--compare-oov",
-        action="store_true",
-        help="show where another OOV policy would change the ranking (implied by --report)",
-    )
-    add_renamed(parser, "--policies", compare)
-    add(
-        "--lexicon",
-        action="append",
-        default=[],
-        dest="lexicons",
-        metavar="FILE|wordnet",
-        help="lexicon used to refine the vectors: adds scores without the pairs it contains; may be repeated",
-    )
+    ranking = "show where another OOV policy would change the ranking (implied by --report)"
+    add_renamed(parser, "--policies", add("--compare-oov", action="store_true", help=ranking))
+    lexicon = "lexicon used to refine the vectors: adds scores without the pairs it contains; may be repeated"
+    repeated: dict[str, Any] = {"action": "append", "default": []}
+    add("--lexicon", **repeated, dest="lexicons", metavar="FILE|wordnet", help=lexicon)
     add("--teacher", metavar="DIR", help="also evaluate this teacher on sentences, as an upper bound")
     baseline = add("--baseline", metavar="model2vec:DIR", help="also evaluate this model2vec model on sentences")
     add_renamed(parser, "--rival", baseline)
-    add(
-        "--overlap",
-        action="store_true",
-        help="show the share of common nearest neighbours of each two sets (implied by --report)",
-    )
+    neighbours = "show the share of common nearest neighbours of each two sets (implied by --report)"
+    add("--overlap", action="store_true", help=neighbours)
     add("--json", metavar="FILE", help="write the scores as JSON; - prints only the JSON")
-    add(
-        "--report",
-        action="append",
-        default=[],
-        metavar="FILE.html",
-        help="write an HTML page, or tables as .md, .csv, .json or .tex; may be repeated",
-    )
+    page = "write an HTML page, or tables as .md, .csv, .json or .tex; may be repeated"
+    add("--report", **repeated, metavar="FILE.html", help=page)
     add("--seed", type=int, default=0, metavar="N", help="random seed of the bootstrap intervals (default: 0)")
     add("--no-cache", action="store_true", help="do not read or write cached answers ($STILLVEC_CACHE)")
     add("--quiet", action="store_true", help="do not show progress")
@@ -91,14 +66,13 @@ def run(options: argparse.Namespace) -> int:
     watch(work.steps(), quiet=options.quiet or options.json == "-")
     report = work.report
     if options.json == "-":
-        print(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
+        console.print_json(report.to_json(), indent=1)
     else:
         show_report(report)
         console.note(f"{_POLICIES[options.oov]}.")
         console.note(legend({score.task for score in report.scores}))
         if options.json:
-            with atomic_file(options.json) as part:
-                part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
+            console.write_json(options.json, report.to_json())
     if options.report:
         _write_reports(options, work)
     for error in report.errors:
@@ -130,6 +104,16 @@ def _write_reports(options: argparse.Namespace, work: Evaluation) -> None:
         write_report(work.report, work.sets, file, manifests=manifests)
         if options.json != "-":
             console.note(f"Wrote {file}")
+
+
+def show_report(report: Report) -> None:
+    """Print all tables and notes of a report."""
+    for table in build_tables(report, console.width()):
+        console.table(table.title, table.columns, table.rows)
+        for line in table.notes:
+            console.note(line)
+    for line in list_notes(report):
+        console.note(line)
 
 
 def legend(tasks: set[str]) -> str:

@@ -5,8 +5,7 @@ import sys
 
 from stillvec.cli.console import note, report_vectors
 from stillvec.cli.distill_command import print_reading
-from stillvec.cli.evaluate_command import legend
-from stillvec.cli.evaluation_table import show_report
+from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.cli.flags import add_cache, add_common
 from stillvec.cli.progress_bar import show_events
 from stillvec.verbs.recipe import Outcome

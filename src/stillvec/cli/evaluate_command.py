@@ -30,11 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags; the `dest` of a flag is the field of `Evaluation` that it sets."""
     add = parser.add_argument
     add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any supported format")
-    add(
-        "--data",
-        metavar="DIR",
-        help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's data)",
-    )
+    add("--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's)")
     tasks = f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)"
     add("--tasks", metavar="A,B:key=value", type=_tasks, help=tasks)
     add("--only", metavar="A,B", type=_names, help="names of the datasets to use (see stillvec datasets)")

@@ -11,7 +11,7 @@ from stillvec.errors import UsageError
 from stillvec.pipeline.settings import Training, parse_methods
 from stillvec.progress import Progress, show_progress
 from stillvec.vectors import WordVectors
-from stillvec.verbs.distillation import Source, execute, split_arguments
+from stillvec.verbs.distillation import Source, execute, split_arguments, with_parameters_of
 
 if TYPE_CHECKING:
     from stillvec.pipeline.training_run import TrainingRun
@@ -51,30 +51,15 @@ def train(
     return next(iter(_train(locals()).values())).vectors
 
 
-def train_all(
-    *corpus: Source,
-    method: str = "skipgram",
-    dim: int | None = None,
-    min_count: int = 5,
-    max_words: int | None = None,
-    include_words: Sequence[str] = (),
-    lowercase: bool = True,
-    seed: int = 0,
-    oov: str | None = None,
-    threads: int | None = None,
-    parser: str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    context_cache: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: bool | Callable[[Progress], object] = False,
-) -> dict[str, WordVectors]:
+@with_parameters_of(train)
+def train_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
     """Train several methods on the same sentences, and return their vectors by name.
 
     Parameters are those of `train`, except:
     method: one or several, separated by commas ("skipgram:epochs=5,glove").
     out: with several results, each is a folder inside it.
     """
-    return {name: result.vectors for name, result in _train(locals()).items()}
+    return {name: result.vectors for name, result in _train(arguments).items()}
 
 
 def check_training(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
@@ -25,7 +27,29 @@ if TYPE_CHECKING:
 
 Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
 Engine = Literal["local", "ray"]
+P = ParamSpec("P")
+R = TypeVar("R")
 S = TypeVar("S", Distillation, Training)
+
+
+def with_parameters_of(
+    template: Callable[P, object],
+) -> Callable[[Callable[[Mapping[str, Any]], R]], Callable[P, R]]:
+    """Give a function of a mapping of arguments the typed parameters, with defaults, of another function."""
+    signature = inspect.signature(template)
+
+    def decorate(function: Callable[[Mapping[str, Any]], R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return function(bound.arguments)
+
+        returns = inspect.signature(function).return_annotation
+        call.__signature__ = signature.replace(return_annotation=returns)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 def distill(
@@ -103,36 +127,8 @@ def distill(
     return next(iter(results.values())).vectors
 
 
-def distill_all(
-    *corpus: Source,
-    teacher: str = "minilm",
-    method: str = "auto",
-    purpose: str = "words",
-    layer: str | None = None,
-    dim: int | None = None,
-    dictionary: str | None = None,
-    min_count: int = 5,
-    max_words: int | None = None,
-    include_words: Sequence[str] = (),
-    lowercase: bool = True,
-    contexts: int | None = CONTEXTS,
-    seed: int = 0,
-    oov: str | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    unsafe_weights: bool = False,
-    remote_code: bool = False,
-    out: str | os.PathLike[str] | None = None,
-    add_to: str | os.PathLike[str] | None = None,
-    context_cache: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    threads: int | None = None,
-    statistics: bool = True,
-    engine: Engine = "local",
-    address: str | None = None,
-    workers: int | None = None,
-    progress: bool | Callable[[Progress], object] = False,
-) -> dict[str, WordVectors]:
+@with_parameters_of(distill)
+def distill_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
     """Distil several methods in one pass over the corpus, and return their vectors by name.
 
     Parameters are those of `distill`, except:
@@ -140,38 +136,16 @@ def distill_all(
     layer: also "all", one result per layer of `aggregate`.
     out: with several results, each is a folder inside it.
     """
-    return {name: result.vectors for name, result in _Call.build(locals()).run().items()}
+    return {name: result.vectors for name, result in _Call.build(arguments).run().items()}
 
 
-def plan(
-    *corpus: Source,
-    teacher: str = "minilm",
-    method: str = "auto",
-    purpose: str = "words",
-    layer: str | None = None,
-    dim: int | None = None,
-    dictionary: str | None = None,
-    min_count: int = 5,
-    max_words: int | None = None,
-    include_words: Sequence[str] = (),
-    lowercase: bool = True,
-    contexts: int | None = CONTEXTS,
-    seed: int = 0,
-    oov: str | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    unsafe_weights: bool = False,
-    remote_code: bool = False,
-    add_to: str | os.PathLike[str] | None = None,
-    context_cache: str | os.PathLike[str] | None = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] = False,
-) -> Plan:
+@with_parameters_of(distill)
+def plan(arguments: Mapping[str, Any]) -> Plan:
     """Estimate the time, memory and disk that `distill_all` will take, and do nothing.
 
     Parameters are those of `distill_all`. The corpus is counted, and a part of it is read to measure the speed.
     """
-    return _Call.build(locals()).plan()
+    return _Call.build({**arguments, "out": None, "resume": False}).plan()
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,10 @@ from stillvec.corpus import Corpus
 from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, DeviceCopier, TextChunk, compute_states
 from stillvec.learners import LEARNERS, EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import TextSource
+from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.sentence_stream import SentenceStream, split_batches
-from stillvec.pipeline.settings import parse_methods
+from stillvec.pipeline.settings import Training, parse_methods
+from stillvec.progress import drain
 from stillvec.registry import create
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
@@ -208,13 +210,8 @@ def _child(text: str) -> dict:
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
     from tiny_teachers import tiny_teacher
 
-    from stillvec.pipeline.sentence_stream import CorpusCounter
-
-    corpus, counter = Corpus(text, paragraphs="lines"), WordCounter()
-    count = CorpusCounter(corpus, counter)
-    for _ in count.steps():
-        pass
-    vocabulary = Vocabulary.build(counter.counts(), max_words=5000)
+    corpus = Corpus(text, paragraphs="lines")
+    vocabulary, count = drain(count_corpus(corpus, Training(max_words=5000)))
     teacher = tiny_teacher(vocabulary.words)
     encoding_pass = EncodingPass(PassPlan({"aggregate": LEARNERS["aggregate"]()}, vocabulary), teacher)
     for _ in encoding_pass.run(SentenceStream(corpus, vocabulary, None, 2048).chunks()):

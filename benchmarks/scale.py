@@ -21,8 +21,10 @@ import numpy as np
 from stillvec.corpus import Corpus
 from stillvec.distributed.ray_jobs import merge_jobs
 from stillvec.learners.partition import Partition
-from stillvec.pipeline.sentence_stream import CorpusCounter, SentenceStream
-from stillvec.vocabulary import Vocabulary, WordCounter
+from stillvec.pipeline.corpus_counts import count_corpus, count_partition
+from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.pipeline.settings import Training
+from stillvec.progress import drain
 
 TEACHERS = {  # tokens/s of the bare forward pass on one H200, the ratio that a whole run reaches, dimensions
     "mpnet": (1835e3, 0.88, 768),
@@ -139,11 +141,10 @@ class Cost:
 
 def measure(text: Path, figures: Figures) -> Figures:
     """Measure one core on this text; the figures of the teacher and the GPU stay."""
-    corpus, counter = Corpus(text), WordCounter()
-    count = CorpusCounter(corpus, counter)
-    counting = cpu_seconds(lambda: [*count.steps()])
-    through = cpu_seconds(lambda: [*CorpusCounter(corpus, WordCounter(), Partition(1, 10_000)).steps()])
-    vocabulary = Vocabulary.build(counter.counts())
+    corpus = Corpus(text)
+    counting = cpu_seconds(lambda: [*count_partition(corpus, Training())])
+    through = cpu_seconds(lambda: [*count_partition(corpus, Training(), Partition(1, 10_000))])
+    vocabulary, count = drain(count_corpus(corpus, Training()))
     choosing = cpu_seconds(lambda: [*SentenceStream(corpus, vocabulary, 20, 8192).chunks()])
     tables: list[dict[int, dict[str, np.ndarray]]] = [
         {0: {"sum:states": np.ones((100_000, 768), np.float32)}} for _ in range(2)

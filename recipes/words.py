@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.corpus import Corpus
-from stillvec.pipeline.sentence_stream import CorpusCounter
-from stillvec.vocabulary import Vocabulary, WordCounter
+from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.settings import Training
+from stillvec.progress import drain
 
 data = Path(os.environ["STILLVEC_DATA"])
 wanted: set[str] = set()
@@ -25,10 +26,7 @@ for file in sorted((data / "similarity").glob("*.tsv")):
 for file in (data / "sentences" / "stsb.dev.csv", data / "sentences" / "stsb.test.csv"):
     wanted.update(re.findall(r"\w+", file.read_text(encoding="utf-8").lower()))
 
-count = CorpusCounter(Corpus(*(str(path) for path in sorted((data / "corpora").glob("*.txt.xz")))), WordCounter())
-for _ in count.steps():
-    pass
-vocabulary = Vocabulary.build(count.counter.counts(), min_count=5)
+vocabulary, _ = drain(count_corpus(Corpus(*sorted((data / "corpora").glob("*.txt.xz"))), Training(min_count=5)))
 rows = [vocabulary.index[word] for word in wanted if word in vocabulary.index]
 others = np.setdiff1d(np.arange(len(vocabulary)), rows)
 rows = sorted([*rows, *np.random.default_rng(0).choice(others, 3000, replace=False).tolist()])

@@ -506,7 +506,7 @@ def _results() -> Iterator[Reader]:
     from tiny_teachers import write_tiny_model
 
     from stillvec import distill
-    from stillvec.pipeline.result_merge import merge_results
+    from stillvec.pipeline.previous_result import merge_results
 
     with tempfile.TemporaryDirectory() as name:
         teacher = Path(name) / "bert"

@@ -18,8 +18,8 @@ from tiny_corpus import refused, sentences
 from stillvec.cli import main
 from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
-from stillvec.pipeline import Distillation
 from stillvec.pipeline.distillation_run import Run
+from stillvec.pipeline.settings import Distillation
 from stillvec.teachers import load_teacher
 
 TEXTS = sentences(48)

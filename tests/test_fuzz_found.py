@@ -28,8 +28,7 @@ from stillvec.formats.model_card import card
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.lexicons import read_evaluation_pairs, read_lexicon
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
-from stillvec.pipeline.previous_result import PreviousResult
-from stillvec.pipeline.result_merge import merge_results
+from stillvec.pipeline.previous_result import PreviousResult, merge_results
 from stillvec.refinement.natural_alpha import NaturalAlpha
 from stillvec.verbs.recipe import read_recipe
 

@@ -22,10 +22,11 @@ from stillvec.distributed.ray_jobs import MergeTree, chunks_per_job
 from stillvec.encoding import TextChunk
 from stillvec.errors import CorpusError, UsageError
 from stillvec.formats import load, read_manifest
-from stillvec.pipeline import Distillation, Run
+from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.readers import ReadTask
 from stillvec.pipeline.result_folders import save_steps
 from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.vocabulary import Vocabulary
 

@@ -20,9 +20,9 @@ from stillvec.distributed import process_group
 from stillvec.encoding import Contexts, ContextWriter, TextChunk, join_stores
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners.partition import Partition
-from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition
 from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.pipeline.settings import Distillation
 from stillvec.vectors import WordVectors
 
 TEXTS = [*sentences(4500), "A lonely lighthouse keeper whistles."]  # three chunks for the teacher

@@ -17,8 +17,8 @@ from stillvec.distributed.ray_jobs import SENTENCES, ReadingJob
 from stillvec.distributed.ray_worker import Worker, WorkerConfig
 from stillvec.encoding import BatchBudget
 from stillvec.errors import StillvecError
-from stillvec.pipeline import Distillation
 from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.pipeline.settings import Distillation
 from stillvec.vocabulary import Vocabulary
 
 pytest.importorskip("pyarrow")

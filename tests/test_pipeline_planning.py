@@ -19,9 +19,10 @@ from stillvec.encoding import BatchBudget
 from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.learners.accumulator_state import save_state
-from stillvec.pipeline import Distillation, Run
-from stillvec.pipeline.memory_estimate import table_bytes, text_bytes
-from stillvec.pipeline.plan import Plan, Planning
+from stillvec.pipeline.distillation_run import Run
+from stillvec.pipeline.plan import Plan, plan_run, table_bytes, text_bytes
+from stillvec.pipeline.settings import Distillation
+from stillvec.progress import drain
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = sentences(96)
@@ -36,11 +37,7 @@ def corpus(tmp_path: Path) -> Path:
 
 def planned(corpus: Path | None, model: str, **settings: Any) -> Plan:
     given = Distillation(teacher=model, min_count=1, device="cpu", **settings)
-    planning = Planning(Run(given, None if corpus is None else Corpus(corpus)))
-    for _ in planning.steps():
-        pass
-    assert planning.plan is not None
-    return planning.plan
+    return drain(plan_run(Run(given, None if corpus is None else Corpus(corpus))))
 
 
 @pytest.mark.parametrize("contexts", [2, None])

@@ -12,8 +12,7 @@ from tiny_corpus import sentences
 
 from stillvec.cli import main
 from stillvec.formats import load, read_manifest
-from stillvec.pipeline import Distillation
-from stillvec.pipeline.settings import parse_methods
+from stillvec.pipeline.settings import Distillation, parse_methods
 from stillvec.verbs.recipe import read_recipe
 
 

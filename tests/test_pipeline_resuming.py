@@ -469,6 +469,6 @@ def test_adding_to_a_result_goes_on_and_is_never_done_twice(
 
 
 def test_a_run_without_an_output_keeps_no_checkpoint() -> None:
-    from stillvec.pipeline import Distillation
+    from stillvec.pipeline.settings import Distillation
 
     assert Run(Distillation(), None).checkpoint is None

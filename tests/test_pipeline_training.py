@@ -23,9 +23,9 @@ from stillvec import distill, distill_all
 from stillvec.cli import main
 from stillvec.encoding import Contexts
 from stillvec.errors import StillvecError
+from stillvec.files import cache_folder
 from stillvec.formats import load, read_manifest
 from stillvec.learners import context_blocks, trained_learner, training_loop
-from stillvec.pipeline.distillation_run import default_store
 from stillvec.teachers import Teacher
 
 TEXTS = sentences(96)
@@ -206,10 +206,10 @@ def test_the_store_lies_where_it_is_told(distil: Distil, cache: Path, tmp_path: 
 def test_without_a_word_it_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("STILLVEC_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert default_store() == tmp_path / "xdg" / "stillvec"
+    assert cache_folder() == tmp_path / "xdg" / "stillvec"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert default_store() == tmp_path / "home" / ".cache" / "stillvec"
+    assert cache_folder() == tmp_path / "home" / ".cache" / "stillvec"
 
 
 def test_in_python_too(room: Path, tmp_path: Path, nobody_reads: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from tiny_teachers import FAMILIES, tiny_teacher, write_tiny_model
 
 from stillvec.errors import StillvecError, TeacherError, UsageError
-from stillvec.pipeline.manifest import describe_teacher
+from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.teachers import SubwordTokens, Teacher, load_teacher
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.digest import same_teacher

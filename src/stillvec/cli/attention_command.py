@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from stillvec.pipeline import attention  # needs torch, which --help does without
+    from stillvec.pipeline.sentence_attention import attention  # needs torch, which --help does without
 
     if options.out is not None:
         check_drawable(options.out)

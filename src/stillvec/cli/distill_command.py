@@ -16,7 +16,7 @@ from stillvec.progress import format_duration
 from stillvec.verbs.distillation import distill_all, plan
 
 if TYPE_CHECKING:
-    from stillvec.pipeline import Plan
+    from stillvec.pipeline.plan import Plan
     from stillvec.vectors import WordVectors
 
 

@@ -104,7 +104,7 @@ def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
 
 
 def _teacher(name: str) -> dict[str, Any]:
-    from stillvec.pipeline.manifest import describe_teacher
+    from stillvec.pipeline.result_folders import describe_teacher
     from stillvec.teachers import PACKAGED, load_teacher
 
     if "/" not in name and name not in PACKAGED and not Path(name).exists():  # most likely a typo: do not query the Hub

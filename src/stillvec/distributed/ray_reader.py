@@ -35,9 +35,9 @@ from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
-from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts
-from stillvec.pipeline.readers import Counting, MergedStatistics, ReadFacts, ReadTask
+from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask
+from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.registry import require
 from stillvec.statistics import Statistics
@@ -49,14 +49,13 @@ _CONNECT_SECONDS = 10.0  # that a cluster may take to answer
 _MAX_FULL_READS = 8  # parts of the count, where each reads through all of the text
 
 
-class RayReader:
+class RayReader(Reader):
     """Reads with the workers of a Ray cluster."""
-
-    finishes = True
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         if workers is not None and workers < 1:
             raise UsageError.expected("at least 1 worker", workers, where="--workers")
+        super().__init__()
         self.ray: Any = None
         self.address, self.n_workers = address, workers
         self.workers: list[Any] = []
@@ -82,7 +81,7 @@ class RayReader:
         return dict(self._teacher_facts)
 
     def budget(self, teacher: Teacher) -> BatchBudget:
-        return BatchBudget.for_teacher(teacher) if self._budget is None else self._budget
+        return self._budget or super().budget(teacher)
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         return EncodingPass(plan, teacher, store=_absolute(store))

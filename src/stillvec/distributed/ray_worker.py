@@ -18,10 +18,10 @@ from stillvec.learners.accumulators import TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, make_loader
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
-from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition
-from stillvec.pipeline.manifest import describe_teacher
-from stillvec.pipeline.readers import LocalReader
+from stillvec.pipeline.readers import Reader
+from stillvec.pipeline.result_folders import describe_teacher
+from stillvec.pipeline.settings import Distillation
 from stillvec.progress import drain
 from stillvec.vocabulary import Vocabulary
 
@@ -53,7 +53,7 @@ class Worker:
             config: WorkerConfig = self.fetch(reference[0])
             chdir(config.folder)
             torch.set_num_threads(config.threads)
-            self.teacher = LocalReader().load_teacher(config.settings)
+            self.teacher = Reader().load_teacher(config.settings)
             learners = config.settings.learners(self.teacher.depth, corpus=config.has_corpus)
             self.plan = PassPlan(learners, config.vocabulary, config.known)
             self.budget = BatchBudget.for_teacher(self.teacher, config.threads)

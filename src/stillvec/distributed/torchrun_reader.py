@@ -16,16 +16,16 @@ from stillvec.learners.accumulators import AccumulatorSpec
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.learners.trained_learner import TrainedLearner
-from stillvec.pipeline import Distillation
 from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
-from stillvec.pipeline.readers import Counting, LocalReader, MergedStatistics, ReadFacts, ReadTask, read_stream
+from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask, read_stream
+from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress, relay
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
 
-class TorchrunReader(LocalReader):
+class TorchrunReader(Reader):
     """Reads one part of the corpus in each process of a group. Only the first process has results."""
 
     def __init__(self, group: ProcessGroup, threads: int | None = None) -> None:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from stillvec.corpus import Corpus
 from stillvec.errors import CorpusError
 from stillvec.files import digest
 from stillvec.learners.partition import Partition
-from stillvec.pipeline.sentence_stream import CorpusCounter
+from stillvec.pipeline.sentence_stream import split_batches
+from stillvec.pipeline.settings import Distillation, Training
 from stillvec.progress import Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
 
-
-class WordChoice(Protocol):
-    """The settings that decide which words get a vector."""
-
-    @property
-    def min_count(self) -> int: ...
-    @property
-    def max_words(self) -> int | None: ...
-    @property
-    def include_words(self) -> tuple[str, ...]: ...
-    @property
-    def lowercase(self) -> bool: ...
+WordChoice = Distillation | Training  # both say which words get a vector
+_PARAGRAPHS_AT_ONCE = 1000  # counted together
+_MIN_FILES = 4  # per part, where parts are whole files
 
 
 @dataclass(frozen=True)
@@ -68,11 +63,6 @@ class CorpusCounts:
     n_characters: int
     digests: Mapping[int, str]  # of files, by number
 
-    @classmethod
-    def of(cls, counter: CorpusCounter) -> CorpusCounts:
-        sizes = counter.n_words, counter.n_paragraphs, counter.n_characters
-        return cls(counter.counter.counts(), *sizes, counter.digests)
-
     def __add__(self, other: CorpusCounts) -> CorpusCounts:
         counts = dict(self.counts)
         for word, number in other.counts.items():
@@ -109,14 +99,39 @@ class CorpusCounts:
 def count_partition(
     corpus: Corpus, choice: WordChoice, partition: Partition | None = None
 ) -> Generator[Progress, None, CorpusCounts]:
-    """Count the corpus, or one part of it."""
-    start = time.perf_counter()
+    """Count the corpus, or one part of it.
+
+    With enough files a part consists of whole files, otherwise of groups of paragraphs; each process then reads through
+    the whole corpus.
+    """
+    start, part = time.perf_counter(), partition or Partition()
+    by_file = part.count > 1 and len(corpus.sources) >= _MIN_FILES * part.count
+    numbered = corpus.paragraphs_by_file((lambda file: file % part.count == part.index) if by_file else None)
     counter = WordCounter(lowercase=choice.lowercase, include_words=choice.include_words)
-    corpus_counter = CorpusCounter(corpus, counter, partition or Partition())
-    for n_words in corpus_counter.steps():
-        seconds = time.perf_counter() - start
-        yield Progress("counting words", n_words * corpus_counter.partition.count, None, "words", seconds)
-    return CorpusCounts.of(corpus_counter)
+    n_words = n_paragraphs = n_characters = 0
+    digests: dict[int, str] = {}
+    for number, paragraphs in enumerate(_group_paragraphs(numbered, digests)):
+        if by_file or number % part.count == part.index:
+            n_words += counter.add(paragraphs)
+            n_paragraphs += len(paragraphs)
+            n_characters += sum(map(len, paragraphs))
+        yield Progress("counting words", n_words * part.count, None, "words", time.perf_counter() - start)
+    return CorpusCounts(counter.counts(), n_words, n_paragraphs, n_characters, digests)
+
+
+def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, str]) -> Iterator[list[str]]:
+    """Paragraphs that are counted together; `digests` gets that of each file, by its number."""
+    pending: list[str] = []
+    for file, group in groupby(numbered, itemgetter(0)):
+        state = hashlib.blake2b(digest_size=16)
+        for chunk in split_batches((paragraph for _, paragraph in group), _PARAGRAPHS_AT_ONCE):
+            state.update("\n".join(chunk).encode("utf-8", "replace"))
+            pending += chunk
+            if len(pending) >= _PARAGRAPHS_AT_ONCE:
+                yield pending
+                pending = []
+        digests[file] = state.hexdigest()
+    yield pending
 
 
 def count_corpus(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:

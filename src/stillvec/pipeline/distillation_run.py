@@ -17,7 +17,7 @@ from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult
-from stillvec.pipeline.readers import LocalReader, MergedStatistics, Reader, ReadFacts, ReadTask
+from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.result_folders import describe_result
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress, relay
@@ -52,9 +52,9 @@ class Run:
     ) -> None:
         self.settings = settings
         self.corpus = corpus
-        self.store = Path(store) if store is not None else default_store()
+        self.store = Path(store) if store is not None else cache_folder()
         self.resume = resume
-        self.reader: Reader = reader if reader is not None else LocalReader()
+        self.reader = reader or Reader()
         self.checkpoint = None if out is None else PassCheckpoint(out, resume=resume)  # beside the output
         self.previous = None if add_to is None else PreviousResult(Path(add_to))
         self._learners = settings.learners(depth=0, corpus=corpus is not None)  # refuses wrong names and settings
@@ -193,13 +193,9 @@ class Run:
         start = time.perf_counter()
         path, device = encoding_pass.store_path(name), encoding_pass.teacher.device
         steps = learner.steps(statistics, path, resume=self.resume, device=device)
-        return (yield from relay(steps, lambda step: _training_progress(name, step, time.perf_counter() - start)))
 
+        def convert(step: TrainingProgress) -> Progress:
+            seconds, remark = time.perf_counter() - start, f"loss {step.loss:.4f}"
+            return Progress(f"training {name}", step.done, step.total, "sentences", seconds, remark)
 
-def _training_progress(name: str, step: TrainingProgress, seconds: float) -> Progress:
-    return Progress(f"training {name}", step.done, step.total, "sentences", seconds, f"loss {step.loss:.4f}")
-
-
-def default_store() -> Path:
-    """$STILLVEC_CACHE, or the user's cache folder."""
-    return cache_folder()
+        return (yield from relay(steps, convert))

@@ -22,7 +22,7 @@ from stillvec.errors import FormatError, StillvecWarning, UsageError
 from stillvec.files import digest, file_digest
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.pipeline.corpus_counts import CorpusFacts
-from stillvec.pipeline.manifest import describe_program
+from stillvec.pipeline.result_folders import describe_program
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary

@@ -2,30 +2,35 @@
 
 The corpus is counted and selected from as in the run. Some of its chunks are tokenized and read: that gives the rest by
 its characters, the speed, and the memory of loading, preparing and reading, in this very process. To that are added the
-tables that accumulators fill and what methods need to finish, which are arithmetic. Nothing is written.
+tables that accumulators fill, whose size for all words follows from those for no word and for one, and what methods say
+they need to finish (`FINISH_MEMORY`). Nothing is written.
 """
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
-from stillvec.learners import EncodingPass, PassPlan
-from stillvec.learners.accumulators import OwnTextsSpec, TextSource
+from stillvec.learners import EncodingPass, Learner, PassPlan
+from stillvec.learners.accumulator_state import can_checkpoint, save_state
+from stillvec.learners.accumulators import HasDim, OwnTextsSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT
+from stillvec.learners.table_memory import GrowsWithText, HasFinishMemory, PeakEstimate
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.distillation_run import Run
-from stillvec.pipeline.memory_estimate import finish_bytes, output_bytes, table_bytes, text_bytes
 from stillvec.pipeline.sentence_stream import SentenceStream
+from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 _TRIAL_SECONDS = 10.0  # of reading, at most, for each kind of text
 _TRIAL_BATCHES = 6  # per chunk
+_DEFAULT_PEAK = (PeakEstimate(2, 3),)
+_PAIR_WORDS = 4_000
 
 
 @dataclass(frozen=True)
@@ -63,79 +68,72 @@ class _Trial:
         return round(number * self.n_characters / max(self.n_tried, 1))
 
 
-class Planning:
-    """Iterate over `steps()`; then `plan` is set."""
+def plan_run(run: Run) -> Generator[Progress, None, Plan]:
+    """Estimate what a run will take."""
+    start = time.perf_counter()
+    teacher, plan = yield from run.prepare()
+    loading_peak = _peak()
+    _reset_peak()
+    accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
+    layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
+    trials: dict[str, _Trial] = {}
+    for label, chunks in _texts(run, plan, teacher).items():
+        trial = trials[label] = _Trial()
+        for _ in _try_texts(teacher, plan.vocabulary, layers, chunks, trial):
+            seconds = time.perf_counter() - start
+            yield Progress(f"sampling {label}", trial.n_characters, None, "characters", seconds)
+    return _estimate(run, plan, teacher, trials, time.perf_counter() - start, loading_peak)
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.plan: Plan | None = None
 
-    def steps(self) -> Iterator[Progress]:
-        start = time.perf_counter()
-        teacher, plan = yield from self.run.prepare()
-        loading_peak = _peak()
-        _reset_peak()
-        accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
-        layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
-        trials: dict[str, _Trial] = {}
-        for label, chunks in self._texts(plan, teacher).items():
-            trial = trials[label] = _Trial()
-            for _ in _try_texts(teacher, plan.vocabulary, layers, chunks, trial):
-                seconds = time.perf_counter() - start
-                yield Progress(f"sampling {label}", trial.n_characters, None, "characters", seconds)
-        self.plan = self._estimate(plan, teacher, trials, time.perf_counter() - start, loading_peak)
+def _texts(run: Run, plan: PassPlan, teacher: Teacher) -> dict[str, Iterable[TextChunk]]:
+    """All that the teacher will read, by what it is called."""
+    texts: dict[str, Iterable[TextChunk]] = {}
+    reads_sentences = plan.reads(TextSource.SENTENCES)
+    if run.corpus is not None:
+        settings, budget = run.settings, BatchBudget.for_teacher(teacher)
+        stream = SentenceStream(run.corpus, plan.vocabulary, settings.contexts, budget.n_sentences, settings.seed)
+        texts |= {CORPUS: stream.chunks()} if reads_sentences else {}
+        texts |= {PARAGRAPHS: stream.paragraphs()} if plan.reads(TextSource.PARAGRAPHS) else {}
+    elif reads_sentences:
+        texts[WITHOUT_CONTEXT] = [TextChunk([*plan.vocabulary])]
+    own = (spec for spec in plan.specs if isinstance(spec, OwnTextsSpec))
+    return texts | {spec.label: spec.texts(plan.vocabulary) for spec in own}
 
-    def _texts(self, plan: PassPlan, teacher: Teacher) -> dict[str, Iterable[TextChunk]]:
-        """All that the teacher will read, by what it is called."""
-        texts: dict[str, Iterable[TextChunk]] = {}
-        reads_sentences = plan.reads(TextSource.SENTENCES)
-        if self.run.corpus is not None:
-            settings, budget = self.run.settings, BatchBudget.for_teacher(teacher)
-            stream = SentenceStream(
-                self.run.corpus, plan.vocabulary, settings.contexts, budget.n_sentences, settings.seed
-            )
-            texts |= {CORPUS: stream.chunks()} if reads_sentences else {}
-            texts |= {PARAGRAPHS: stream.paragraphs()} if plan.reads(TextSource.PARAGRAPHS) else {}
-        elif reads_sentences:
-            texts[WITHOUT_CONTEXT] = [TextChunk([*plan.vocabulary])]
-        own = (spec for spec in plan.specs if isinstance(spec, OwnTextsSpec))
-        return texts | {spec.label: spec.texts(plan.vocabulary) for spec in own}
 
-    def _estimate(
-        self, plan: PassPlan, teacher: Teacher, trials: dict[str, _Trial], seconds: float, loading_peak: int
-    ) -> Plan:
-        learners, vocabulary, settings = plan.learners, plan.vocabulary, self.run.settings
-        reading_peak, resident = _peak(), _resident()
-        n_tokens = sum(trial.extrapolate(trial.n_tokens) for trial in trials.values())
-        n_read = sum(trial.n_read for trial in trials.values())
-        trial_seconds = sum(trial.seconds for trial in trials.values())
-        corpus = trials.get(CORPUS, _Trial())
-        n_words, n_sentences = corpus.extrapolate(corpus.n_words), corpus.extrapolate(corpus.n_sentences)
-        tables = table_bytes(learners, teacher, len(vocabulary))
-        tables += text_bytes(learners, teacher, vocabulary, n_words, n_sentences)
-        finishing = finish_bytes(learners, settings, teacher, vocabulary, n_words)
-        on_gpu = teacher.device.type == "cuda"
-        trained = {name: learner for name, learner in learners.items() if isinstance(learner, TrainedLearner)}
-        store = self.run.store_location(vocabulary)
-        return Plan(
-            n_words=len(vocabulary),
-            n_corpus_words=self.run.corpus_facts.n_words,
-            n_sentences=sum(trial.extrapolate(trial.n_sentences) for trial in trials.values()),
-            n_tokens=n_tokens,
-            seconds=seconds - trial_seconds + (n_tokens * trial_seconds / n_read if n_read else 0.0),
-            memory=max(
-                loading_peak,
-                reading_peak + (0 if on_gpu else tables),
-                *(resident + tables + size for size in finishing),
-            ),
-            device_memory=synchronize(teacher.device) + tables if on_gpu else 0,
-            disk=tables
-            + sum(output_bytes(learner, settings, teacher, len(vocabulary)) for learner in learners.values()),
-            checkpoint=tables,
-            store=EncodingPass(PassPlan(trained, vocabulary), teacher, store=store).bytes_needed,
-            device=str(teacher.device),
-            precision=teacher.precision,
-        )
+def _estimate(
+    run: Run, plan: PassPlan, teacher: Teacher, trials: dict[str, _Trial], seconds: float, loading_peak: int
+) -> Plan:
+    learners, vocabulary, settings = plan.learners, plan.vocabulary, run.settings
+    reading_peak, resident = _peak(), _resident()
+    n_tokens = sum(trial.extrapolate(trial.n_tokens) for trial in trials.values())
+    n_read = sum(trial.n_read for trial in trials.values())
+    trial_seconds = sum(trial.seconds for trial in trials.values())
+    corpus = trials.get(CORPUS, _Trial())
+    n_words, n_sentences = corpus.extrapolate(corpus.n_words), corpus.extrapolate(corpus.n_sentences)
+    tables = table_bytes(learners, teacher, len(vocabulary))
+    tables += text_bytes(learners, teacher, vocabulary, n_words, n_sentences)
+    finishing = finish_bytes(learners, settings, teacher, vocabulary, n_words)
+    on_gpu = teacher.device.type == "cuda"
+    trained = {name: learner for name, learner in learners.items() if isinstance(learner, TrainedLearner)}
+    store = run.store_location(vocabulary)
+    return Plan(
+        n_words=len(vocabulary),
+        n_corpus_words=run.corpus_facts.n_words,
+        n_sentences=sum(trial.extrapolate(trial.n_sentences) for trial in trials.values()),
+        n_tokens=n_tokens,
+        seconds=seconds - trial_seconds + (n_tokens * trial_seconds / n_read if n_read else 0.0),
+        memory=max(
+            loading_peak,
+            reading_peak + (0 if on_gpu else tables),
+            *(resident + tables + size for size in finishing),
+        ),
+        device_memory=synchronize(teacher.device) + tables if on_gpu else 0,
+        disk=tables + sum(output_bytes(learner, settings, teacher, len(vocabulary)) for learner in learners.values()),
+        checkpoint=tables,
+        store=EncodingPass(PassPlan(trained, vocabulary), teacher, store=store).bytes_needed,
+        device=str(teacher.device),
+        precision=teacher.precision,
+    )
 
 
 def _try_texts(
@@ -191,3 +189,43 @@ def _reset_peak() -> None:
     """On Linux; elsewhere the peak is that of the whole process so far."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+
+
+def table_bytes(learners: Mapping[str, Learner], teacher: Teacher, n_words: int) -> int:
+    """Bytes of the tables that accumulators fill."""
+    empty, one = (_state_bytes(learners, teacher, Vocabulary(words, [1] * len(words))) for words in ((), ("word",)))
+    return empty + n_words * (one - empty)
+
+
+def _state_bytes(learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary) -> int:
+    accumulators = PassPlan(learners, vocabulary).make_accumulators(teacher).values()
+    states = (save_state(accumulator) for accumulator in accumulators if can_checkpoint(accumulator))
+    return sum(array.nbytes for state in states for array in state.values())
+
+
+def text_bytes(
+    learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int
+) -> int:
+    """Bytes that accumulators add for `n_words` words and `n_sentences` sentences that are read."""
+    growing = (spec for spec in PassPlan(learners, vocabulary).specs if isinstance(spec, GrowsWithText))
+    return sum(spec.text_bytes(teacher, vocabulary, n_words, n_sentences) for spec in growing)
+
+
+def finish_bytes(
+    learners: Mapping[str, Learner], settings: Distillation, teacher: Teacher, vocabulary: Vocabulary, n_words: int
+) -> Iterator[int]:
+    """Peak bytes beside the tables, for one method after the other; results stay in memory until the end."""
+    table, results = 4 * len(vocabulary) * teacher.dim, 0
+    n_pairs = min(len(vocabulary), _PAIR_WORDS) ** 2
+    for learner in learners.values():
+        accumulators = PassPlan({"": learner}, Vocabulary(())).make_accumulators(teacher).values()
+        n_tables = sum(len(accumulator.layers) for accumulator in accumulators)
+        peaks = learner.FINISH_MEMORY if isinstance(learner, HasFinishMemory) else _DEFAULT_PEAK
+        yield results + max(peak.total(table, n_tables, n_words, n_pairs) for peak in peaks)
+        results += output_bytes(learner, settings, teacher, len(vocabulary))
+
+
+def output_bytes(learner: Learner, settings: Distillation, teacher: Teacher, n_words: int) -> int:
+    """Bytes of the vectors, and of how often each word was read."""
+    own = learner.dim if isinstance(learner, HasDim) else None
+    return n_words * (4 * (own or settings.dim or teacher.dim) + 16)

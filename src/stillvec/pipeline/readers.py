@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from stillvec.corpus import Corpus
 from stillvec.encoding import BatchBudget, PassProgress, StoreLocation
@@ -12,7 +12,7 @@ from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.corpus_counts import CorpusFacts, count_corpus
-from stillvec.pipeline.manifest import describe_teacher
+from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
@@ -80,50 +80,23 @@ class ReadTask:
         )
 
 
-class Reader(Protocol):
-    """Counts and reads a corpus for a `Run`."""
+class Reader:
+    """Counts and reads a corpus for a `Run`: this one in this process, its subclasses with several.
 
-    @property
-    def finishes(self) -> bool:
-        """Whether this process finishes the methods and writes: of several processes one does."""
+    `threads` prepare text for a GPU (default: this process's share of the cores).
+    """
 
-    def check(self, settings: Distillation, corpus: Corpus | None) -> None:
-        """Raise an error for text or methods that cannot be read this way."""
-
-    def load_teacher(self, settings: Distillation) -> Teacher: ...
-    def describe_teacher(self, teacher: Teacher) -> dict[str, Any]: ...
-    def budget(self, teacher: Teacher) -> BatchBudget: ...
-    def count(self, corpus: Corpus, settings: Distillation) -> Counting:
-        """The first reading."""
-
-    def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass: ...
-
-    def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
-        """The second reading, by the teacher."""
-
-    def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
-        """Statistics of all processes, where there are several."""
-
-
-class LocalReader:
-    """Reads in this process. `threads` prepare text for a GPU; default: this process's share of the cores."""
-
-    finishes = True
+    finishes = True  # the methods, and writes: of several processes one does
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
 
     def check(self, settings: Distillation, corpus: Corpus | None) -> None:
-        """Everything can be read."""
+        """Raise an error for text or methods that cannot be read this way."""
 
     def load_teacher(self, settings: Distillation) -> Teacher:
-        return load_teacher(
-            settings.teacher,
-            device=settings.device,
-            precision=settings.precision,
-            unsafe_weights=settings.unsafe_weights,
-            remote_code=settings.remote_code,
-        )
+        names = ("device", "precision", "unsafe_weights", "remote_code")
+        return load_teacher(settings.teacher, **{name: getattr(settings, name) for name in names})
 
     def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
         return describe_teacher(teacher)
@@ -132,15 +105,18 @@ class LocalReader:
         return BatchBudget.for_teacher(teacher, self.threads)
 
     def count(self, corpus: Corpus, settings: Distillation) -> Counting:
+        """The first reading."""
         return count_corpus(corpus, settings)
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         return EncodingPass(plan, teacher, store=store)
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
+        """The second reading, by the teacher."""
         return read_stream(task, self.budget(task.encoding_pass.teacher), Partition())
 
     def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
+        """Statistics of all processes, where there are several."""
         yield from ()
         return {}
 

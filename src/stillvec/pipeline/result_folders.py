@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import importlib.metadata
 import os
+import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stillvec import __version__
 from stillvec.errors import StillvecError, UsageError
 from stillvec.files import check_replaceable
-from stillvec.pipeline.manifest import describe_learner, describe_program
+from stillvec.learners import LEARNERS
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
@@ -21,6 +26,34 @@ from stillvec.vectors import WordVectors
 if TYPE_CHECKING:
     from stillvec.learners import Learner
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
+    from stillvec.teachers import Teacher
+
+_LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
+
+
+def describe_learner(learner: Learner) -> dict[str, Any]:
+    name = next(name for name in LEARNERS if LEARNERS[name] is type(learner))
+    return {"method": name, "settings": dataclasses.asdict(learner)}  # type: ignore[call-overload]
+
+
+def describe_teacher(teacher: Teacher) -> dict[str, Any]:
+    names = ("name", "digest", "sampled_digest", "dim", "depth", "window", "precision")
+    return {name: getattr(teacher, name) for name in names} | {"device": teacher.device.type}
+
+
+def describe_program() -> dict[str, Any]:
+    versions = {}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:  # not installed, or without metadata
+            versions[name] = "unknown"
+    return {
+        "stillvec": __version__,
+        "python": platform.python_version(),
+        "libraries": versions,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
 
 
 def describe_result(

@@ -15,7 +15,7 @@ from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
 from stillvec.learners.windows import compute_attention
-from stillvec.pipeline.manifest import describe_teacher
+from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.registry import settings_from
 from stillvec.teachers import Teacher, align, load_teacher
 from stillvec.teachers.digest import same_teacher

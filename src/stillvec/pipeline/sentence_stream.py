@@ -1,75 +1,26 @@
-"""A corpus as the pass reads it: counted once, then read again, only the sentences that are needed."""
+"""A corpus as the pass reads it: only the sentences that are needed."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
 from stillvec.learners.partition import Partition
-from stillvec.vocabulary import Vocabulary, WordCounter, WordMatcher
+from stillvec.vocabulary import Vocabulary, WordMatcher
 
 if TYPE_CHECKING:
     from stillvec.encoding import TextChunk
 
 T = TypeVar("T")
-_PARAGRAPHS_AT_ONCE = 1000  # counted together
-_MIN_FILES = 4  # per part, where parts are whole files
 _SENTENCE_CHARACTERS = 110  # on average
 _FIRST_CHUNKS = (16, 8), (16, 2)  # number of chunks, and how many times smaller than the later ones
 _MIN_CHUNK = 2048 * _SENTENCE_CHARACTERS  # characters
 _PARAGRAPHS_TOGETHER = 32  # measured together, while a chunk is far from full
 _MAX_PARAGRAPH = 20_000  # characters of a paragraph that is read as one text
-
-
-@dataclass
-class CorpusCounter:
-    """The first reading: how often each word occurs in the corpus, or in one part of it.
-
-    With enough files a part consists of whole files, otherwise of groups of paragraphs; each process then reads through
-    the whole corpus.
-    """
-
-    corpus: Corpus
-    counter: WordCounter
-    partition: Partition = field(default_factory=Partition)
-    n_words: int = 0
-    n_paragraphs: int = 0
-    n_characters: int = 0
-    digests: dict[int, str] = field(default_factory=dict)  # of the text of each file, by its number
-    _n_groups: int = field(default=0, init=False)
-
-    def steps(self) -> Iterator[int]:
-        """Yields the number of words so far."""
-        index, count = self.partition.index, self.partition.count
-        by_file = count > 1 and len(self.corpus.sources) >= _MIN_FILES * count
-        numbered = self.corpus.paragraphs_by_file((lambda file: file % count == index) if by_file else None)
-        pending: list[str] = []
-        for file, group in groupby(numbered, itemgetter(0)):
-            state = hashlib.blake2b(digest_size=16)
-            for chunk in split_batches((paragraph for _, paragraph in group), _PARAGRAPHS_AT_ONCE):
-                state.update("\n".join(chunk).encode("utf-8", "replace"))
-                pending += chunk
-                if len(pending) >= _PARAGRAPHS_AT_ONCE:
-                    self._count(pending, by_file=by_file)
-                    pending = []
-                    yield self.n_words
-            self.digests[file] = state.hexdigest()
-        self._count(pending, by_file=by_file)
-        yield self.n_words
-
-    def _count(self, paragraphs: list[str], *, by_file: bool) -> None:
-        owned = by_file or self._n_groups % self.partition.count == self.partition.index
-        self._n_groups += 1
-        if owned:
-            self.n_words += self.counter.add(paragraphs)
-            self.n_paragraphs += len(paragraphs)
-            self.n_characters += sum(map(len, paragraphs))
 
 
 @dataclass

@@ -15,8 +15,7 @@ from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
 from stillvec.files import cache_folder, digest
 from stillvec.pipeline.corpus_counts import count_corpus
-from stillvec.pipeline.manifest import describe_program
-from stillvec.pipeline.result_folders import complete
+from stillvec.pipeline.result_folders import complete, describe_program
 from stillvec.pipeline.settings import Training, to_manifest
 from stillvec.progress import Progress, relay
 from stillvec.result import MethodResult, Result

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
-from stillvec.progress import Listener, Progress, show_progress
+from stillvec.progress import Listener, Progress, drain, show_progress
 from stillvec.registry import require_all, settings_from
 from stillvec.teachers import PACKAGED
 from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:
     from stillvec.distributed.process_group import ProcessGroup
-    from stillvec.pipeline import Plan, Run
-    from stillvec.pipeline.readers import Reader
+    from stillvec.pipeline.distillation_run import Run
+    from stillvec.pipeline.plan import Plan
     from stillvec.result import Result
 
 Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
@@ -188,14 +188,9 @@ class _Call:
         if self.engine == "ray" or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise UsageError.conflict("plan and --dry-run are for a run of one process")
         with self._threads(), show_progress(self.progress) as listener:
-            from stillvec.pipeline.plan import Planning
+            from stillvec.pipeline.plan import plan_run
 
-            planning = Planning(self._run(None))
-            for event in planning.steps():
-                if listener is not None:
-                    listener(event)
-            assert planning.plan is not None
-            return planning.plan
+            return drain(plan_run(self._run(None)), listener)
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
@@ -221,15 +216,15 @@ class _Call:
 
     def _run(self, group: ProcessGroup | None) -> Run:
         """A run of this process, of one among several, or of a cluster."""
-        from stillvec.pipeline import Run
-        from stillvec.pipeline.readers import LocalReader
+        from stillvec.pipeline.distillation_run import Run
+        from stillvec.pipeline.readers import Reader
 
         others = "torchrun" if group is not None else "engine='ray'" if self.engine == "ray" else None
         if others is None:
             if self.address or self.workers:
                 raise UsageError.conflict("address and workers are for engine='ray'")
             given = {"store": self.context_cache, "resume": self.resume, "out": self.out}
-            return Run(self.settings, self.corpus, self.add_to, **given, reader=LocalReader(self.threads))  # type: ignore[arg-type]
+            return Run(self.settings, self.corpus, self.add_to, **given, reader=Reader(self.threads))  # type: ignore[arg-type]
         if self.resume:
             raise UsageError.conflict(f"resume is for a run of one process, and {others} starts several")
         if group is None:

@@ -110,7 +110,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     folders: two or more, with their statistics.
     out: the folder to write (default: nothing is written).
     """
-    from stillvec.pipeline import merge_results
+    from stillvec.pipeline.previous_result import merge_results
 
     if out is not None:
         check_replaceable(out, "manifest.json")

@@ -556,7 +556,7 @@ def test_after_an_error_nothing_half_written_is_left(
 @pytest.mark.parametrize(
     "place",
     [
-        "stillvec.pipeline.sentence_stream.WordCounter.add",
+        "stillvec.pipeline.corpus_counts.WordCounter.add",
         "stillvec.teachers.teacher.Teacher.states",
         "stillvec.learners.aggregate.WordMeans",
         "stillvec.formats.stillvec_folder.write_tensors",

@@ -127,7 +127,7 @@ def train_epochs(
 def _single_torch_thread() -> AbstractContextManager[None]:
     if "torch" not in sys.modules:
         return nullcontext()
-    from stillvec.teachers.threads import torch_threads
+    from stillvec.teachers.device import torch_threads
 
     return torch_threads(1)
 

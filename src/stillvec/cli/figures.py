@@ -17,7 +17,7 @@ from stillvec.registry import require
 if TYPE_CHECKING:
     from stillvec.analysis import Geometry, Probed, Study
     from stillvec.evaluation import Score
-    from stillvec.pipeline import Attention
+    from stillvec.pipeline.sentence_attention import Attention
 
 _COLOURS = ("#2b6cb8", "#8fbfea", "#c9c9c9", "#e0a458", "#8a6fb0")
 _INK, _PALE, _EMPTY = "#222222", "#666666", "#f3f3f3"

@@ -19,7 +19,7 @@ from stillvec.vocabulary.token_cache import concatenate_ranges
 Ints = NDArray[np.int64]
 _SEGMENT = 64  # tokens summed sequentially; a frequent word has many segments, which are summed in parallel
 _NARROW = 128  # tokens per row that holds several sentences; only longer sentences get wider rows
-_ROW_MULTIPLE = 32  # a GPU gets batches of few shapes (`teachers.sdpa_backend`); the last one is padded
+_ROW_MULTIPLE = 32  # a GPU gets batches of few shapes (`teachers.teacher`); the last one is padded
 _MIN_LENGTH_RATIO = 0.8  # shortest over longest sentence of a padded batch; lower means mostly padding
 
 

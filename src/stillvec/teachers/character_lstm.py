@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from stillvec.errors import TeacherError
 from stillvec.teachers.character_tokenizer import CharacterTokenizer
 from stillvec.teachers.device import LOAD_DTYPES, place_model
-from stillvec.teachers.digest import digest_sampled, digest_teacher
+from stillvec.teachers.digest import digest_teacher
 from stillvec.teachers.teacher import Teacher
 
 WINDOW = 512  # characters
@@ -46,8 +46,8 @@ def load_character_lstm(folder: str, name: str, device: torch.device, precision:
     characters, unknown, start = _read_config(folder, name)
     model: Any = CharacterLSTM(*(_load_direction(folder, name, label, len(characters)) for label in _DIRECTIONS))
     model.eval().requires_grad_(False)
-    identity = "character-lstm", {character: row for row, character in enumerate(characters)}, model
-    digest, sampled_digest = digest_teacher(*identity), digest_sampled(*identity)
+    rows = {character: row for row, character in enumerate(characters)}
+    digest, sampled_digest = digest_teacher("character-lstm", rows, model)
     return Teacher(
         name=name,
         model=place_model(model.to(LOAD_DTYPES[precision]), device, precision),

@@ -18,21 +18,16 @@ from torch import Tensor
 _BLOCK = 1 << 22  # numbers converted at a time
 
 
-def digest_teacher(kind: str, tokens: Mapping[str, int], model: Any) -> str:
-    """Digest of the kind of model, its subword vocabulary and all of its weights."""
-    state = _start(kind, tokens)
+def digest_teacher(kind: str, tokens: Mapping[str, int], model: Any) -> tuple[str, str]:
+    """Digests of the kind of model, its subword vocabulary and all of its weights; and that of version 0.1."""
+    whole, sampled = (hashlib.blake2b(digest_size=16) for _ in range(2))
+    for state in (whole, sampled):
+        state.update(kind.encode() + repr(sorted(tokens.items())).encode())
     for label, tensor in sorted(model.state_dict().items()):
-        state.update(label.encode() + _digest_tensor(tensor))
-    return state.hexdigest()
-
-
-def digest_sampled(kind: str, tokens: Mapping[str, int], model: Any) -> str:
-    """The digest of version 0.1: about 64 numbers per tensor."""
-    state = _start(kind, tokens)
-    for label, tensor in sorted(model.state_dict().items()):
+        whole.update(label.encode() + _digest_tensor(tensor))
         sample = tensor.flatten()[:: max(1, tensor.numel() // 64)].to(torch.bfloat16)
-        state.update(label.encode() + sample.float().cpu().numpy().tobytes())
-    return state.hexdigest()
+        sampled.update(label.encode() + sample.float().cpu().numpy().tobytes())
+    return whole.hexdigest(), sampled.hexdigest()
 
 
 def same_teacher(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -40,13 +35,6 @@ def same_teacher(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if "sampled_digest" in one and "sampled_digest" in other:
         return bool(one["digest"] == other["digest"])
     return bool(one.get("sampled_digest", one["digest"]) == other.get("sampled_digest", other["digest"]))
-
-
-def _start(kind: str, tokens: Mapping[str, int]) -> hashlib.blake2b:
-    state = hashlib.blake2b(digest_size=16)
-    state.update(kind.encode())
-    state.update(repr(sorted(tokens.items())).encode())
-    return state
 
 
 def _digest_tensor(tensor: Tensor) -> bytes:

@@ -20,7 +20,7 @@ from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
 from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
-from stillvec.teachers.digest import digest_sampled, digest_teacher
+from stillvec.teachers.digest import digest_teacher
 from stillvec.teachers.gguf import find_gguf, make_gguf_options
 from stillvec.teachers.mpnet import use_fused_attention
 from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
@@ -65,8 +65,7 @@ def build_teacher(model: Any, hf_tokenizer: Any, name: str, device: torch.device
     if getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
     model.eval().requires_grad_(False)
-    identity = str(model.config.model_type), hf_tokenizer.get_vocab(), model
-    digest, sampled_digest = digest_teacher(*identity), digest_sampled(*identity)
+    digest, sampled_digest = digest_teacher(str(model.config.model_type), hf_tokenizer.get_vocab(), model)
     config = model.config.get_text_config()
     config.use_cache = False  # no text is generated: a decoder need not cache keys and values
     model = place_model(model, device, precision)
@@ -110,11 +109,8 @@ def _source(name: str) -> str:
             return str(Path(spec.submodule_search_locations[0]) / folder)
     path = Path(name)
     if path.exists() and not (path / "config.json").is_file() and find_gguf(name) is None:
-        raise TeacherError(
-            f"Expected a teacher (a folder with config.json or a GGUF file), got {name}.",
-            code="not-a-teacher",
-            path=name,
-        )
+        expected = f"Expected a teacher (a folder with config.json or a GGUF file), got {name}."
+        raise TeacherError(expected, code="not-a-teacher", path=name)
     looks_local = name.startswith((".", "/", "~")) or name.count("/") > 1
     if looks_local and not path.exists():
         raise TeacherError.not_found(name, "a teacher", cure="give a model's folder, a name on the hub, or 'minilm'")
@@ -128,16 +124,11 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
     folder = str(gguf.parent) if gguf else source
     with silence_transformers(), redirect_stderr(StringIO()) if gguf else nullcontext():  # its bar has no other switch
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder, trust_remote_code=remote, **tokenizer_options
-            )
+            options = {"trust_remote_code": remote, **tokenizer_options}
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+            options = {"trust_remote_code": remote, "use_safetensors": None if unsafe else True, **model_options}
             model, report = transformers.AutoModel.from_pretrained(
-                folder,
-                dtype=dtype,
-                use_safetensors=None if unsafe else True,
-                trust_remote_code=remote,
-                output_loading_info=True,
-                **model_options,
+                folder, dtype=dtype, output_loading_info=True, **options
             )
         except Exception as error:  # damaged files make transformers raise almost anything
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
@@ -192,11 +183,8 @@ def _backend(tokenizer: Any, name: str) -> Any:
 def _window(model: Any, tokenizer: Any) -> int:
     """The longest input, special tokens included; RoBERTa and MPNet leave out positions up to the padding index."""
     config = model.config.get_text_config()
-    limits = [WINDOW]
-    for attribute in ("max_position_embeddings", "n_positions"):
-        value = getattr(config, attribute, None)
-        if isinstance(value, int) and value > 0:
-            limits.append(value)
+    named = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
+    limits = [WINDOW, *(value for value in named if isinstance(value, int) and value > 0)]
     for label, module in model.named_modules():
         if label.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             skipped = 0 if module.padding_idx is None else module.padding_idx + 1
@@ -207,18 +195,15 @@ def _window(model: Any, tokenizer: Any) -> int:
 
 
 def _pad(model: Any, tokenizer: Any) -> int:
-    for value in (tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None)):
-        if isinstance(value, int) and value >= 0:
-            return value
-    return 0
+    candidates = (tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None))
+    return next((value for value in candidates if isinstance(value, int) and value >= 0), 0)
 
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
     """Hide the progress bars and load reports of `transformers`; our own errors say what failed."""
     logger = require("transformers", "distill", "A teacher").utils.logging
-    level = logger.get_verbosity()
-    bars = logger.is_progress_bar_enabled()
+    level, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
     logger.set_verbosity_error()
     logger.disable_progress_bar()
     try:

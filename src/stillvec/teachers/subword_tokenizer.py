@@ -1,4 +1,4 @@
-"""Splits texts into the teacher's subword tokens, with character offsets."""
+"""Splits texts into the teacher's subword tokens, and aligns these with words by character offsets."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import TeacherError
+from stillvec.vocabulary import WordSpans
+from stillvec.vocabulary.token_cache import concatenate_ranges
 
+_STRIDE = 1 << 32  # longer than any text: character positions of all texts share one number line
 _PROBE = "house"  # a word that any tokenizer can split
 _SPLITTING = (("WordPiece", "BertPreTokenizer"), ("BPE", "ByteLevel"), ("Unigram", "Metaspace"))
 _TRIAL = "The U.S. \"house,\" it's (a) 1,000-dollar café, don't 'tis — £5! e.g. X's"
@@ -24,6 +27,24 @@ class SubwordTokens:
     starts: NDArray[np.int32]  # (T,) first character in the text
     ends: NDArray[np.int32]  # (T,) one past the last
     lengths: NDArray[np.int64]  # (N,) tokens per text
+
+
+def align(tokens: SubwordTokens, words: WordSpans) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs (token, word) that share a character, ordered by word, then token.
+
+    A token that covers several words belongs to each of them; one that covers none (a full stop, a space) to no word.
+    """
+    text = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths) * _STRIDE
+    token_start, token_end = text + tokens.starts, text + tokens.ends
+    word_start = words.text_index.astype(np.int64) * _STRIDE + words.starts
+    word_end = words.text_index.astype(np.int64) * _STRIDE + words.ends
+    first = np.searchsorted(word_end, token_start, side="right")  # first word that ends after the token begins
+    last = np.searchsorted(word_start, token_end, side="left")  # one past the last that begins before it ends
+    n_words = np.where(token_end > token_start, np.maximum(last - first, 0), 0)  # words that each token covers
+    token = np.repeat(np.arange(len(n_words)), n_words)
+    word = concatenate_ranges(first, n_words)
+    order = np.argsort(word, kind="stable")
+    return token[order], word[order]
 
 
 class SubwordTokenizer:

@@ -1,15 +1,19 @@
 """A frozen contextual model: token ids in, states of chosen layers out."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from stillvec.teachers.sdpa_backend import select_backend
 from stillvec.teachers.sequence_packing import SequencePacking
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
+
+_ROWS, _WIDTH = 32, 128  # a round shape is a multiple of these
+_WITHOUT_PLANS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class Teacher:
         inputs: Mapping[str, Tensor | None] = {"attention_mask": mask, **self._segments(ids)}
         if position_ids is not None and self.packing is not None:
             inputs = self.packing.inputs(position_ids, next(self.model.parameters()).dtype)
-        with select_backend(ids):
+        with _select_backend(ids):
             output: Any = self.model(input_ids=ids, output_hidden_states=all_layers, **inputs)
         if not all_layers:
             return {self.depth: output.last_hidden_state}
@@ -54,3 +58,14 @@ class Teacher:
         for token, segment in self.tokenizer.segments.items():
             segments[ids == token] = segment
         return {"token_type_ids": segments}
+
+
+def _select_backend(ids: Tensor) -> AbstractContextManager[None]:
+    """The context to run a forward pass over ids (B, T) in: which of torch's attention kernels a GPU uses.
+
+    The fastest, cuDNN's, compiles a plan for every new shape, which takes longer than the forward pass itself. That
+    pays off for round shapes, which recur; other shapes use the second fastest kernel.
+    """
+    if not ids.is_cuda or (ids.shape[0] % _ROWS == 0 and ids.shape[1] % _WIDTH == 0):
+        return nullcontext()
+    return sdpa_kernel(_WITHOUT_PLANS)

@@ -198,7 +198,7 @@ class _Call:
         if self.settings.teacher in PACKAGED and not Path(self.settings.teacher).exists():
             packages[PACKAGED[self.settings.teacher][0]] = "packaged"
         require_all(packages, "Distilling")
-        from stillvec.teachers.threads import torch_threads
+        from stillvec.teachers.device import torch_threads
 
         with torch_threads(self.threads):
             yield

@@ -28,7 +28,9 @@ import ratios
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, DeviceCopier, TextChunk, compute_states
+from stillvec.encoding import Batch, BatchBudget, BatchBuilder, BatchLoader, TextChunk
+from stillvec.encoding.encoded import DeviceCopier
+from stillvec.encoding.forward_pass import compute_states
 from stillvec.learners import LEARNERS, EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import TextSource
 from stillvec.pipeline.corpus_counts import count_corpus

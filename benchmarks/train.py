@@ -31,7 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from stillvec.encoding import Contexts, ContextWriter
+from stillvec.encoding.context_store import Contexts, ContextWriter
 from stillvec.learners import LEARNERS
 from stillvec.learners.context_blocks import ContextBlock, ContextBlocks
 from stillvec.learners.stored_contexts import context_arrays

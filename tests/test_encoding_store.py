@@ -19,15 +19,8 @@ import torch
 from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences
 from tiny_teachers import tiny_teacher
 
-from stillvec.encoding import (
-    BatchBudget,
-    Contexts,
-    ContextWriter,
-    StoreLocation,
-    TextChunk,
-    bytes_needed,
-    context_store,
-)
+from stillvec.encoding import BatchBudget, TextChunk, context_store
+from stillvec.encoding.context_store import Contexts, ContextWriter, StoreLocation, bytes_needed
 from stillvec.errors import FormatError, StillvecError, TeacherError
 from stillvec.learners import LEARNERS, EncodingPass
 from stillvec.learners.accumulators import TextSource

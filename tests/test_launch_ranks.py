@@ -17,7 +17,8 @@ from tiny_text import drained
 from stillvec.cli import main
 from stillvec.corpus import Corpus
 from stillvec.distributed import process_group
-from stillvec.encoding import Contexts, ContextWriter, TextChunk, join_stores
+from stillvec.encoding import TextChunk
+from stillvec.encoding.context_store import Contexts, ContextWriter, join_stores
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition

@@ -21,7 +21,7 @@ from tiny_teachers import write_tiny_model
 
 from stillvec import distill, distill_all
 from stillvec.cli import main
-from stillvec.encoding import Contexts
+from stillvec.encoding.context_store import Contexts
 from stillvec.errors import StillvecError
 from stillvec.files import cache_folder
 from stillvec.formats import load, read_manifest

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.encoding import BatchBudget, StoreLocation, TextChunk, TextUnit
+from stillvec.encoding import BatchBudget, TextChunk, TextUnit
+from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher

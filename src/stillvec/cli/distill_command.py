@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_plan(estimate: Plan) -> None:
-    from stillvec.encoding import format_bytes
+    from stillvec.encoding.context_store import format_bytes
 
     corpus = f" of {estimate.n_corpus_words:,} in the corpus" if estimate.n_corpus_words else ""
     cache = f"about {format_bytes(estimate.store)}" if estimate.store else ""

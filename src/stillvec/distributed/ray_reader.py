@@ -28,7 +28,8 @@ from stillvec.distributed.ray_jobs import (
 )
 from stillvec.distributed.ray_worker import Worker, WorkerConfig, count
 from stillvec.distributed.torchrun_reader import check_distributable
-from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_path
+from stillvec.encoding import BatchBudget
+from stillvec.encoding.context_store import StoreLocation, join_stores, shard_path
 from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource

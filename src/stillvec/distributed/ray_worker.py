@@ -12,7 +12,8 @@ import torch
 from stillvec.corpus import Corpus
 from stillvec.distributed.ray_dataset import block_chunks
 from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob
-from stillvec.encoding import BatchBudget, BatchLoader, PassProgress, StoreLocation
+from stillvec.encoding import BatchBudget, BatchLoader, PassProgress
+from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, make_loader

@@ -9,7 +9,8 @@ import numpy as np
 
 from stillvec.corpus import Corpus
 from stillvec.distributed.process_group import Arrays, ProcessGroup
-from stillvec.encoding import BatchBudget, StoreLocation, join_stores, shard_path
+from stillvec.encoding import BatchBudget
+from stillvec.encoding.context_store import StoreLocation, join_stores, shard_path
 from stillvec.errors import UsageError
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import AccumulatorSpec

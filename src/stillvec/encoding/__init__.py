@@ -2,25 +2,8 @@
 
 from stillvec.encoding.batch import Batch, TextChunk, TextUnit
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
-from stillvec.encoding.context_store import (
-    Contexts,
-    ContextWriter,
-    StoreLocation,
-    bytes_needed,
-    check_room,
-    format_bytes,
-    join_stores,
-    shard_path,
-)
-from stillvec.encoding.encoded import DeviceCopier, Encoded
-from stillvec.encoding.forward_pass import (
-    BatchConsumer,
-    PassProgress,
-    compute_states,
-    encode_batch,
-    run_pass,
-    synchronize,
-)
+from stillvec.encoding.encoded import Encoded
+from stillvec.encoding.forward_pass import BatchConsumer, PassProgress, encode_batch, run_pass, synchronize
 
 __all__ = [
     "Batch",
@@ -29,21 +12,11 @@ __all__ = [
     "BatchConsumer",
     "BatchLoader",
     "Bookmark",
-    "ContextWriter",
-    "Contexts",
-    "DeviceCopier",
     "Encoded",
     "PassProgress",
-    "StoreLocation",
     "TextChunk",
     "TextUnit",
-    "bytes_needed",
-    "check_room",
-    "compute_states",
     "encode_batch",
-    "format_bytes",
-    "join_stores",
     "run_pass",
-    "shard_path",
     "synchronize",
 ]

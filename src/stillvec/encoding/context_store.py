@@ -15,8 +15,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,12 +30,8 @@ from stillvec.errors import FormatError, StillvecError, TeacherError
 from stillvec.files import create_part_folder
 
 VERSION = 1
-_FILES = {
-    "contexts": ("contexts.f16", np.float16),
-    "states": ("states.f16", np.float16),
-    "words": ("words.i32", np.int32),
-    "lengths": ("lengths.i32", np.int32),
-}
+_FILES: dict[str, tuple[str, type]] = {name: (f"{name}.f16", np.float16) for name in ("contexts", "states")}
+_FILES |= {name: (f"{name}.i32", np.int32) for name in ("words", "lengths")}
 _MAX_SCALED = 1024.0  # of the first batch: far from float16's 65,504
 _CHECKPOINT_FILE = "checkpoint"  # in a partial store: the path of the checkpoint that continues it
 _COPY_ROWS = 1 << 18  # at once
@@ -122,7 +118,7 @@ class ContextWriter:
         for name in self._names:
             self._rows[name] += len(arrays[name])
             if self._streams:
-                self._write(self._streams[name], arrays[name])
+                self._write(name, arrays[name])
             else:
                 self._arrays[name].append(arrays[name])
 
@@ -132,7 +128,7 @@ class ContextWriter:
             rows = getattr(other, name)
             self._rows[name] += len(rows)
             for at in range(0, len(rows), _COPY_ROWS):
-                self._write(self._streams[name], _rescale(rows[at : at + _COPY_ROWS], other.scale / self.scale))
+                self._write(name, _rescale(rows[at : at + _COPY_ROWS], other.scale / self.scale))
 
     def save_state(self) -> dict[str, NDArray[Any]]:
         """Flush what was written, and return how to continue from there."""
@@ -151,8 +147,8 @@ class ContextWriter:
         """Continue from `save_state`; what was written after it is cut off."""
         self.scale = float(state["scale"])
         self._rows = dict(zip(self._names, state["rows"].tolist(), strict=True))
-        self._arrays = {name: [np.array(state[f"held-{name}"])] for name in self._names if f"held-{name}" in state}
-        self._arrays |= {name: [] for name in self._names if name not in self._arrays}
+        in_memory = {name: state.get(f"held-{name}") for name in self._names}
+        self._arrays = {name: [] if array is None else [np.array(array)] for name, array in in_memory.items()}
         if self._part is None or self.path is None:
             return
         self.abandon()
@@ -162,9 +158,8 @@ class ContextWriter:
         try:
             self._streams = {name: open(part / _FILES[name][0], "r+b") for name in self._names}  # noqa: SIM115
             for name, stream in self._streams.items():
-                _truncate(
-                    stream, self._rows[name] * math.prod(self._empty(name).shape[1:]) * self._empty(name).itemsize
-                )
+                empty = self._empty(name)
+                _truncate(stream, self._rows[name] * math.prod(empty.shape[1:]) * empty.itemsize)
         except (OSError, ValueError):
             raise StillvecError(
                 f"The contexts of the stopped run, {part}, are gone; leave out --resume to start over."
@@ -177,8 +172,11 @@ class ContextWriter:
                 name: np.concatenate(arrays) if arrays else self._empty(name) for name, arrays in self._arrays.items()
             }
             return Contexts(**joined, scale=self.scale or 1.0)
-        for stream in self._streams.values():
-            self._sync(stream)
+        with self._report_errors():
+            for stream in self._streams.values():
+                stream.flush()
+                os.fsync(stream.fileno())
+                stream.close()
         shapes = {name: [self._rows[name], *self._empty(name).shape[1:]] for name in self._names}
         facts = {"version": VERSION, "shapes": shapes, "scale": self.scale or 1.0}
         (self._part / "store.json").write_text(json.dumps(facts, indent=2) + "\n")
@@ -202,28 +200,22 @@ class ContextWriter:
         self._part = None
         self._streams = {}
 
-    def _write(self, stream: BinaryIO, array: NDArray[Any]) -> None:
-        try:
-            stream.write(np.ascontiguousarray(array).data)
-        except OSError as error:
-            raise self._write_error(error) from None
+    def _write(self, name: str, array: NDArray[Any]) -> None:
+        with self._report_errors():
+            self._streams[name].write(np.ascontiguousarray(array).data)
 
-    def _sync(self, stream: BinaryIO) -> None:
+    @contextmanager
+    def _report_errors(self) -> Iterator[None]:
         try:
-            stream.flush()
-            os.fsync(stream.fileno())
-            stream.close()
+            yield
         except OSError as error:
-            raise self._write_error(error) from None
-
-    def _write_error(self, error: OSError) -> StillvecError:
-        continued = self._part is not None and _is_continued(self._part)
-        self.abandon()
-        assert self.path is not None
-        cure = "nothing partial was left behind. Give another folder with --context-cache."
-        if continued:
-            cure = "with more space there, --resume continues from the last checkpoint."
-        return StillvecError(f"Could not store contexts in {self.path.parent}: {error.strerror or error}; {cure}")
+            cure = "nothing partial was left behind. Give another folder with --context-cache."
+            if self._part is not None and _is_continued(self._part):
+                cure = "with more space there, --resume continues from the last checkpoint."
+            self.abandon()
+            assert self.path is not None
+            reason = f"Could not store contexts in {self.path.parent}: {error.strerror or error}"
+            raise StillvecError(f"{reason}; {cure}") from None
 
     def _empty(self, name: str) -> NDArray[Any]:
         return np.zeros((0, self.dim) if name in ("contexts", "states") else 0, _FILES[name][1])
@@ -353,5 +345,5 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:  # of another user
-        return True
+        pass
     return True

@@ -58,30 +58,19 @@ class DeviceCopier:
 class Encoded:
     """A batch with its states. All tensors are on the teacher's device; pooled states are fp32 and computed once.
 
-    B rows of T tokens hold S sentences with P tokens and W words, N of which the vocabulary has.
-
-    ========================  =======  ===============================================================
-    `words(layer, pooling)`   (W, D)   states of words: their tokens pooled by mean, first, last, max or min
-    `sentences(layer)`        (S, D)   mean state of each sentence's tokens, without special tokens
-    `add_to(table, layer)`    (V, D)   adds the mean-pooled states of known words to the rows of a table
-    `known`                   (N,)     which of the W words are in the vocabulary
-    `known_id`                (N,)     their rows in it
-    `known_sentence`          (N,)     their sentences, 0 to S - 1
-    `states[layer]`           (B*T, D) states in the teacher's precision
-    `to_device(array)`                 an integer array as a tensor on the device
-    `batch`                            the `Batch`, on the CPU: all words, known or not
-    ========================  =======  ===============================================================
+    B rows of T tokens hold S sentences with P tokens and W words, N of which the vocabulary has. CONTRIBUTING.md has a
+    table of all members.
     """
 
-    batch: Batch
-    states: Mapping[int, Tensor]  # layer → (B * T, D)
+    batch: Batch  # on the CPU: all words, known or not
+    states: Mapping[int, Tensor]  # layer → (B * T, D), in the teacher's precision
     token_index: Tensor  # (P,)
     tokens_per_sentence: Tensor  # (S,)
     word_token_index: Tensor  # (K,)
     tokens_per_word: Tensor  # (W,)
-    known: Tensor  # (N,)
-    known_id: Tensor  # (N,)
-    known_sentence: Tensor  # (N,)
+    known: Tensor  # (N,) which of the W words are in the vocabulary
+    known_id: Tensor  # (N,) their rows in it
+    known_sentence: Tensor  # (N,) their sentences, 0 to S - 1
     segment_token_index: Tensor  # (L,)
     segment_tokens_per_word: Tensor  # (L,)
     segment_start: Tensor  # (G,)
@@ -90,7 +79,7 @@ class Encoded:
     _cache: dict[object, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def words(self, layer: int, pooling: str = "mean") -> Tensor:
-        """The state of each word, its tokens pooled (W, D)."""
+        """The state of each word, its tokens pooled by mean, first, last, max or min (W, D)."""
         key = (layer, pooling)
         if key not in self._cache:
             self._cache[key] = self._pool(layer, pooling)

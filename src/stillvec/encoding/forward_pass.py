@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -13,19 +13,8 @@ from stillvec.encoding.batch import Batch
 from stillvec.encoding.encoded import DeviceCopier, Encoded
 from stillvec.teachers import Teacher
 
-_COPIED = (
-    "ids",
-    "lengths",
-    "position_ids",
-    "token_index",
-    "tokens_per_sentence",
-    "word_token_index",
-    "tokens_per_word",
-    "segment_token_index",
-    "segment_tokens_per_word",
-    "segment_start",
-    "segment_word_id",
-)
+_ON_CPU = ("word_id", "word_sentence", "sentence_in_paragraph")  # of words, known or not; the others are copied
+_COPIED = [field.name for field in fields(Batch) if field.name not in _ON_CPU]
 
 
 class BatchConsumer(Protocol):

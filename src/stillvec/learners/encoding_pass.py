@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.encoding import BatchConsumer, Encoded, PassProgress, StoreLocation, TextChunk, check_room, run_pass
+from stillvec.encoding import BatchConsumer, Encoded, PassProgress, TextChunk, run_pass
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
+from stillvec.encoding.context_store import StoreLocation, check_room
 from stillvec.learners.accumulator_state import can_checkpoint, load_state, save_state
 from stillvec.learners.accumulators import (
     Accumulator,

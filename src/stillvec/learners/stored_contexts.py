@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stillvec.encoding import Contexts, ContextWriter, Encoded, StoreLocation, bytes_needed, shard_path
+from stillvec.encoding import Encoded
+from stillvec.encoding.context_store import Contexts, ContextWriter, StoreLocation, bytes_needed, shard_path
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, TextSource, parse_layers
 from stillvec.statistics import Array

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from stillvec.encoding import format_bytes
+from stillvec.encoding.context_store import format_bytes
 from stillvec.errors import StillvecError
 from stillvec.files import cache_folder
 from stillvec.teachers import Teacher

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import StoreLocation, format_bytes
+from stillvec.encoding.context_store import StoreLocation, format_bytes
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import cache_folder
 from stillvec.learners import EncodingPass, Learner, PassPlan

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import BatchBudget, PassProgress, StoreLocation
+from stillvec.encoding import BatchBudget, PassProgress
+from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS

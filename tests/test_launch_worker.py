@@ -12,8 +12,7 @@ import pytest
 from tiny_corpus import sentences
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_dataset import read_blocks
-from stillvec.distributed.ray_jobs import SENTENCES, ReadingJob
+from stillvec.distributed.ray_jobs import SENTENCES, ReadingJob, read_blocks
 from stillvec.distributed.ray_worker import Worker, WorkerConfig
 from stillvec.encoding import BatchBudget
 from stillvec.errors import StillvecError

@@ -1,6 +1,6 @@
 """`stillvec distill --engine ray`: a Ray cluster reads, this process hands out the jobs, finishes and writes.
 
-Text is read by tasks of Ray Data (`ray_dataset`), and goes from there to the workers that hold a teacher; only
+Text is read by tasks of Ray Data (`ray_jobs`), and goes from there to the workers that hold a teacher; only
 references pass through this process. Ray restarts a worker that dies, and its job is done again.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_dataset import read_texts
 from stillvec.distributed.ray_jobs import (
     MAX_RETRIES,
     PARAGRAPHS,
@@ -25,6 +24,7 @@ from stillvec.distributed.ray_jobs import (
     chunks_per_job,
     leftover_jobs,
     merge_jobs,
+    read_texts,
 )
 from stillvec.distributed.ray_worker import Worker, WorkerConfig, count
 from stillvec.distributed.torchrun_reader import check_distributable
@@ -42,7 +42,7 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.registry import require
 from stillvec.statistics import Statistics
-from stillvec.teachers import Teacher, load_teacher
+from stillvec.teachers import Teacher
 
 _JOBS_PER_WORKER = 2  # one waits while the other is done, so that a worker is never idle
 _CPU_SHARE = 0.5  # that a worker asks for: those of a machine that is lost then fit on the others
@@ -74,9 +74,7 @@ class RayReader(Reader):
     def load_teacher(self, settings: Distillation) -> Teacher:
         """Only its size and its tokenizer are used here; the workers report what it is there."""
         device = "cpu" if settings.device == "cpu" else "auto"
-        return load_teacher(
-            settings.teacher, device=device, unsafe_weights=settings.unsafe_weights, remote_code=settings.remote_code
-        )
+        return super().load_teacher(dataclasses.replace(settings, device=device, precision="auto"))
 
     def describe_teacher(self, teacher: Teacher) -> dict[str, Any]:
         return dict(self._teacher_facts)
@@ -147,9 +145,8 @@ class RayReader(Reader):
         number = min(self.n_workers or gpus or n_cpus, gpus or n_cpus)
         threads = max(1, n_cpus // number) if gpus else 1
         plan, store = task.plan, _absolute(task.store)
-        config = WorkerConfig(
-            settings, plan.vocabulary, plan.known, task.corpus is not None, store, os.getcwd(), threads
-        )
+        has_corpus, folder = task.corpus is not None, os.getcwd()
+        config = WorkerConfig(settings, plan.vocabulary, plan.known, has_corpus, store, folder, threads)
         resources = {"num_cpus": threads, "num_gpus": 1} if gpus else {"num_cpus": _CPU_SHARE}
         actor = self.ray.remote(**resources, max_restarts=MAX_RETRIES, max_task_retries=MAX_RETRIES)(Worker)
         self._config = [self.ray.put(config)]
@@ -165,12 +162,8 @@ class RayReader(Reader):
         """Jobs, each with a reference to its text."""
         encoding_pass = task.encoding_pass
         budget = self.budget(encoding_pass.teacher)
-        units = (
-            (SENTENCES, encoding_pass.reads(TextSource.SENTENCES)),
-            (PARAGRAPHS, encoding_pass.reads(TextSource.PARAGRAPHS)),
-        )
-        for unit, is_read in units:
-            stream = task.stream(budget) if is_read else None
+        for unit in self._jobs:
+            stream = task.stream(budget) if encoding_pass.reads(TextSource(unit)) else None
             if stream is None:
                 continue
             n_chunks, names = chunks_per_job(stream), self._jobs[unit]

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_dataset import block_chunks
-from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob
+from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob, block_chunks
 from stillvec.encoding import BatchBudget, BatchLoader, PassProgress
 from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, PassPlan

@@ -60,7 +60,6 @@ class Run:
         self._learners = settings.learners(depth=0, corpus=corpus is not None)  # refuses wrong names and settings
         self.names: tuple[str, ...] = ()  # of the results, once the teacher is known
         self.results: dict[str, Result] = {}
-        self.written: dict[str, Path] = {}  # where they were saved
         self.corpus_facts = CorpusFacts()
         self.read_facts = ReadFacts(settings.contexts)
         self.reader.check(settings, corpus)

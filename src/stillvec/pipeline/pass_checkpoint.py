@@ -79,8 +79,7 @@ class PassCheckpoint:
 
     def unreadable(self) -> UsageError:
         return UsageError(
-            f"{self.path} is not a readable checkpoint; leave out --resume to start over.",
-            path=self.path,
+            f"{self.path} is not a readable checkpoint; leave out --resume to start over.", path=self.path
         )
 
     def _arrays(self) -> Arrays:

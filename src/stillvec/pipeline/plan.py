@@ -123,9 +123,7 @@ def _estimate(
         n_tokens=n_tokens,
         seconds=seconds - trial_seconds + (n_tokens * trial_seconds / n_read if n_read else 0.0),
         memory=max(
-            loading_peak,
-            reading_peak + (0 if on_gpu else tables),
-            *(resident + tables + size for size in finishing),
+            loading_peak, reading_peak + (0 if on_gpu else tables), *(resident + tables + size for size in finishing)
         ),
         device_memory=synchronize(teacher.device) + tables if on_gpu else 0,
         disk=tables + sum(output_bytes(learner, settings, teacher, len(vocabulary)) for learner in learners.values()),

@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from stillvec import __version__
 from stillvec.errors import StillvecError, UsageError
@@ -25,7 +25,9 @@ from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:
     from stillvec.learners import Learner
+    from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
+    from stillvec.pipeline.training_run import TrainingRun
     from stillvec.teachers import Teacher
 
 _LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
@@ -114,24 +116,12 @@ def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Itera
         raise UsageError(f"Cannot write the folder {out}: {parent} is read-only; choose another name.", path=out)
 
 
-class Savable(Protocol):
-    """What `save_steps` needs of a run."""
-
-    written: dict[str, Path]
-    checkpoint: PassCheckpoint | None
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    def steps(self) -> Iterator[Progress | MethodResult]: ...
-
-
-def save_steps(run: Savable, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
-    """Write each result of a run as soon as it is finished, and yield its progress; `run.written` has the folders."""
+def save_steps(run: Run | TrainingRun, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
+    """Write each result of a run as soon as it is finished, and yield its progress."""
     for event in run.steps():
         if isinstance(event, MethodResult):
             folder = Path(out) / event.name if len(run.names) > 1 else Path(out)
             _save(event.result, folder, run.checkpoint, statistics=statistics)
-            run.written[event.name] = folder
         else:
             yield event
     if run.checkpoint is not None:

@@ -30,12 +30,7 @@ class TrainingRun:
     """One training. Iterate over `steps()`; then `results` has each method's result."""
 
     def __init__(
-        self,
-        settings: Training,
-        corpus: Corpus,
-        *,
-        store: str | os.PathLike[str] | None = None,
-        resume: bool = False,
+        self, settings: Training, corpus: Corpus, *, store: str | os.PathLike[str] | None = None, resume: bool = False
     ) -> None:
         self.settings = settings
         self.corpus = corpus
@@ -44,20 +39,18 @@ class TrainingRun:
         self.baselines = settings.baselines()  # refuses wrong names and settings
         self.parser = self._load_parser()
         self.results: dict[str, Result] = {}
-        self.written: dict[str, Path] = {}  # where they were saved
         self.facts: dict[str, Any] = {}
         self.checkpoint: PassCheckpoint | None = None  # training has checkpoints of its own
-        self.vocabulary: Vocabulary | None = None
 
     def _load_parser(self) -> Parser | None:
         needed = any(getattr(baseline, "parsed", False) for baseline in self.baselines.values())
-        if self.settings.parser is not None:
-            if not needed:
-                raise UsageError.conflict(f"A parser is given, and no method of {self.settings.method} uses parses")
-            return load_parser(self.settings.parser)
-        if needed:
-            self.corpus.parses()  # refuses a corpus without parses
-        return None
+        if self.settings.parser is None:
+            if needed:
+                self.corpus.parses()  # refuses a corpus without parses
+            return None
+        if not needed:
+            raise UsageError.conflict(f"A parser is given, and no method of {self.settings.method} uses parses")
+        return load_parser(self.settings.parser)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,7 +60,6 @@ class TrainingRun:
         begun = time.perf_counter()
         vocabulary, facts = yield from count_corpus(self.corpus, self.settings)
         self.facts["corpus"] = facts.to_manifest()
-        self.vocabulary = vocabulary
         with tempfile.TemporaryDirectory(prefix="stillvec-") as folder:
             text = yield from self._write(vocabulary, Path(folder))
             if self.parser is not None:
@@ -82,12 +74,12 @@ class TrainingRun:
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
         begun, total = time.perf_counter(), self.facts["corpus"]["words"]
-        return (
-            yield from relay(
-                encode_corpus(self.corpus, vocabulary, folder),
-                lambda words: Progress("encoding sentences", words, total, "words", time.perf_counter() - begun),
-            )
-        )
+        steps = encode_corpus(self.corpus, vocabulary, folder)
+
+        def convert(n_words: int) -> Progress:
+            return Progress("encoding sentences", n_words, total, "words", time.perf_counter() - begun)
+
+        return (yield from relay(steps, convert))
 
     def _parse(self, text: EncodedCorpus, parser: Parser) -> Generator[Progress, None, EncodedCorpus]:
         """Parse the corpus once: the parses are cached under the digests of text and parser."""

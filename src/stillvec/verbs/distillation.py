@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -32,9 +32,7 @@ R = TypeVar("R")
 S = TypeVar("S", Distillation, Training)
 
 
-def with_parameters_of(
-    template: Callable[P, object],
-) -> Callable[[Callable[[Mapping[str, Any]], R]], Callable[P, R]]:
+def with_parameters_of(template: Callable[P, object]) -> Callable[[Callable[[Mapping[str, Any]], R]], Callable[P, R]]:
     """Give a function of a mapping of arguments the typed parameters, with defaults, of another function."""
     signature = inspect.signature(template)
 
@@ -192,27 +190,22 @@ class _Call:
 
             return drain(plan_run(self._run(None)), listener)
 
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
+    def _threads(self) -> AbstractContextManager[None]:
         packages = {"torch": "distill", "transformers": "distill"}
         if self.settings.teacher in PACKAGED and not Path(self.settings.teacher).exists():
             packages[PACKAGED[self.settings.teacher][0]] = "packaged"
         require_all(packages, "Distilling")
         from stillvec.teachers.device import torch_threads
 
-        with torch_threads(self.threads):
-            yield
+        return torch_threads(self.threads)
 
-    @contextmanager
-    def _group(self) -> Iterator[ProcessGroup | None]:
+    def _group(self) -> AbstractContextManager[ProcessGroup | None]:
         """The processes that torchrun started, this one among them; None without torchrun."""
         if "WORLD_SIZE" not in os.environ:
-            yield None
-            return
+            return nullcontext()
         from stillvec.distributed.process_group import join_group
 
-        with join_group(self.settings.device) as group:
-            yield group
+        return join_group(self.settings.device)
 
     def _run(self, group: ProcessGroup | None) -> Run:
         """A run of this process, of one among several, or of a cluster."""

@@ -52,6 +52,9 @@ from stillvec.verbs.transformation import combine, convert, merge, refine
 if TYPE_CHECKING:
     from stillvec.evaluation import Report
 
+_CALLS: dict[str, Callable[..., dict[str, WordVectors]]] = {"distill": distill_all, "train": train_all}
+_CHECKS = {"distill": check_distillation, "train": check_training}
+
 
 class RecipeStep:
     """One table of a recipe: a frozen dataclass whose fields are the keys, `inputs` for the key `in`."""
@@ -208,7 +211,12 @@ class _CorpusStep(RecipeStep):
         values = {key: value for key, value in vars(self).items() if key not in ("corpus", "field")}
         return [Corpus(*self.corpus, field=self.field)] if self.corpus else [], {**values, **options}
 
-    def _outcome(self, results: Mapping[str, WordVectors]) -> Outcome:
+    def check(self, options: Mapping[str, Any]) -> None:
+        _CHECKS[self.verb](*self._arguments(options))
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        corpus, arguments = self._arguments(options)
+        results = _CALLS[self.verb](*corpus, **arguments)
         out = Path(self.out)
         paths = [out / name for name in results] if len(results) > 1 else [out]
         return Outcome(self, dict(zip(map(str, paths), results.values(), strict=True)))
@@ -221,24 +229,10 @@ class _Distill(_CorpusStep, Distillation):
     statistics: bool = True
     threads: int | None = None
 
-    def check(self, options: Mapping[str, Any]) -> None:
-        check_distillation(*self._arguments(options))
-
-    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
-        corpus, arguments = self._arguments(options)
-        return self._outcome(distill_all(*corpus, **arguments))
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Train(_CorpusStep, Training):
     verb = "train"
-
-    def check(self, options: Mapping[str, Any]) -> None:
-        check_training(*self._arguments(options))
-
-    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
-        corpus, arguments = self._arguments(options)
-        return self._outcome(train_all(*corpus, **arguments))
 
 
 @dataclass(frozen=True)

@@ -161,13 +161,7 @@ def _names_of(vectors: Sequence[Vectors]) -> list[str]:
 
 
 def _flatten(steps: Iterable[StepSpec | Sequence[StepSpec]]) -> list[StepSpec]:
-    flat: list[StepSpec] = []
-    for step in steps:
-        if isinstance(step, list | tuple):
-            flat += step
-        else:
-            flat.append(step)  # type: ignore[arg-type]
-    return flat
+    return [item for step in steps for item in (step if isinstance(step, list | tuple) else [step])]  # type: ignore[misc]
 
 
 def _steps_of(folder: str | os.PathLike[str] | None) -> list[Step]:

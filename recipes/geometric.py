@@ -4,17 +4,16 @@
 
 The mean of Spearman's rho over the similarity datasets, on the common words: of each space alone, their average and
 concatenation, rotations only, and the latent spaces for C from 1e-2 to 1e4 times its natural scale, the median of the
-products of the eigenvalues of both sides.
+products of the eigenvalues of both sides. A script because the values of C depend on the spaces, and for the figure.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from scores import argument_parser, mean, save_figure, score_similarity
 
 import stillvec
 from stillvec import WordVectors
@@ -28,7 +27,7 @@ COLOURS = ("#2a6ebb", "#d1495b")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("spaces", nargs=2, metavar=("A", "B"))
     parser.add_argument("--out", type=Path, default=Path("out/geometric.svg"))
     options = parser.parse_args()
@@ -47,18 +46,16 @@ def main() -> None:
         for output in ("average", "concat")
     }
     for name, value in lines.items():
-        print(f"{name:<16} {100 * value:.1f}")
+        print(f"{name:<16} {value:.1f}")
     for output, values in curves.items():
-        shown = " ".join(f"{100 * value:.1f}" for value in values)
+        shown = " ".join(f"{value:.1f}" for value in values)
         best = float(ridges[int(np.argmax(values))])
         print(f"geometric, {output}: {shown}; best at C = {best:.3g}, auto chooses {chosen:.3g}")
     _draw(options.out, ridges, curves, lines, chosen)
 
 
 def _score(vectors: WordVectors) -> float:
-    report = stillvec.evaluate(vectors, os.environ["STILLVEC_DATA"], ["similarity"], resamples=0)
-    values = [score.value for score in report.scores if score.words == "own" and np.isfinite(score.value)]
-    return float(np.mean(values))
+    return mean({name: value for name, value in score_similarity(vectors).items() if np.isfinite(value)})
 
 
 def _draw(
@@ -67,10 +64,10 @@ def _draw(
     figure = Figure(figsize=(8, 4.6), dpi=160, layout="constrained")
     axes = figure.subplots()
     for colour, (output, values) in zip(COLOURS, curves.items(), strict=True):
-        axes.plot(ridges, 100 * np.array(values), color=colour, marker="o", markersize=4, label=f"geometric, {output}")
+        axes.plot(ridges, values, color=colour, marker="o", markersize=4, label=f"geometric, {output}")
     for name, value in lines.items():
-        axes.axhline(100 * value, color="#888888", linewidth=0.8, linestyle=":")
-        axes.annotate(name, (ridges[-1], 100 * value), (6, 2), textcoords="offset points", fontsize=9)
+        axes.axhline(value, color="#888888", linewidth=0.8, linestyle=":")
+        axes.annotate(name, (ridges[-1], value), (6, 2), textcoords="offset points", fontsize=9)
     axes.axvline(chosen, color="#888888", linewidth=0.8)
     axes.annotate("auto", (chosen, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points")
     axes.set_xscale("log")
@@ -78,9 +75,7 @@ def _draw(
     axes.set_title("Mean Spearman's rho x 100 over the similarity datasets", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="lower center", fontsize=9)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, facecolor="white")
-    print(f"wrote {file}")
+    save_figure(figure, file)
 
 
 if __name__ == "__main__":

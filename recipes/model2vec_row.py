@@ -1,5 +1,7 @@
 """model2vec as released, with the same teacher and words: writes out/model2vec-minilm for `stillvec evaluate`.
 
+A script because another library distils.
+
 pip install "model2vec[distill]==0.10.0"    # in a separate environment: it needs an older transformers
 python recipes/words.py && python recipes/model2vec_row.py
 stillvec evaluate out/minilm-small/auto out/model2vec-minilm --data "$STILLVEC_DATA"

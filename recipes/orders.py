@@ -4,17 +4,17 @@
 
 A dictionary has a word of A and a word of B per line. By default, words with identical spelling are the pairs: two
 spaces of one language. Every pair is randomly assigned to the seeds or the tests; ranks are by cosine among all words
-of B.
+of B. A script because it splits the dictionary, and for the figure; one alignment is `stillvec combine --method align`.
 """
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from scores import argument_parser, save_figure
 
 import stillvec
 from stillvec import WordVectors
@@ -25,7 +25,7 @@ ALPHAS = (-0.5, -0.25, -0.15, 0.0, 0.15, 0.25, 0.5)  # the paper's
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("spaces", nargs=2, metavar=("A", "B"))
     parser.add_argument("--dictionary", type=Path)
     parser.add_argument("--seeds", type=int, default=1000)
@@ -78,9 +78,7 @@ def _draw(file: Path, table: np.ndarray, names: list[str]) -> None:
     axes.set_xlabel(f"alpha of {names[1]}")
     axes.set_title("MRR x 100 after alignment, by similarity order", loc="left", fontsize=11)
     axes.spines[:].set_visible(False)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, facecolor="white")
-    print(f"wrote {file}")
+    save_figure(figure, file)
 
 
 if __name__ == "__main__":

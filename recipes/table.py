@@ -4,11 +4,11 @@
         [--only A B] [--contexts N] [--precision P] [--together]
     STILLVEC_DATA=... python recipes/table.py --show DIR
 
-Each row runs in its own process, to measure its time and peak memory: `stillvec train` or `distill`, then `stillvec
-evaluate` with all intrinsic datasets. With --together, the missing distilled methods share one forward pass, for
-machines without a GPU; their time and memory are those of all of them, shown in brackets. Existing results are kept.
-The default corpus is both corpora; for a million words, `--corpus out/sizes/every-16.txt` (written by recipes/sizes.py
---texts). Methods that need parses are skipped without a spaCy pipeline (recipes/parses.py trains one).
+A script because it measures time and peak memory: each row runs in its own process, `stillvec train` or `distill`, then
+`stillvec evaluate` with all intrinsic datasets. With --together, the missing distilled methods share one forward pass,
+for machines without a GPU; their time and memory are those of all of them, in brackets. Existing results are kept.
+The default corpus is both corpora; for a million words, `--corpus out/sizes/every-16.txt` (recipes/texts.py writes it).
+Methods that need parses are skipped without a spaCy pipeline (recipes/parses.py trains one).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scores import DEVELOPMENT, argument_parser, corpus_files, format_interval, mean, print_header, print_row
+
 PARSED = ("deps", "syngcn")
 BASELINES = ("skipgram", "cbow", "fasttext", "glove", "sent2vec", *PARSED, "context_lstm")
 LEARNERS = (
@@ -31,7 +33,6 @@ LEARNERS = (
     "x2static", "attentive_skipgram", "context_to_vec",
 )  # fmt: skip
 TASKS = "similarity,analogy,relation,categorization,sentences"
-DEVELOPMENT = ("rg65", "ws353", "simlex999")
 COLUMNS = {  # heading: task, dataset, metric
     "Google": ("analogy", "google", "accuracy"),
     "MSR": ("analogy", "msr", "accuracy"),
@@ -43,7 +44,7 @@ COLUMNS = {  # heading: task, dataset, metric
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--corpus", nargs="+")
     parser.add_argument("--parse", metavar="PIPELINE", help="spaCy pipeline, for methods that need parses")
     parser.add_argument("--teacher", default=os.environ.get("STILLVEC_MINILM", "minilm"))
@@ -56,8 +57,7 @@ def main() -> None:
     parser.add_argument("--show", type=Path)
     options = parser.parse_args()
     if options.show is None:
-        data = os.environ["STILLVEC_DATA"]
-        options.corpus = options.corpus or sorted(map(str, Path(data, "corpora").glob("*.txt.xz")))
+        options.corpus = options.corpus or corpus_files()
         options.out.mkdir(parents=True, exist_ok=True)
         if options.together:
             _make_together(options)
@@ -122,27 +122,25 @@ def _run(call: list[str]) -> dict[str, float]:
 def show(folder: Path) -> None:
     """Print a Markdown table, best first, with the 95% interval of the mean of eight."""
     rows = [_row(path) for path in folder.glob("*.json") if not path.name.endswith(".cost.json")]
-    heads = ("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "CPU seconds", "GB")
-    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+    print_header("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "CPU seconds", "GB")
     for _, cells in sorted(rows, key=lambda row: -row[0]):
-        print("| " + " | ".join(cells) + " |")
+        print_row(*cells)
 
 
 def _row(path: Path) -> tuple[float, list[str]]:
-    found = json.loads(path.read_text())
-    report: Mapping[str, Any] = found[0] if isinstance(found, list) else found
+    content = json.loads(path.read_text())
+    report: Mapping[str, Any] = content[0] if isinstance(content, list) else content
     own = [score for score in report["scores"] if score["words"] == "own"]
     similar = [score for score in own if score["task"] == "similarity" and score["value"] is not None]
     single = {score["dataset"]: 100 * score["value"] for score in similar}
-    mean = next(each for each in report["means"] if each["task"] == "similarity" and each["words"] == "own")
-    parts = [[value for name, value in single.items() if (name in DEVELOPMENT) == held] for held in (True, False)]
+    overall = next(m for m in report["means"] if m["task"] == "similarity" and m["words"] == "own")
+    parts = [[name for name in single if (name in DEVELOPMENT) == chosen] for chosen in (True, False)]
     others = [next((s for s in own if _is(s, wanted)), None) for wanted in COLUMNS.values()]
     cost = json.loads(path.with_name(f"{path.stem}.cost.json").read_text())
-    value, low, high = (100 * mean[key] for key in ("value", "low", "high"))
-    return value, [
+    return overall["value"], [
         f"`{path.stem}`",
-        f"{value:.1f} [{low:.1f}, {high:.1f}]",
-        *(f"{sum(part) / max(len(part), 1):.1f}" for part in parts),
+        format_interval(overall["value"], overall["low"], overall["high"]),
+        *(f"{mean(single, part):.1f}" if part else "–" for part in parts),
         *("–" if score is None or score["value"] is None else f"{100 * score['value']:.1f}" for score in others),
         *(_cost(cost, key, digits) for key, digits in (("seconds", 0), ("processor", 0), ("gigabytes", 1))),
     ]

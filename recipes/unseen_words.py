@@ -5,18 +5,18 @@
 
 Development never uses RareWord: a tenth of the words with at most the median count is held out, together with all
 words of RareWord, and the mean cosine between their n-gram vectors and their own vectors is computed (in 64 random
-directions).
+directions). A script because no command holds words out.
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from scores import argument_parser, format_interval
 
 import stillvec
 from stillvec import Vocabulary, WordVectors
@@ -35,7 +35,7 @@ GRID = [
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("vectors")
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--teacher")
@@ -78,9 +78,9 @@ def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: st
 def print_scores(name: str, vectors: WordVectors, data: Path, unknown: str) -> None:
     for score in stillvec.evaluate(vectors, data, oov=unknown).scores:
         if score.words == "own" and not score.dataset.startswith("mean"):
-            span = f"{100 * score.value:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+            interval = format_interval(score.value, score.low, score.high)
             covered = f"{score.n_covered:,} of {score.n_items:,} pairs covered"
-            print(f"  {score.dataset:15} {span:20} {covered}   {name}", flush=True)
+            print(f"  {score.dataset:15} {interval:20} {covered}   {name}", flush=True)
 
 
 def develop(vectors: WordVectors, tested: set[str]) -> None:

@@ -2,23 +2,24 @@
 
     STILLVEC_DATA=... python recipes/words.py
 
-A vocabulary that is small enough to evaluate a teacher on a CPU: `recipes/minilm-small.toml` uses just these words.
+A vocabulary that is small enough to evaluate a teacher on a CPU: `recipes/minilm-small.toml` uses just these words. A
+script because no command draws words.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import numpy as np
+from scores import corpus_files, data_folder
 
 from stillvec.corpus import Corpus
 from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.settings import Training
 from stillvec.progress import drain
 
-data = Path(os.environ["STILLVEC_DATA"])
+data = data_folder()
 wanted: set[str] = set()
 for file in sorted((data / "similarity").glob("*.tsv")):
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -26,7 +27,7 @@ for file in sorted((data / "similarity").glob("*.tsv")):
 for file in (data / "sentences" / "stsb.dev.csv", data / "sentences" / "stsb.test.csv"):
     wanted.update(re.findall(r"\w+", file.read_text(encoding="utf-8").lower()))
 
-vocabulary, _ = drain(count_corpus(Corpus(*sorted((data / "corpora").glob("*.txt.xz"))), Training(min_count=5)))
+vocabulary, _ = drain(count_corpus(Corpus(*corpus_files()), Training(min_count=5)))
 rows = [vocabulary.index[word] for word in wanted if word in vocabulary.index]
 others = np.setdiff1d(np.arange(len(vocabulary)), rows)
 rows = sorted([*rows, *np.random.default_rng(0).choice(others, 3000, replace=False).tolist()])

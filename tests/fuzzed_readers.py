@@ -404,6 +404,16 @@ def _scores(folder: Path) -> object:
 
 # --- runs
 
+GRID = """
+[[refine]]
+for = {dim = [2, 4], from = ["a", "b"]}
+in = "{from}"
+steps = ["pca:dim={dim}"]
+out = "{from}-{dim}"
+
+[evaluate]
+in = ["?-*"]
+"""
 RECIPE = """
 [distill]
 corpus = ["texts/*.txt"]
@@ -438,7 +448,9 @@ def _runs() -> Iterator[Reader]:
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
     yield Reader(
-        "recipe", _recipe, _texts("r.toml", RECIPE, '[distill]\nout = "v"\n', '[train]\nout = "v"\ncorpus = "a"\n')
+        "recipe",
+        _recipe,
+        _texts("r.toml", RECIPE, '[distill]\nout = "v"\n', '[train]\nout = "v"\ncorpus = "a"\n', GRID),
     )
     facts = {"method": "aggregate", "seed": 1, "layer": None}
     arrays = {"part/0/sums": MATRIX, "at": np.array([3, 4]), "x/part": np.frombuffer(b"/nowhere", np.uint8)}

@@ -8,19 +8,25 @@ from stillvec.cli.distill_command import print_reading
 from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.cli.flags import add_cache, add_common
 from stillvec.cli.progress_bar import show_events
-from stillvec.verbs.recipe import Outcome
+from stillvec.verbs.recipe import check_recipe
 from stillvec.verbs.recipe import run as run_recipe
+from stillvec.verbs.recipe_steps import Outcome
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE.toml")
     add_cache(parser, "methods that train cache the teacher's contexts")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint of an interrupted run")
+    parser.add_argument("--dry-run", action="store_true", help="check the recipe, list its steps, and do nothing")
     add_common(parser, "--quiet")
 
 
 def run(options: argparse.Namespace) -> int:
     settings = {"context_cache": options.context_cache, "resume": options.resume}
+    if options.dry_run:
+        for number, step in enumerate(check_recipe(options.recipe, **settings), 1):
+            print(f"{number}. {step}")
+        return 0
     with show_events(quiet=options.quiet) as listener:
         outcomes = run_recipe(options.recipe, **settings, progress=listener, finished=_print_outcome)
     errors = [error for outcome in outcomes if outcome.report is not None for error in outcome.report.errors]

@@ -1,0 +1,261 @@
+"""The tables of a recipe: one class for each verb."""
+
+from __future__ import annotations
+
+import glob
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stillvec.combination import COMBINERS
+from stillvec.corpus import Corpus
+from stillvec.errors import UsageError
+from stillvec.evaluation import evaluate
+from stillvec.evaluation.tasks import split_tasks
+from stillvec.files import atomic_file, cache_folder, check_replaceable
+from stillvec.files.path_names import unique_names
+from stillvec.formats import FORMATS, format_by_ending, load, read_manifest
+from stillvec.lexicons import read_words
+from stillvec.pipeline.settings import Distillation, Training
+from stillvec.refinement import read_step, unknown_steps
+from stillvec.registry import create, settings_from
+from stillvec.vectors import WordVectors
+from stillvec.verbs.baseline_training import check_training, train_all
+from stillvec.verbs.distillation import check_distillation, distill_all
+from stillvec.verbs.transformation import combine, convert, merge, refine
+
+if TYPE_CHECKING:
+    from stillvec.evaluation import Report
+
+_CALLS: dict[str, Callable[..., dict[str, WordVectors]]] = {"distill": distill_all, "train": train_all}
+_CHECKS = {"distill": check_distillation, "train": check_training}
+
+
+class RecipeStep:
+    """One table of a recipe: a frozen dataclass whose fields are the keys, `inputs` for the key `in`."""
+
+    verb: ClassVar[str]
+
+    @classmethod
+    def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
+        required = {part.name for part in fields(cls) if part.default is MISSING}  # type: ignore[arg-type]
+        if "inputs" in required - {*keys}:
+            raise UsageError(f"{where} requires the setting 'in'.", code="missing-setting")
+        return settings_from(cls, keys, where)
+
+    @property
+    def target(self) -> str | None:
+        """The folder or file to write."""
+        return getattr(self, "out", None)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The target and all other files to write."""
+        return [path for path in (self.target, getattr(self, "json", None), *getattr(self, "report", ())) if path]
+
+    @property
+    def sources(self) -> list[str]:
+        """The vectors to read."""
+        inputs = getattr(self, "inputs", ())
+        others = (getattr(self, "add_to", None), getattr(self, "like", None))
+        return [*([inputs] if isinstance(inputs, str) else inputs), *filter(None, others)]
+
+    def __str__(self) -> str:
+        inputs = ", ".join(getattr(self, "corpus", ()) or self.sources)
+        return f"{self.verb} {inputs}".rstrip() + (f" -> {self.target}" if self.target else "")
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse before the first step what the verb would refuse."""
+        if self.target is not None:
+            check_replaceable(self.target, "manifest.json")
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        """Call the verb; `written` are the paths of the vectors that earlier steps wrote."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step gave: vectors by their path, and a report of [[evaluate]]."""
+
+    step: RecipeStep
+    vectors: Mapping[str, WordVectors] = field(default_factory=dict)
+    report: Report | None = None
+
+
+def match_paths(source: str) -> list[str]:
+    """The paths that a path or pattern names."""
+    return [source] if Path(source).exists() else sorted(glob.glob(source))
+
+
+def find_inputs(sources: Sequence[str], written: Sequence[str]) -> list[str]:
+    """The paths of vectors that paths and patterns name; of a pattern, what earlier steps wrote comes first."""
+    order = {path: number for number, path in enumerate(written)}
+    paths: list[str] = []
+    for source in sources:
+        matches = sorted(match_paths(source), key=lambda path: order.get(path, len(order)))
+        paths += matches or [source]
+    return [*dict.fromkeys(paths)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CorpusStep(RecipeStep):
+    """The keys of [[distill]] and [[train]] beside the settings."""
+
+    out: str
+    corpus: tuple[str, ...] = ()
+    field: str | None = None
+
+    @classmethod
+    def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
+        if keys.get("contexts") == "all":
+            keys["contexts"] = None
+        if isinstance(keys.get("method"), list):
+            keys["method"] = ",".join(map(str, keys["method"]))
+        for key in ("include_words", "keep"):
+            if isinstance(keys.get(key), str):  # a file, or else the words themselves
+                keys[key] = read_words(keys[key])
+        return super().read(keys, where)
+
+    def _arguments(self, options: Mapping[str, Any]) -> tuple[list[Corpus], dict[str, Any]]:
+        values = {key: value for key, value in vars(self).items() if key not in ("corpus", "field")}
+        return [Corpus(*self.corpus, field=self.field)] if self.corpus else [], {**values, **options}
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        _CHECKS[self.verb](*self._arguments(options))
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        corpus, arguments = self._arguments(options)
+        results = _CALLS[self.verb](*corpus, **arguments)
+        out = Path(self.out)
+        paths = [out / name for name in results] if len(results) > 1 else [out]
+        return Outcome(self, dict(zip(map(str, paths), results.values(), strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Distill(_CorpusStep, Distillation):
+    verb = "distill"
+    add_to: str | None = None
+    statistics: bool = True
+    threads: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Train(_CorpusStep, Training):
+    verb = "train"
+
+
+@dataclass(frozen=True)
+class _Refine(RecipeStep):
+    verb = "refine"
+    inputs: str
+    out: str
+    steps: tuple[str, ...] = ()
+    oov: str | None = None
+    like: str | None = None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        if not [*map(read_step, self.steps), *unknown_steps(self.oov)] and self.like is None:
+            raise UsageError.expected("at least one of steps, oov and like", "none", where="[refine]")
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        progress = options["progress"]
+        vectors = refine(self.inputs, self.steps, oov=self.oov, like=self.like, out=self.out, progress=progress)
+        return Outcome(self, {self.out: vectors})
+
+
+@dataclass(frozen=True)
+class _Combine(RecipeStep):
+    verb = "combine"
+    inputs: tuple[str, ...]
+    method: str
+    out: str
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        create(COMBINERS, self.method)
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        return Outcome(self, {self.out: combine(find_inputs(self.inputs, written), self.method, out=self.out)})
+
+
+@dataclass(frozen=True)
+class _Merge(RecipeStep):
+    verb = "merge"
+    inputs: tuple[str, ...]
+    out: str
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        return Outcome(self, {self.out: merge(find_inputs(self.inputs, written), out=self.out)})
+
+
+@dataclass(frozen=True)
+class _Convert(RecipeStep):
+    verb = "convert"
+    inputs: str
+    out: str
+    format: str | None = None
+    replace_space: str | None = None
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        FORMATS[self.format or format_by_ending(Path(self.out))]
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        convert(self.inputs, self.out, format=self.format, replace_space=self.replace_space)
+        return Outcome(self)
+
+
+@dataclass(frozen=True)
+class _Evaluate(RecipeStep):
+    verb = "evaluate"
+    inputs: tuple[str, ...] = ()  # none: everything that was written
+    json: str | None = None
+    report: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `evaluate`
+
+    @classmethod
+    def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
+        own: dict[str, Any] = {key: keys.pop(key) for key in ("inputs", "json", "report") if key in keys}
+        known = {*inspect.signature(evaluate).parameters} - {"vectors", "encoders", "cache", "progress"}
+        for key in keys:
+            if key not in known:
+                raise UsageError.unknown("setting", key, known | {"in", "json", "report"}, where=where)
+        if "tasks" in keys:
+            tasks = keys["tasks"]
+            keys["tasks"] = split_tasks(tasks if isinstance(tasks, str) else ",".join(map(str, tasks)))
+        if "data" in keys and not Path(keys["data"]).is_dir():
+            raise UsageError.not_found(keys["data"], f"the data folder of {where}")
+        return replace(settings_from(cls, own, where), options=keys)
+
+    def __post_init__(self) -> None:
+        from stillvec.report import check_writable
+
+        for file in self.report:
+            check_writable(Path(file))
+
+    def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+        paths = find_inputs(self.inputs, written) if self.inputs else [*written]
+        sets = {name: load(path) for name, path in zip(unique_names(paths), paths, strict=True)}
+        report = evaluate(sets, **self.options, cache=cache_folder() / "answers")
+        if self.json:
+            with atomic_file(self.json) as part:
+                part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
+        if self.report:
+            from stillvec.report import write_report
+
+            folders = {name: Path(path) for name, path in zip(sets, paths, strict=True)}
+            manifests = {
+                name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()
+            }
+            for file in self.report:
+                write_report(report, sets, file, manifests=manifests)
+        return Outcome(self, report=report)
+
+
+STEPS: dict[str, type[RecipeStep]] = {
+    kind.verb: kind for kind in (_Distill, _Train, _Refine, _Combine, _Merge, _Convert, _Evaluate)
+}

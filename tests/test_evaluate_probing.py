@@ -11,11 +11,10 @@ from scipy.stats import spearmanr
 from sklearn.metrics import mutual_info_score
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.information import MutualInformation
+from stillvec.evaluation.information import MutualInformation, bias, clusters, entropy, information, mutual_information
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.labels import KINDS, Labels
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.mutual_information import bias, clusters, entropy, information, mutual_information
 from stillvec.evaluation.networks import perceptron
 from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, randomize
 from stillvec.evaluation.profile import profile, table

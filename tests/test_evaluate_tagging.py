@@ -17,11 +17,10 @@ from stillvec.evaluation.crf import best_paths, log_partition, negative_log_like
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences, tokens_as_sequences
-from stillvec.evaluation.spans import are_spans, counts, spans
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
-from stillvec.evaluation.treebank import conllu, read_tagged
+from stillvec.evaluation.treebank import are_spans, conllu, counts, read_tagged, spans
 from stillvec.vectors import WordVectors
 
 LENGTHS, TAGS = (4, 1, 3), 3

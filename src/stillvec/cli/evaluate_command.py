@@ -11,8 +11,7 @@ from stillvec.cli.flags import add_renamed
 from stillvec.cli.progress_bar import watch
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, Report
-from stillvec.evaluation.candidates import Encoder
-from stillvec.evaluation.encoders import TeacherEncoder, parse_baseline
+from stillvec.evaluation.candidates import Encoder, TeacherEncoder, parse_baseline
 from stillvec.evaluation.report_tables import build_tables, list_notes
 from stillvec.evaluation.tasks import split_tasks, task_class
 from stillvec.files import cache_folder

@@ -1,17 +1,27 @@
 """What is evaluated: a set of vectors, on every task; any other sentence encoder, on sentences.
 
 A candidate takes from the cache what it answered before. `answer_steps` is a generator of the fraction done.
+
+The teacher is the upper bound of encoders: the mean of its last layer over all tokens of the sentence, special tokens
+included, as sentence-transformers pools (Reimers & Gurevych 2019), truncated to its window. model2vec is a baseline of
+the same cost as vectors: its own `encode` with a model folder, if it is installed.
 """
 
+from __future__ import annotations
+
+import importlib
+import importlib.util
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files, digest_vectors
+from stillvec.errors import UsageError
+from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files, digest_folder, digest_vectors
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.lookup import Lookup
@@ -19,7 +29,11 @@ from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.vectors import WordVectors
 
+if TYPE_CHECKING:  # only a teacher needs torch
+    from stillvec.teachers import Teacher
+
 AnswerSteps = Generator[float, None, Answers]
+_MAX_TOKENS = 8_192  # in a batch, padding included
 
 
 class Encoder(Protocol):
@@ -70,3 +84,85 @@ class Candidate:
         if policy != "subword" and vectors.subwords is not None:  # other policies do not compose words from n-grams
             vectors = WordVectors(vectors.vocabulary, vectors.matrix)
         return (yield from task.answer_steps(self.lookups.setdefault(policy, Lookup(vectors, policy)), items))
+
+
+@dataclass(frozen=True)
+class TeacherEncoder:
+    """A contextual model, by folder or name."""
+
+    source: str
+    device: str = "auto"
+
+    @cached_property
+    def identity(self) -> str:
+        """The files of its folder, else the digest of the model; with the device, as rounding differs."""
+        folder: Path | None = Path(self.source)
+        if folder is None or not folder.is_dir():
+            from stillvec.teachers.loader import locate_folder
+
+            folder = locate_folder(self.source)
+        return f"{self.teacher.digest if folder is None else digest_folder(folder)} {self.device}"
+
+    @cached_property
+    def teacher(self) -> Teacher:
+        from stillvec.teachers import load_teacher
+
+        return load_teacher(self.source, device=self.device, precision="fp32")
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Batches of similar length; zero for a text without tokens."""
+        teacher = self.teacher
+        pieces = teacher.tokenizer.encode([*texts])
+        before, after = teacher.tokenizer.prefix, teacher.tokenizer.suffix
+        lengths = np.minimum(pieces.lengths, teacher.window - len(before) - len(after))
+        starts = np.cumsum(pieces.lengths) - pieces.lengths
+        vectors = np.zeros((len(texts), teacher.dim), np.float32)
+        rows = [[*before, *pieces.ids[s : s + n].tolist(), *after] for s, n in zip(starts, lengths, strict=True)]
+        order = [row for row in np.argsort(-lengths, kind="stable").tolist() if lengths[row]]
+        while order:
+            size = max(1, _MAX_TOKENS // len(rows[order[0]]))
+            batch, order = order[:size], order[size:]
+            vectors[batch] = _pool(teacher, [rows[row] for row in batch])
+        return vectors
+
+
+@dataclass(frozen=True)
+class Model2VecEncoder:
+    """A model2vec folder, encoded by model2vec."""
+
+    folder: str
+
+    @cached_property
+    def identity(self) -> str:
+        return f"model2vec {digest_folder(Path(self.folder))}"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        static = importlib.import_module("model2vec").StaticModel.from_pretrained(self.folder)
+        return np.asarray(static.encode([*texts]), np.float32)
+
+
+def parse_baseline(text: str) -> Encoder:
+    """The encoder for `model2vec:FOLDER`; fails before any work if it cannot be used."""
+    kind, _, folder = text.partition(":")
+    if kind != "model2vec":
+        raise UsageError.unknown("baseline", kind, ["model2vec"])
+    if not Path(folder).is_dir() or not folder:
+        raise UsageError.expected("model2vec:FOLDER with a folder that model2vec wrote", repr(text), where="--baseline")
+    if importlib.util.find_spec("model2vec") is None:
+        raise UsageError.conflict("The baseline model2vec is not installed", cure="pip install model2vec")
+    return Model2VecEncoder(folder)
+
+
+def _pool(teacher: Teacher, rows: Sequence[Sequence[int]]) -> NDArray[Any]:
+    """The mean of the last layer over the tokens of each row (B, D)."""
+    import torch
+
+    ids = torch.full((len(rows), max(map(len, rows))), teacher.pad)  # (B, T)
+    mask = torch.zeros_like(ids)
+    for at, row in enumerate(rows):
+        ids[at, : len(row)] = torch.tensor(row)
+        mask[at, : len(row)] = 1
+    ids, mask = ids.to(teacher.device), mask.to(teacher.device)
+    states = teacher.states(ids, mask, [teacher.depth])[teacher.depth].float()  # (B, T, D)
+    sums = torch.einsum("btd,bt->bd", states, mask.float())
+    return np.asarray((sums / mask.sum(1, keepdim=True)).cpu().numpy())

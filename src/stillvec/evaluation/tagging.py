@@ -21,11 +21,10 @@ from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
-from stillvec.evaluation.spans import are_spans, counts
 from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
-from stillvec.evaluation.treebank import read_tagged
+from stillvec.evaluation.treebank import are_spans, counts, read_tagged
 
 _QUICK = 2000  # training sentences
 _QUICK_EPOCHS = 3

@@ -1,6 +1,12 @@
-"""Tagged sentences: CoNLL-U, or one word with its columns per line and a blank line between sentences."""
+"""Tagged sentences: CoNLL-U, or one word with its columns per line and a blank line between sentences.
 
-from collections.abc import Iterator
+Spans of IOB tags are counted as by `conlleval` and `seqeval` by default: a span starts at B-X, S-X or U-X, at a
+change of type, and at any tag after O or an end tag (E-X, L-X, S-X, U-X), so invalid tag sequences also yield spans. A
+predicted span is correct if its type, first word and last word all match.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +14,10 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import lines
 from stillvec.files import inner_suffix
 
-_COLUMNS = 10
+_COLUMNS = 10  # of CoNLL-U
+_TAG = re.compile(r"O|[BIESLU]-.+")
+_ENDS = frozenset("ESLU")
+_STARTS = frozenset("BSU")
 
 
 class Token(NamedTuple):
@@ -81,3 +90,30 @@ def _token(path: Path, line: int, fields: list[str]) -> Token:
     features = dict(feature.split("=", 1) for feature in fields[5].split("|") if "=" in feature)
     relation = fields[7].partition(":")[0]
     return Token(fields[1], fields[2], fields[3], fields[4], features, int(fields[6]), relation)
+
+
+def are_spans(tags: Iterable[str]) -> bool:
+    """Whether the tags encode spans: only O, B-X, I-X, ..., and not only O."""
+    seen = set(tags)
+    return any("-" in tag for tag in seen) and all(_TAG.fullmatch(tag) for tag in seen)
+
+
+def spans(tags: Sequence[str]) -> set[tuple[str, int, int]]:
+    """Extract the spans of a sentence as (type, first, last)."""
+    result = set()
+    first, kind, before = 0, "", "O"
+    for place, tag in enumerate([*tags, "O"]):
+        mark, _, now = tag.partition("-")
+        starts = mark in _STARTS or before in "O" or before in _ENDS or now != kind
+        if before != "O" and (mark == "O" or starts):
+            result.add((kind, first, place - 1))
+        if mark != "O" and starts:
+            first = place
+        before, kind = mark, now
+    return result
+
+
+def counts(gold: Sequence[str], said: Sequence[str]) -> tuple[int, int, int]:
+    """Number of correct, predicted and gold spans of a sentence."""
+    true, predicted = spans(gold), spans(said)
+    return len(true & predicted), len(predicted), len(true)

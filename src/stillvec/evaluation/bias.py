@@ -60,10 +60,8 @@ class Bias(Task):
         covered = rows >= 0
         if not covered.all():
             unknown = [word for word, known in zip(words, covered, strict=True) if not known]
-            message = (
-                f"{len(unknown)} of {len(words)} words of a bias test are out of vocabulary: {', '.join(unknown)}."
-            )
-            warnings.warn(message, StillvecWarning, stacklevel=2)
+            what = f"{len(unknown)} of {len(words)} words of a bias test are out of vocabulary"
+            warnings.warn(f"{what}: {', '.join(unknown)}.", StillvecWarning, stacklevel=2)
         units = unit_rows(lookup.take(rows))
         return self.narrow(items, Answers(covered, {"units": units}), lookup.select(covered))
 

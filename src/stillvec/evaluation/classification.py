@@ -54,19 +54,16 @@ class Classification(CostlyTask):
         if len(names) < 2:
             raise DatasetError.expected("two labels or more", len(names), path=path)
         texts = tuple((text,) for _, text in pool)
-        gold = [names.index(label) for label, _ in pool]
-        return LearntItems(
-            texts[:tested], np.array(gold[:tested], np.float64), (), texts[tested:], tuple(gold), divided
-        )
+        labels = tuple(names.index(label) for label, _ in pool)
+        gold = np.array(labels[:tested], np.float64)
+        return LearntItems(texts[:tested], gold, (), texts[tested:], labels, divided)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
         sequences = texts_as_sequences(lookup, [text for (text,) in items.all_texts])
         labels = np.array(items.labels, np.int64)
         n = len(items)
-        values: dict[str, Floats] = {
-            "known-words": np.stack([sequences.known, sequences.lengths], axis=1)[:n].astype(np.float64)
-        }
+        values: dict[str, Floats] = {"known-words": sequences.known_of_all[:n]}
         for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
             work = self._linear(sequences, labels, items) if model == "linear" else self._cnn(sequences, labels, items)
             with single_thread():

@@ -19,8 +19,16 @@ PLAIN_POLICIES: tuple[OovPolicy, ...] = ("skip", "mean", "zero")  # those that n
 Words = Literal["own", "common", "unleaked"]
 
 
+class JsonRecord:
+    """A dataclass with a JSON form."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields. NaN becomes null, as JSON has no NaN."""
+        return _replace_nan(asdict(self))  # type: ignore[call-overload]
+
+
 @dataclass(frozen=True)
-class Detail:
+class Detail(JsonRecord):
     """The value on one section of a dataset."""
 
     section: str
@@ -51,14 +59,14 @@ class Score:
         """The documented keys and `words`, then those that are set. NaN becomes null, as JSON has no NaN."""
         values = {key: value for key, value in asdict(self).items() if key not in {"vectors", "details", "n_leaked"}}
         if self.details:
-            values["details"] = [_replace_nan(asdict(detail)) for detail in self.details]
+            values["details"] = [detail.to_json() for detail in self.details]
         if self.n_leaked is not None:
             values["n_leaked"] = self.n_leaked
         return _replace_nan(values)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(JsonRecord):
     """Two sets of vectors on the same items of one dataset: how much better `a` is than `b`, and could it be chance?
 
     `p` is from the paired bootstrap; `p_corrected` is Holm's, over all comparisons of the report on these `words`.
@@ -88,9 +96,6 @@ class Comparison:
             return self
         bounds = {"difference": -self.difference, "low": -self.high, "high": -self.low}
         return replace(self, a=self.b, b=self.a, **bounds)  # type: ignore[arg-type]
-
-    def to_json(self) -> dict[str, Any]:
-        return _replace_nan(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ class PolicyRanking:
 
 
 @dataclass(frozen=True)
-class NeighbourOverlap:
+class NeighbourOverlap(JsonRecord):
     """The share of nearest neighbours that two sets have in common, the mean over words that both contain."""
 
     a: str
@@ -130,9 +135,6 @@ class NeighbourOverlap:
     share: float  # 0 to 1
     k: int  # neighbours per word
     n_words: int
-
-    def to_json(self) -> dict[str, Any]:
-        return _replace_nan(asdict(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +152,10 @@ class ScoredPairs:
         return np.flatnonzero(np.logical_and.reduce([self.covered[name] for name in names]))
 
     def to_json(self) -> dict[str, Any]:
-        arrays = {
-            key: {name: array.tolist() for name, array in getattr(self, key).items()} for key in ("cosines", "covered")
-        }
-        return {"name": self.name, "texts": self.texts, "gold": self.gold.tolist(), **arrays}
+        values = {"name": self.name, "texts": self.texts, "gold": self.gold.tolist()}
+        for key, arrays in (("cosines", self.cosines), ("covered", self.covered)):
+            values[key] = {name: array.tolist() for name, array in arrays.items()}
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ScoredPairs:
@@ -238,10 +240,9 @@ class Report:
         kinds = {"scores": Score, "means": Score, "policies": PolicyRanking, "overlaps": NeighbourOverlap}
         kinds |= dict.fromkeys(("comparisons", "overall"), Comparison)
         pairs = tuple(map(ScoredPairs.from_json, values.pop("pairs")))
-        ready = {
-            key: tuple(kinds[key](**part) if key in kinds else part for part in parts) for key, parts in values.items()
-        }
-        return cls(**ready, pairs=pairs)
+        for key, parts in values.items():
+            values[key] = tuple(kinds[key](**part) if key in kinds else part for part in parts)
+        return cls(**values, pairs=pairs)
 
 
 def _replace_nan(values: dict[str, Any]) -> dict[str, Any]:

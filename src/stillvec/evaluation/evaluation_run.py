@@ -198,9 +198,8 @@ class Evaluation:
         """Mark the pairs that a lexicon contains; a lexicon is read once for all datasets."""
         if not self.lexicons:
             return
-        pairs = {
-            result: [as_pair(*texts[:2]) for texts in result.items.texts] for result in results if result.task.leaks
-        }
+        tested = [result for result in results if result.task.leaks]
+        pairs = {result: [as_pair(*texts[:2]) for texts in result.items.texts] for result in tested}
         edges = chain.from_iterable(read_lexicon(lexicon) for lexicon in self.lexicons)
         leaked = find_pairs(edges, chain.from_iterable(pairs.values()))
         for result, members in pairs.items():

@@ -56,8 +56,7 @@ class MutualInformation(CostlyTask):
 
     def read(self, path: Path) -> LearntItems:
         items = read_labels(path, _QUICK if self.quick else None)
-        texts = items.all_texts
-        return LearntItems(texts, np.array([*map(len, texts)], np.float64), (), (), items.labels)
+        return LearntItems.from_sentences(items.all_texts, len(items.all_texts), items.labels)
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         assert isinstance(items, LearntItems)

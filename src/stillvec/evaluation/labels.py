@@ -45,9 +45,7 @@ class Labels(CostlyTask):
 
     def __post_init__(self) -> None:
         if min(self.hidden, self.seeds) < 1:
-            raise UsageError.expected(
-                "one unit and one seed or more", f"{self.hidden} and {self.seeds}", where="labels"
-            )
+            raise UsageError.expected("a unit and a seed or more", f"{self.hidden} and {self.seeds}", where="labels")
 
     def read(self, path: Path) -> LearntItems:
         return read_labels(path, _QUICK if self.quick else None)
@@ -58,9 +56,8 @@ class Labels(CostlyTask):
         counted = (sequences.ids != UNKNOWN) | (lookup.oov != "skip")
         tables = {"probe": sequences.scale_table(), "random": randomize(sequences).table}
         n = len(items)
-        values: dict[str, Floats] = {
-            "words": np.bincount(sequences.text[counted], minlength=len(sequences))[:n].astype(np.float64)
-        }
+        n_words = np.bincount(sequences.text[counted], minlength=len(sequences))
+        values: dict[str, Floats] = {"words": n_words[:n].astype(np.float64)}
         for at, kind in enumerate(KINDS):
             labels = kind_labels(items, at)
             right = {name: np.zeros(n) for name in (*tables, "majority")}
@@ -94,8 +91,7 @@ def read_labels(path: Path, n_max: int | None) -> LearntItems:
     pool, tested, divided = pool_parts(path, conllu, lambda _: "", n_max)
     words = tuple(tuple(token.form for token in sentence) for sentence in pool)
     labels = tuple(tuple(_labels(sentence)) for sentence in pool)
-    lengths = np.array([*map(len, words[:tested])], np.float64)
-    return LearntItems(words[:tested], lengths, (), words[tested:], labels, divided)
+    return LearntItems.from_sentences(words, tested, labels, divided)
 
 
 def kind_labels(items: LearntItems, kind: int) -> Rows:

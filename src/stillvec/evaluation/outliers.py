@@ -68,9 +68,8 @@ def _blocks(path: Path) -> Iterator[Group]:
             blocks[-1][1].append(word)
         before = word
     if len(blocks) % 2:
-        raise DatasetError.expected(
-            "an empty line and outliers after these words", "the end", path=path, line=blocks[-1][0]
-        )
+        what = "an empty line and outliers after these words"
+        raise DatasetError.expected(what, "the end", path=path, line=blocks[-1][0])
     pairs = [*zip(blocks[::2], blocks[1::2], strict=True)]
     for place, ((number, words), (_, outliers)) in enumerate(pairs, 1):
         name = path.stem if len(pairs) == 1 else f"{path.stem} {place}"

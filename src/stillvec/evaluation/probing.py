@@ -62,8 +62,7 @@ class Probing(CostlyTask):
         pool, n_tested, splits = pool_parts(path, conllu, lambda _: "", _QUICK if self.quick else None)
         words = tuple(tuple(token.form for token in sentence) for sentence in pool)
         names, numbers = table(pool)
-        lengths = np.array([len(sentence) for sentence in words[:n_tested]], np.float64)
-        return ProfiledItems(words[:n_tested], lengths, (), words[n_tested:], (), splits, names, numbers)
+        return ProfiledItems.from_sentences(words, n_tested, (), splits, names, numbers)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
@@ -88,13 +87,12 @@ class Probing(CostlyTask):
         group = np.array([name.partition(":")[0] for name in items.names])
         measures: dict[str, Callable[[Floats], Floats]] = {}
         inputs = {name: _rank_columns(values[chosen]) for name, values in answers.values.items()}
-        for label, columns in {"all": group != "", **{name: group == name for name in GROUPS}}.items():
+        parts = {"all": group != "", **{name: group == name for name in GROUPS}}
+        if self.each:
+            parts |= {name.partition(":")[2]: np.array(items.names) == name for name in items.names}
+        for label, columns in parts.items():
             for name, ranks in inputs.items():
                 measures[f"{label}-{name}"] = partial(_mean_r, ranks[:, columns], gold[:, columns])
-        for at, feature in enumerate(items.names if self.each else ()):
-            for name, ranks in inputs.items():
-                measure = partial(_mean_r, ranks[:, at : at + 1], gold[:, at : at + 1])
-                measures[f"{feature.partition(':')[2]}-{name}"] = measure
         return estimates(measures, len(chosen), resampling)
 
 
@@ -162,8 +160,5 @@ def _mean_r(x: Floats, y: Floats, weights: Floats) -> Floats:
     covariance = weights @ (x * y) / n - mean_x * mean_y
     variances = (weights @ (x * x) / n - mean_x**2) * (weights @ (y * y) / n - mean_y**2)
     varies = variances > 1e-9
-    return np.asarray(
-        np.divide(
-            covariance, np.sqrt(np.where(varies, variances, 1)), out=np.zeros_like(covariance), where=varies
-        ).mean(axis=1)
-    )
+    spreads = np.sqrt(np.where(varies, variances, 1))
+    return np.asarray(np.divide(covariance, spreads, out=np.zeros_like(covariance), where=varies).mean(axis=1))

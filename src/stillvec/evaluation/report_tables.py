@@ -153,9 +153,7 @@ def _by_set(
     by_metric = len(datasets) >= len(metrics)
     for group in metrics if by_metric else datasets:
         for words, label in _WORDS.items():
-            inside = [
-                row for row in scores if row.words == words and group == (row.metric if by_metric else row.dataset)
-            ]
+            inside = [row for row in scores if (row.words, row.metric if by_metric else row.dataset) == (words, group)]
             columns = {row.dataset: row for row in means if row.words == words} if inside else {}
             columns |= {row.dataset if by_metric else row.metric.removeprefix(prefix): row for row in inside}
             title = f"{task}: {group}{_format_scale(task)} ± half the 95% interval"

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Rows
+from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.evaluation.lookup import Lookup
 
 PADDING, UNKNOWN, _SPECIAL = 0, 1, 2
@@ -39,6 +39,11 @@ class Sequences:
     def known(self) -> Rows:
         """Number of known words per text (n,)."""
         return np.bincount(self.text[self.ids != UNKNOWN], minlength=len(self))
+
+    @property
+    def known_of_all(self) -> Floats:
+        """Number of known words and of all words per text (n, 2)."""
+        return np.stack([self.known, self.lengths], axis=1).astype(np.float64)
 
     def pad(self, chosen: Rows, border: int = 0) -> Rows:
         """Table rows of the chosen texts, padded to the longest one (B, border + L + border)."""

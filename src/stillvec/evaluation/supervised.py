@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,12 @@ class LearntItems(Items):
     more: tuple[tuple[str, ...], ...] = ()  # (m,)
     labels: tuple[Any, ...] = ()  # (n + m,) the label of each, or those of its words
     rounds: tuple[Round, ...] = ()
+
+    @classmethod
+    def from_sentences(cls, words: tuple[tuple[str, ...], ...], n_tested: int, *rest: Any) -> Self:
+        """The first `n_tested` are tested; gold is the number of words."""
+        lengths = np.array([*map(len, words[:n_tested])], np.float64)
+        return cls(words[:n_tested], lengths, (), words[n_tested:], *rest)
 
     @property
     def all_texts(self) -> tuple[tuple[str, ...], ...]:
@@ -100,10 +106,8 @@ def estimates(
     for weights in resampling.weights(n):
         for name, measure in measures.items():
             resampled[name].append(measure(weights))
-    whole = np.ones((1, n))
-    return {
-        name: Estimate(float(measure(whole)[0]), *percentiles(resampled[name])) for name, measure in measures.items()
-    }
+    values = {name: float(measure(np.ones((1, n)))[0]) for name, measure in measures.items()}
+    return {name: Estimate(value, *percentiles(resampled[name])) for name, value in values.items()}
 
 
 def ratio(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:

@@ -46,8 +46,7 @@ class Tagging(CostlyTask):
     def read(self, path: Path) -> LearntItems:
         pool, n_tested, splits = pool_parts(path, read_tagged, lambda _: "", _QUICK if self.quick else None)
         words, tags = (tuple(sentence[side] for sentence in pool) for side in (0, 1))
-        lengths = np.array([len(sentence) for sentence in words[:n_tested]], np.float64)
-        return LearntItems(words[:n_tested], lengths, (), words[n_tested:], tags, splits)
+        return LearntItems.from_sentences(words, n_tested, tags, splits)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         from stillvec.evaluation.networks import Recurrence  # importing torch takes seconds
@@ -76,7 +75,7 @@ class Tagging(CostlyTask):
             tagged = yield from beside([tagger.run(*run) for run in runs])
         for (split, seed), said in zip(runs, tagged, strict=True):
             totals[split.test, :, seed] = count(split.test, said)
-        known = np.stack([sequences.known, sequences.lengths], axis=1)[: len(items)].astype(np.float64)
+        known = sequences.known_of_all[: len(items)]
         return Answers(known[:, 0] > 0, {"f1" if has_spans else "accuracy": totals, "known-words": known})
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:

@@ -8,7 +8,7 @@ from stillvec.numerics import rank_values
 from stillvec.report.html_markup import Html, element, join, lead, note, plural, set_name, word
 from stillvec.report.html_tables import chart_column, column, table
 from stillvec.report.report_data import ReportData
-from stillvec.report.svg import percent, svg
+from stillvec.report.svg import percent, rule, svg
 
 _MAX_PAIRS = 10
 
@@ -84,9 +84,7 @@ def _distance(pair: Disagreement) -> float:
 
 
 def _strip(pair: Disagreement, colours: tuple[str, str]) -> Html:
-    rules = [
-        element("line", x1=percent(x), x2=percent(x), y1="0%", y2="100%", class_="rule") for x in (0, 25, 50, 75, 100)
-    ]
+    rules = [rule(x, "rule") for x in (0, 25, 50, 75, 100)]
     span = {"x1": percent(min(pair.first, pair.second)), "x2": percent(max(pair.first, pair.second))}
     parts = [*rules, element("line", **span, y1="50%", y2="50%", class_="whisker thin c0")]
     for value, kind in zip((pair.first, pair.second), colours, strict=True):

@@ -66,14 +66,7 @@ def _plot(label: str, places: Floats, pairs: list[tuple[str, str]]) -> Html:
     span = max(float((high - low).max()), np.finfo(float).tiny)
     at = (places - (low + high) / 2) / span * (min(_SIZE) - 50) + np.array(_SIZE) / 2
     lines = [
-        element(
-            "line",
-            x1=f"{a[0]:.1f}",
-            y1=f"{a[1]:.1f}",
-            x2=f"{b[0]:.1f}",
-            y2=f"{b[1]:.1f}",
-            class_="pair",
-        )
+        element("line", x1=f"{a[0]:.1f}", y1=f"{a[1]:.1f}", x2=f"{b[0]:.1f}", y2=f"{b[1]:.1f}", class_="pair")
         for a, b in zip(at[::2], at[1::2], strict=True)
     ]
     words = [word for pair in pairs for word in pair]
@@ -85,10 +78,8 @@ def _plot(label: str, places: Floats, pairs: list[tuple[str, str]]) -> Html:
         element("text", word, x=f"{x:.1f}", y=f"{y:.1f}", class_=f"place g{row % 2}", text_anchor="middle")
         for row, (word, (x, y)) in enumerate(zip(words, _place_labels(at, words), strict=True))
     ]
-    figure = element(
-        "svg", *lines, *dots, *texts, viewBox=f"0 0 {_SIZE[0]} {_SIZE[1]}", role="img", aria_label=label, class_="plane"
-    )
-    return element("figure", figure)
+    attributes = {"viewBox": f"0 0 {_SIZE[0]} {_SIZE[1]}", "role": "img", "aria_label": label, "class_": "plane"}
+    return element("figure", element("svg", *lines, *dots, *texts, **attributes))
 
 
 def _place_labels(at: NDArray[np.float64], words: list[str]) -> NDArray[np.float64]:

@@ -37,9 +37,7 @@ def html_page(data: ReportData, title: str) -> str:
     style, script = (read_assets(__package__, *names) for names in (("colours.css", "style.css"), ("page.js",)))
     contents = {name: content for name, section in SECTIONS.items() if (content := section(data))}
     links = [element("li", element("a", name, href=f"#{_anchor(name)}")) for name in contents]
-    sections = [
-        element("section", element("h2", name), content, id=_anchor(name)) for name, content in contents.items()
-    ]
+    sections = [element("section", element("h2", name), part, id=_anchor(name)) for name, part in contents.items()]
     header = element("header", element("h1", title), _about(data), verdict(data))
     nav = element("nav", element("ul", *links), aria_label="Sections")
     footer = element("footer", f"Written by stillvec {__version__}. This page loads nothing.")

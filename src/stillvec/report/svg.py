@@ -65,7 +65,7 @@ def svg(*children: object, label: str | None, height: int, classes: str = "") ->
 
 def whisker(scale: Scale, value: float, low: float, high: float, classes: str) -> Html:
     """A dot at the value, a line from `low` to `high`."""
-    parts = [_rule(scale(tick), "zero" if abs(tick) < 1e-12 and scale.low < 0 else "rule") for tick in scale.ticks()]
+    parts = [rule(scale(tick), "zero" if abs(tick) < 1e-12 and scale.low < 0 else "rule") for tick in scale.ticks()]
     if math.isfinite(value):
         if math.isfinite(low) and math.isfinite(high):
             ends = {"x1": percent(scale(low)), "x2": percent(scale(high))}
@@ -102,9 +102,8 @@ def line_chart(lines: Sequence[Line], ticks: Sequence[tuple[float, str]], label:
         y = percent(100 - scale(tick))
         rules.append(element("line", x1="0%", x2="100%", y1=y, y2=y, class_="rule"))
         labels.append(element("text", number(tick, 0), x=-10, y=y, dy="0.35em", class_="tick", text_anchor="end"))
-    below = [
-        element("text", text, x=percent(x), y="100%", dy=22, class_="tick", text_anchor="middle") for x, text in ticks
-    ]
+    tick_style = {"y": "100%", "dy": 22, "class_": "tick", "text_anchor": "middle"}
+    below = [element("text", text, x=percent(x), **tick_style) for x, text in ticks]
     curves = [part for line in reversed(lines) for part in _line(line, scale)]
     inside = element("svg", *rules, *labels, *below, *curves, width="100%", height=240, y=12, overflow="visible")
     return element("div", svg(inside, label=label, height=284), class_="plot")
@@ -113,9 +112,8 @@ def line_chart(lines: Sequence[Line], ticks: Sequence[tuple[float, str]], label:
 def _line(line: Line, scale: Scale) -> list[Html]:
     finite = [point for point in line.points if math.isfinite(point[1])]
     places = [(percent(x), *(percent(100 - scale(y)) for y in rest)) for x, *rest in finite]
-    parts = [
-        element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], class_=f"line {line.classes}") for a, b in pairwise(places)
-    ]
+    style = f"line {line.classes}"
+    parts = [element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], class_=style) for a, b in pairwise(places)]
     for (x, y, low, high), point in zip(places, finite, strict=True):
         if math.isfinite(point[2]) and math.isfinite(point[3]):
             parts.append(element("line", x1=x, x2=x, y1=low, y2=high, class_=f"whisker thin {line.classes}"))
@@ -124,5 +122,6 @@ def _line(line: Line, scale: Scale) -> list[Html]:
     return parts
 
 
-def _rule(x: float, classes: str) -> Html:
+def rule(x: float, classes: str) -> Html:
+    """A vertical line."""
     return element("line", x1=percent(x), x2=percent(x), y1="0%", y2="100%", class_=classes)

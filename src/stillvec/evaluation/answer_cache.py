@@ -12,11 +12,11 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -113,10 +113,6 @@ def digest_folder(folder: Path, pattern: str = "*") -> str:
     """A digest of all files of a folder and its subfolders."""
     files = sorted(file for file in folder.rglob(pattern) if file.is_file())
     return digest(f"{file.relative_to(folder)} {file_digest(file)}\n".encode() for file in files)
-
-
-def describe_settings(task: object) -> dict[str, Any]:
-    return asdict(task) if is_dataclass(task) and not isinstance(task, type) else {}
 
 
 @cache

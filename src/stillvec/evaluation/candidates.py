@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files, digest_folder, digest_vectors
+from stillvec.evaluation.answer_cache import AnswerCache, digest_files, digest_folder, digest_vectors
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.lookup import Lookup
@@ -69,7 +69,7 @@ class Candidate:
         if self.cache.folder is not None:
             is_encoder = not isinstance(self.source, WordVectors)
             key = {"encoder": self.identity} if is_encoder else {"vectors": self.identity, "oov": policy}
-            key |= {"task": dataset.task, "settings": describe_settings(task), "data": digest_files(dataset.path)}
+            key |= {"task": dataset.task, "settings": asdict(task), "data": digest_files(dataset.path)}
         answers = self.cache.get(key)
         if answers is None or len(answers.covered) != len(items):
             answers = yield from self._compute(task, items, policy)

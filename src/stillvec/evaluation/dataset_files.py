@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +12,8 @@ from stillvec.evaluation.tasks import Items
 from stillvec.files import read_lines
 from stillvec.lexicons.rated_pairs import parse_ratings, read_columns
 
-
-def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file, which may be compressed, with their numbers from 1."""
-    return read_lines(path, DatasetError)
-
-
-def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line number, fields) of each line: separated by tabs, else in a .csv by commas, else by spaces."""
-    return read_columns(path, DatasetError)
+lines = partial(read_lines, error=DatasetError)  # (line number, line)
+columns = partial(read_columns, error=DatasetError)  # (line number, fields)
 
 
 def records(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -11,7 +11,7 @@ from stillvec.evaluation.comparison import BootstrapSample, bootstrap
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, PolicyRanking, Score, Words
 from stillvec.evaluation.intervals import Estimate, Mask, Resampling
-from stillvec.evaluation.tasks import Answers, Items, JointlyScored, Task
+from stillvec.evaluation.tasks import Answers, Items, Task
 
 
 @dataclass(eq=False)
@@ -99,7 +99,7 @@ class DatasetResult:
     def _narrow(self, policy: OovPolicy, name: str, scored: Mask) -> Answers:
         """The answers of a set if only these items are asked; for most tasks that makes no difference."""
         answers = self.answers[policy][name]
-        if not isinstance(self.task, JointlyScored) or np.array_equal(scored, _select_scored(answers, policy)):
+        if np.array_equal(scored, _select_scored(answers, policy)):
             return answers
         key = (policy, name, scored.tobytes())
         if key not in self._narrowed:

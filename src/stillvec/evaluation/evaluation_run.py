@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain, combinations
 from pathlib import Path
 from typing import get_args
@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 
 from stillvec.errors import DatasetError, UsageError, warn_renamed
-from stillvec.evaluation.answer_cache import AnswerCache, describe_settings, digest_files
+from stillvec.evaluation.answer_cache import AnswerCache, digest_files
 from stillvec.evaluation.candidates import Candidate, Encoder
 from stillvec.evaluation.comparison import compare, correct_holm
 from stillvec.evaluation.dataset_result import DatasetResult
@@ -105,7 +105,7 @@ class Evaluation:
             settings = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
             key = {name: getattr(self, name) for name in settings} | {
                 "datasets": [[dataset.task, dataset.name, digest_files(dataset.path)] for dataset in datasets],
-                "tasks": {name: describe_settings(task) for name, task in tasks.items()},
+                "tasks": {name: asdict(task) for name, task in tasks.items()},
                 "candidates": [[candidate.name, candidate.identity] for candidate in candidates],
                 "lexicons": [lexicon_digest(lexicon) for lexicon in self.lexicons],
                 "left_out": left_out,

@@ -32,8 +32,7 @@ def build_tables(report: Report, width: int = 100) -> Iterator[TextTable]:
     labels = shorten_names(report.names) if few else _number_names(report.names)
     for task in dict.fromkeys(score.task for score in report.scores):
         scores, means = _task_rows(report, task)
-        layout = [_by_dataset(task, scores, means, labels)] if few else _by_set(task, scores, means, labels, width)
-        yield from layout
+        yield from (_by_dataset(task, scores, means, labels) if few else _by_set(task, scores, means, labels, width))
     best = next((mean.name for mean in rank_sets(report) if math.isfinite(mean.value)), report.names[0])
     yield from _all_differences(report, labels) if few else _lead_differences(report, best, labels)
     yield from _policy_orders(report, None if few else _LEADERS)
@@ -102,7 +101,7 @@ def _task_rows(report: Report, task: str) -> tuple[list[ScoreRow], list[ScoreRow
 
 def _by_dataset(
     task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Mapping[str, str]
-) -> TextTable:
+) -> Iterator[TextTable]:
     """One row per dataset, one column per set that has a score."""
     metrics = [*dict.fromkeys(row.metric for row in scores)]
     order = [*_WORDS]
@@ -114,7 +113,7 @@ def _by_dataset(
     ]
     metric = metrics[0] if len(metrics) == 1 else task_class(task).summary or ", ".join(metrics)
     title = f"{task}: {metric}{_format_scale(task)} [95%] covered"
-    return TextTable(title, ("dataset", *(labels[name] for name in names)), cells)
+    yield TextTable(title, ("dataset", *(labels[name] for name in names)), cells)
 
 
 def _label_row(row: ScoreRow, metrics: Sequence[str]) -> str:
@@ -203,15 +202,11 @@ def _describe_coverage(columns: Mapping[str, ScoreRow]) -> str:
         head: sorted(score.n_covered / score.n_items for score in row.scores.values() if score.n_items)
         for head, row in columns.items()
     }
-    ranges = {head: _format_range(values[0], values[-1]) for head, values in shares.items() if values}
+    ends = {head: (f"{100 * values[0]:.0f}", f"{100 * values[-1]:.0f}") for head, values in shares.items() if values}
+    ranges = {head: f"{'-'.join(dict.fromkeys(pair))}%" for head, pair in ends.items()}
     if len({*ranges.values()}) == 1:
         return f"Covered: {next(iter(ranges.values()))} of the items."
     return "Covered items: " + ", ".join(f"{head} {share}" for head, share in ranges.items()) + "."
-
-
-def _format_range(low: float, high: float) -> str:
-    ends = [*dict.fromkeys(f"{100 * share:.0f}" for share in (low, high))]
-    return f"{'-'.join(ends)}%"
 
 
 def _format_difference(comparison: Comparison | None) -> str:

@@ -97,11 +97,6 @@ def rank_sets(report: Report, task: str | None = None, words: str | None = None)
     return sorted(means, key=lambda mean: -mean.value if math.isfinite(mean.value) else math.inf)
 
 
-def list_ranked_tasks(report: Report) -> list[str]:
-    """The tasks by which sets are ranked."""
-    return [*dict.fromkeys(row.task for row in rank_rows(report, choose_basis(report)))]
-
-
 def average_independent(parts: Sequence[Estimate]) -> Estimate:
     """The mean of independent estimates; each side of its interval is `√Σ h_i² / n`, h_i the side of a part."""
     if not parts:

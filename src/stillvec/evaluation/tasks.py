@@ -7,7 +7,7 @@ then be scored on any subset of the items: those that this set covers, or those 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 from numpy.typing import NDArray
 
@@ -80,6 +80,10 @@ class Task:
         yield from ()
         return self.answer(lookup, items)
 
+    def narrow(self, items: Items, answers: Answers, chosen: Rows) -> Answers:
+        """The answers had only the chosen items been asked, where an answer depends on the other items."""
+        return answers
+
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         """Metric → its estimate on the chosen items; by default the mean of the answers to each."""
         by_metric = {metric: values for metric, values in answers.values.items() if values.ndim == 1}
@@ -97,15 +101,6 @@ class CostlyTask(Task):
 
     def find(self, folder: Path) -> list[Path]:
         return whole_datasets(folder / self.files[0], self.files[1:])
-
-
-@runtime_checkable
-class JointlyScored(Protocol):
-    """A task in which an answer depends on the other items, so that a subset of them is answered separately."""
-
-    def narrow(self, items: Items, answers: Answers, chosen: Rows) -> Answers:
-        """The answers had only the chosen items been asked, from what `answers` keep."""
-        ...
 
 
 TASKS: Registry[type[Task]] = Registry(

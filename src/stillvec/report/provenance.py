@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from stillvec.evaluation.score_table import rank_rows
-from stillvec.report.html_markup import Html, element, fold, join, note, plain, set_name
+from stillvec.report.html_markup import Html, element, escape, fold, join, note, plain, set_name
 from stillvec.report.html_tables import column, table
 from stillvec.report.report_data import ReportData
+from stillvec.report.web_page import fill_template, read_asset
 
 _COLUMNS = {  # heading: keys in the manifest
     "method": ("method",),
@@ -68,24 +69,11 @@ def _json(manifest: Mapping[str, Any]) -> str:
 
 def notes_section(data: ReportData) -> Html:
     """Definitions of the terms and numbers of the page."""
-    unknown = sorted({score.unknown for score in data.report.scores})
-    counted = rank_rows(data.report, data.basis)
-    notes = {
-        "Score": "Correlations and accuracies are multiplied by 100; effect sizes of bias are not.",
-        "Mean": "The mean over tasks of the mean over their datasets, by the first metric of each dataset on which "
-        f"every set has a value. Here: {', '.join(f'{row.dataset} ({row.metric})' for row in counted) or 'none'}.",
-        "Interval": "95%: percentile bootstrap over items, or Wilson's interval for accuracies. For the mean over "
-        "similarity datasets, a word pair is drawn equally often in each dataset that contains it; for other means, "
-        "datasets are treated as independent.",
-        "Significant": "Two sets are compared on the same resampled items (paired bootstrap). A difference is "
-        "significant if p, with Holm's correction for all comparisons, is below 0.05.",
-        "Coverage": "An item counts as covered if every word in it has a nonzero vector, a text if at least one "
-        f"word has one. Policy for out-of-vocabulary (OOV) words on this page: {', '.join(unknown)}.",
-        "Common words": "Only the items that all sets cover. Sets that cover different items are ranked on these.",
-    }
-    terms = [part for term, text in notes.items() for part in (element("dt", term), element("dd", text))]
+    ranked = ", ".join(f"{row.dataset} ({row.metric})" for row in rank_rows(data.report, data.basis)) or "none"
+    policies = ", ".join(sorted({score.unknown for score in data.report.scores}))
+    values = {"ranked": escape(ranked), "policies": escape(policies)}
     report = data.report
-    parts: list[object] = [element("dl", *terms)]
+    parts: list[object] = [Html(fill_template(read_asset(__package__, "definitions.html"), values))]
     for title, lines in (("Errors", report.errors), ("Not run (only on request)", report.left_out)):
         if lines:
             parts += [element("h3", title), element("ul", *(element("li", line) for line in lines))]

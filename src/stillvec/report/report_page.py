@@ -8,13 +8,13 @@ from stillvec.report.coverage import coverage_section
 from stillvec.report.disagreement import disagreement_section
 from stillvec.report.frequency import frequency_section
 from stillvec.report.gender_pairs import gender_section
-from stillvec.report.html_markup import Html, element, join_names, plural
+from stillvec.report.html_markup import Html, element, escape, join, join_names, plural
 from stillvec.report.neighbours import neighbours_section
 from stillvec.report.provenance import notes_section, provenance_section
 from stillvec.report.report_data import ReportData
 from stillvec.report.scores import details_section, heat_section, rank_section
 from stillvec.report.significance import significance_section, verdict
-from stillvec.report.web_page import hash_source, read_assets
+from stillvec.report.web_page import fill_template, hash_source, read_asset
 
 SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections without content are left out
     "Ranking": rank_section,
@@ -34,26 +34,21 @@ SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections with
 
 def html_page(data: ReportData, title: str) -> str:
     """The complete file."""
-    style, script = (read_assets(__package__, *names) for names in (("colours.css", "style.css"), ("page.js",)))
+    colours, style, script = (read_asset(__package__, name) for name in ("colours.css", "style.css", "page.js"))
     contents = {name: content for name, section in SECTIONS.items() if (content := section(data))}
     links = [element("li", element("a", name, href=f"#{_anchor(name)}")) for name in contents]
     sections = [element("section", element("h2", name), part, id=_anchor(name)) for name, part in contents.items()]
-    header = element("header", element("h1", title), _about(data), verdict(data))
-    nav = element("nav", element("ul", *links), aria_label="Sections")
-    footer = element("footer", f"Written by stillvec {__version__}. This page loads nothing.")
-    body = element("body", header, nav, element("main", *sections), footer, element("script", Html(script)))
     # styles of elements set the shades of cells, so that inline styles are allowed
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_source(script)}; base-uri 'none'"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Html(style)),
-    )
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+    parts = {
+        "policy": policy,
+        "title": title,
+        "style": Html(colours + style),
+        "script": Html(script),
+        "version": __version__,
+    }
+    parts |= {"about": _about(data), "verdict": verdict(data), "links": join(links), "sections": join(sections)}
+    return fill_template(read_asset(__package__, "report.html"), {name: escape(part) for name, part in parts.items()})
 
 
 def _about(data: ReportData) -> Html:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from stillvec.evaluation import Score
-from stillvec.evaluation.score_table import MeanScore, ScoreRow, group_scores, list_ranked_tasks, rank_rows, rank_sets
+from stillvec.evaluation.score_table import MeanScore, ScoreRow, group_scores, rank_rows, rank_sets
 from stillvec.report.html_markup import Html, element, fold, join, lead, note, plural, set_name, word
 from stillvec.report.html_tables import (
     chart_column,
@@ -26,15 +26,14 @@ def rank_section(data: ReportData) -> Html | None:
     """Means with intervals: over all tasks, then per task."""
     if not any(math.isfinite(mean.value) for mean in data.ranking):
         return None
-    tasks = list_ranked_tasks(data.report)
     counted = rank_rows(data.report, data.basis)
+    tasks = [*dict.fromkeys(row.task for row in counted)]
     items = "the items that all sets cover" if data.basis == "common" else "the items that each set covers"
     mean = "The mean" if len(tasks) == 1 else "The mean over tasks of the mean"
     text = f"{mean} over {plural(len(counted), 'dataset')}, times 100, on {items}. Lines are 95% intervals."
     parts: list[object] = [lead(text), _chart(data, data.ranking, text, "ranking")]
     if len(tasks) > 1:
-        panels = [_panel(data, task) for task in tasks]
-        parts.append(element("div", *panels, class_="panels"))
+        parts.append(element("div", *(_panel(data, task) for task in tasks), class_="panels"))
     return join(parts)
 
 

@@ -53,14 +53,8 @@ def _differences(shown: Sequence[Comparison], caption: str) -> Html:
         )
         for pair in rows
     ]
-    head = (
-        "vectors",
-        chart_column(axis(scale)),
-        column("points"),
-        column("95%", "num wide"),
-        column("p"),
-        "significant",
-    )
+    numbers = (column("points"), column("95%", "num wide"), column("p"))
+    head = ("vectors", chart_column(axis(scale)), *numbers, "significant")
     n_left = len(shown) - len(rows)
     rest = note(f"The JSON file has {plural(n_left, 'more comparison')}.") if n_left else None
     return join((table(caption, head, body, classes="ranking differences"), rest))

@@ -53,19 +53,13 @@ def markdown_text(data: ReportData, title: str) -> str:
             continue  # the same as the row before
         cells = [format_score(row, name) for name in data.names]
         shown = [f"**{cell}**" if name in row.best else cell for name, cell in zip(data.names, cells, strict=True)]
-        body.append((row.task, _dataset(row), row.metric, *shown))
+        body.append((row.task, row.dataset + _ON.get(row.words, ""), row.metric, *shown))
     parts.append(_markdown_table(("task", "dataset", "metric", *data.names), body, literal=3))
     if report.overall:
-        differences = [
-            (
-                pair.a,
-                pair.b,
-                f"{100 * pair.difference:+.1f}",
-                f"{pair.p_corrected:.3f}",
-                "yes" if pair.significant else "no",
-            )
-            for pair in report.overall
-        ]
+        differences = []
+        for pair in report.overall:
+            numbers = f"{100 * pair.difference:+.1f}", f"{pair.p_corrected:.3f}"
+            differences.append((pair.a, pair.b, *numbers, "yes" if pair.significant else "no"))
         parts.append("Differences of means over similarity datasets, in points; p with Holm's correction.")
         parts.append(_markdown_table(("a", "b", "a − b", "p", "significant"), differences))
     return "\n\n".join(parts) + "\n"
@@ -104,10 +98,6 @@ def _bold(text: str, best: bool) -> str:
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in re.sub(r"\s+", " ", plain(text)))
-
-
-def _dataset(row: ScoreRow) -> str:
-    return row.dataset + _ON.get(row.words, "")
 
 
 def _markdown_table(head: tuple[str, ...], body: Sequence[tuple[str, ...]], literal: int = 99) -> str:

@@ -12,11 +12,6 @@ def read_asset(package: str, name: str) -> str:
     return files(package).joinpath(name).read_text("utf-8")
 
 
-def read_assets(package: str, *names: str) -> str:
-    """The text of several files of a package, one after the other."""
-    return "".join(read_asset(package, name) for name in names)
-
-
 def hash_source(text: str) -> str:
     """The source expression that allows exactly this inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -45,7 +45,8 @@ class Labels(CostlyTask):
 
     def __post_init__(self) -> None:
         if min(self.hidden, self.seeds) < 1:
-            raise UsageError.expected("a unit and a seed or more", f"{self.hidden} and {self.seeds}", where="labels")
+            got = f"{self.hidden} and {self.seeds}"
+            raise UsageError.expected("one unit and one seed or more", got, where="labels")
 
     def read(self, path: Path) -> LearntItems:
         return read_labels(path, _QUICK if self.quick else None)

@@ -13,8 +13,7 @@ from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import BatchBudget, TextChunk, TextUnit
 from stillvec.learners import EncodingPass
-from stillvec.learners.accumulator_state import can_checkpoint, load_state, save_state
-from stillvec.learners.accumulators import AccumulatorSpec
+from stillvec.learners.accumulators import AccumulatorSpec, can_checkpoint, load_state, save_state
 from stillvec.learners.additive import WeightedSentences
 from stillvec.learners.first_component import StateSample
 from stillvec.learners.stored_contexts import StoredContexts

@@ -18,7 +18,7 @@ from stillvec.corpus import Corpus
 from stillvec.encoding import BatchBudget
 from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
-from stillvec.learners.accumulator_state import save_state
+from stillvec.learners.accumulators import save_state
 from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.plan import Plan, plan_run, table_bytes, text_bytes
 from stillvec.pipeline.settings import Distillation

@@ -112,10 +112,7 @@ def read_pairs(corpus: EncodedCorpus, folder: Path, min_count: int) -> Generator
                 yield n_parses
         stream.write(np.array(buffer, np.int64).tobytes())
     if not path.stat().st_size:
-        raise CorpusError(
-            f"No two known words depend on each other in {n_parses:,} parses; give more text or a lower --min-count.",
-            code="no-dependencies",
-        )
+        raise no_dependencies_error(n_parses)
     pairs = np.memmap(path, np.int64, "r").reshape(-1, 2)
     keys, place, counts = np.unique(pairs[:, 1], return_inverse=True, return_counts=True)
     frequent = counts >= min_count
@@ -129,6 +126,11 @@ def read_pairs(corpus: EncodedCorpus, folder: Path, min_count: int) -> Generator
     chosen = contexts >= 0
     words = np.array(pairs[:, 0])[chosen]
     return DependencyPairs(words, contexts[chosen], np.bincount(words, minlength=n_words), counts[frequent])
+
+
+def no_dependencies_error(n_parses: int) -> CorpusError:
+    message = f"No two known words depend on each other in {n_parses:,} parses; give more text or a lower --min-count."
+    return CorpusError(message, code="no-dependencies")
 
 
 class DepsJob(NamedTuple):

@@ -31,15 +31,35 @@ _WORDS_PER_THREAD = 10_000  # at least: gensim cuts the file into as many parts 
 
 @dataclass(frozen=True)
 class GensimBaseline(SampledBaseline):
+    GENSIM: ClassVar[str] = "Word2Vec"  # the class of gensim
     resumes = False
     epochs: int = 15  # passes over the corpus
     window: int = 5  # largest distance of a context word; the actual one is drawn per word
     negatives: int = 5  # negatives per target
     add_contexts: bool = False  # add each word's context vector to its own (Levy et al. 2015)
 
+    def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
+        """What gensim's model is given beside the settings that all have."""
+        raise NotImplementedError
+
     def model(self, vocabulary: Vocabulary, workers: int) -> Any:
         """gensim's model, not yet trained."""
-        raise NotImplementedError
+        module = require(f"gensim.models.{self.GENSIM.lower()}", "train", type(self).__name__)
+        return getattr(module, self.GENSIM)(
+            vector_size=self.dim,
+            window=self.window,
+            negative=self.negatives,
+            sample=self.subsample,
+            alpha=self.rate,
+            min_alpha=self.rate / 100,
+            ns_exponent=self.power,
+            epochs=self.epochs,
+            seed=self.seed,
+            workers=workers,
+            min_count=1,
+            sorted_vocab=0,  # ours is sorted by frequency
+            **self.arguments(vocabulary),
+        )
 
     def vectors(self, model: Any, corpus: EncodedCorpus) -> WordVectors:
         """Vectors of the words of the corpus; gensim's rows are in our order."""
@@ -62,22 +82,6 @@ class GensimBaseline(SampledBaseline):
     def notes(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def gensim_settings(self, workers: int) -> dict[str, Any]:
-        return {
-            "vector_size": self.dim,
-            "window": self.window,
-            "negative": self.negatives,
-            "sample": self.subsample,
-            "alpha": self.rate,
-            "min_alpha": self.rate / 100,
-            "ns_exponent": self.power,
-            "epochs": self.epochs,
-            "seed": self.seed,
-            "workers": workers,
-            "min_count": 1,
-            "sorted_vocab": 0,  # ours is sorted by frequency
-        }
-
 
 @dataclass(frozen=True)
 class Skipgram(GensimBaseline):
@@ -87,8 +91,8 @@ class Skipgram(GensimBaseline):
     PAPERS = ("mikolov-2013",)
     PRESETS: ClassVar = {"mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1}}
 
-    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
-        return import_gensim("word2vec", "Skip-gram").Word2Vec(sg=1, **self.gensim_settings(workers))
+    def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
+        return {"sg": 1}
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,8 @@ class Cbow(GensimBaseline):
     PAPERS, PRESETS = Skipgram.PAPERS, Skipgram.PRESETS
     epochs: int = 40  # passes over the corpus
 
-    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
-        return import_gensim("word2vec", "CBOW").Word2Vec(sg=0, cbow_mean=1, **self.gensim_settings(workers))
+    def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
+        return {"sg": 0, "cbow_mean": 1}
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ class FastText(GensimBaseline):
     Words that the corpus lacks (`--include-words`) get the mean of their n-grams.
     """
 
+    GENSIM = "FastText"
     SUMMARY = "trained as skip-gram, with its character n-grams (no teacher)"
     PAPERS = ("bojanowski-2017",)
     RENAMED: ClassVar = {"of": "architecture", "shortest": "min_n", "longest": "max_n"}
@@ -126,14 +131,9 @@ class FastText(GensimBaseline):
         if self.add_contexts:
             raise UsageError.conflict("add_contexts is not available for fasttext", cure="use skipgram or cbow")
 
-    def model(self, vocabulary: Vocabulary, workers: int) -> Any:
-        return import_gensim("fasttext", "fastText").FastText(
-            sg=int(self.architecture == "skipgram"),
-            min_n=self.min_n,
-            max_n=self.max_n,
-            bucket=self.buckets or min(_BUCKETS, _BUCKETS_PER_WORD * len(vocabulary)),
-            **self.gensim_settings(workers),
-        )
+    def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
+        buckets = self.buckets or min(_BUCKETS, _BUCKETS_PER_WORD * len(vocabulary))
+        return {"sg": int(self.architecture == "skipgram"), "min_n": self.min_n, "max_n": self.max_n, "bucket": buckets}
 
     def vectors(self, model: Any, corpus: EncodedCorpus) -> WordVectors:
         matrix = np.stack([model.wv.get_vector(as_token(word)) for word in corpus.vocabulary])
@@ -143,15 +143,11 @@ class FastText(GensimBaseline):
         return {"buckets": model.wv.bucket}
 
 
-def import_gensim(module: str, purpose: str) -> Any:
-    return require(f"gensim.models.{module}", "train", purpose)
-
-
 def train_gensim(model: Any, lines: Path, n_sentences: int, n_words: int, epochs: int) -> Iterator[int]:
     """Train on a file of sentences in a background thread; yields the number of words read, over all epochs."""
     events: queue.SimpleQueue[int | BaseException | None] = queue.SimpleQueue()
     stopped = threading.Event()
-    callbacks = import_gensim("callbacks", "Training")
+    callbacks = require("gensim.models.callbacks", "train", "Training")
 
     class EpochCallback(callbacks.CallbackAny2Vec):  # type: ignore[misc, name-defined]
         epoch = 0

@@ -54,10 +54,8 @@ def load_parser(name: str) -> Parser:
         if Path(name).exists() or len(Path(name).parts) > 1:
             reason = str(error).partition("\n")[0]
             raise UsageError(f"Cannot load a spaCy pipeline from {name}: {reason}", code="bad-pipeline") from None
-        raise UsageError(
-            f"No spaCy pipeline {name!r} is installed; install it (python -m spacy download {name}) or give a folder.",
-            code="no-pipeline",
-        ) from None
+        cure = f"install it (python -m spacy download {name}) or give a folder"
+        raise UsageError(f"No spaCy pipeline {name!r} is installed; {cure}.", code="no-pipeline") from None
     if "parser" not in pipeline.pipe_names:
         components = ", ".join(pipeline.pipe_names) or "no components"
         raise UsageError.expected("a pipeline with a parser", components, where=f"spaCy pipeline {name!r}")

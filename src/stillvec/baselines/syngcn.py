@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
+from stillvec.baselines.deps import no_dependencies_error
 from stillvec.baselines.encoded_corpus import EncodedCorpus
 from stillvec.errors import CorpusError
 from stillvec.progress import relay
@@ -57,10 +58,7 @@ class SynGcn(SampledBaseline):
         trees = yield from relay(reading, lambda n: TrainingProgress(0, total, f"{n:,} parses read"))
         connected = _find_connected(trees, len(corpus.vocabulary))
         if not connected.any():
-            raise CorpusError(
-                "No two known words depend on each other in the parses; give more text or a lower --min-count.",
-                code="no-dependencies",
-            )
+            raise no_dependencies_error(len(trees.ends))
         model = SynGcnModel(self, corpus.vocabulary.counts, trees)
         loss = yield from train_epochs(self, model, model.blocks, [len(trees.ends)], corpus.n_words, resources)
         matrix = model.tables["targets"].table.numpy()

@@ -1,10 +1,16 @@
-"""What learners share: the protocols of specs and accumulators, the choice of layers, tables of word states."""
+"""What learners share: specs and accumulators, the choice of layers, tables of word states.
 
-from collections.abc import Iterable, Iterator, Mapping
+The state of an accumulator can be saved as plain arrays, so that a run that was stopped can continue. It names in
+`state_fields` its attributes that change: tensors, arrays, numbers, lists of arrays (which are concatenated) and
+dictionaries of tensors. They are restored bit for bit. Other kinds of state need `save_state` and `load_state` of its
+own; one with neither cannot be continued.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,6 +25,7 @@ from stillvec.statistics import Array, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordSpans
 
+_OLD_NAMES = {"n_contexts": "heard"}  # of fields, in checkpoints of earlier versions
 _BLOCK_WORDS = 8192  # averaged at once
 
 
@@ -31,10 +38,28 @@ class TextSource(Enum):
 
 
 class Accumulator(BatchConsumer, Protocol):
-    """Collects statistics batch by batch; `state_fields` names what a checkpoint holds (`accumulator_state`)."""
+    """Collects statistics batch by batch; `state_fields` names what a checkpoint holds."""
 
     def arrays(self) -> dict[str, Array]:
         """The statistics so far, named as `statistics` expects."""
+
+
+@runtime_checkable
+class HasStateFields(Protocol):
+    """Names the attributes that a checkpoint holds."""
+
+    state_fields: Sequence[str]
+
+
+@runtime_checkable
+class HasOwnState(Protocol):
+    """Saves and restores its state itself."""
+
+    def save_state(self) -> dict[str, Array]:
+        """All that changes during a pass."""
+
+    def load_state(self, arrays: Mapping[str, Array]) -> None:
+        """Continue from there."""
 
 
 @runtime_checkable
@@ -158,8 +183,9 @@ class _WordTables:
         return tables | {"sum:contexts": to_numpy(self.n_contexts)}
 
 
-def to_numpy(tensor: Tensor) -> Array:
-    return np.asarray(tensor.cpu().numpy())
+def to_numpy(values: Any) -> Array:
+    """A tensor, array or number as an array, not copied where it is in this machine's memory."""
+    return np.asarray(values.detach().cpu().numpy() if isinstance(values, Tensor) else values)
 
 
 class WordMeans(Mapping[int, Array]):
@@ -195,10 +221,10 @@ class WordMeans(Mapping[int, Array]):
         return len(self._tables)
 
 
-def chunk_texts(pairs: Iterable[tuple[int, str]], size: int = WORDS_PER_CHUNK) -> Iterator[TextChunk]:
+def chunk_texts(pairs: Iterable[tuple[int, str]]) -> Iterator[TextChunk]:
     """Chunks of texts that each, as a whole, stand for one word: (row in the vocabulary, text)."""
     iterator = iter(pairs)
-    while chunk := [*islice(iterator, size)]:
+    while chunk := [*islice(iterator, WORDS_PER_CHUNK)]:
         rows, texts = zip(*chunk, strict=True)
         lengths = np.fromiter(map(len, texts), np.int32, len(texts))
         numbers = np.arange(len(texts), dtype=np.int32)
@@ -214,3 +240,52 @@ def mean_matrix(matrices: Iterable[Array]) -> Array:
         number += 1
     total /= np.float32(number)
     return total
+
+
+def can_checkpoint(accumulator: object) -> bool:
+    return isinstance(accumulator, HasOwnState | HasStateFields)
+
+
+def save_state(accumulator: object) -> dict[str, Array]:
+    """The state of an accumulator, not copied where it is in this machine's memory."""
+    if isinstance(accumulator, HasOwnState):
+        return accumulator.save_state()
+    assert isinstance(accumulator, HasStateFields)
+    arrays: dict[str, Array] = {}
+    for name in accumulator.state_fields:
+        value = getattr(accumulator, name)
+        if isinstance(value, list):
+            arrays |= {name: np.concatenate(value)} if value else {}
+        elif isinstance(value, dict):
+            arrays |= {f"{name}.{key}": to_numpy(item) for key, item in value.items()}
+        else:
+            arrays[name] = to_numpy(value)
+    return arrays
+
+
+def load_state(accumulator: object, arrays: Mapping[str, Array]) -> None:
+    """Restore the state of an empty accumulator."""
+    if isinstance(accumulator, HasOwnState):
+        accumulator.load_state(arrays)
+        return
+    assert isinstance(accumulator, HasStateFields)
+    for name in accumulator.state_fields:
+        setattr(accumulator, name, _from_arrays(name, getattr(accumulator, name), arrays))
+
+
+def _from_arrays(name: str, value: Any, arrays: Mapping[str, Array]) -> Any:
+    """A value of the same kind as `value`, with the saved numbers."""
+    if isinstance(value, dict):
+        return {key: _convert(item, arrays[f"{name}.{key}"]) for key, item in value.items()}
+    if isinstance(value, list):
+        return [np.array(arrays[name])] if name in arrays else []
+    return _convert(value, arrays[name if name in arrays else _OLD_NAMES.get(name, name)])
+
+
+def _convert(value: Any, array: Array) -> Any:
+    if isinstance(value, Tensor):
+        tensor = torch.from_numpy(np.array(array))
+        if tensor.shape != value.shape:  # a table that grows
+            return tensor.to(value.device)
+        return value.copy_(tensor)
+    return np.array(array) if isinstance(value, np.ndarray) else type(value)(array)

@@ -4,7 +4,7 @@ For each template: the teacher's mean output over the whole text, without its me
 the template itself contributes), rows of unit length; then the mean over templates.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from stillvec.learners.accumulators import AccumulatorSpec, TextSource, WordMean
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
-from stillvec.statistics import Array, Statistics
+from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -53,11 +53,7 @@ class Decontextualized:
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         vocabulary = next(iter(statistics.values())).vocabulary
-        return Result(WordVectors(vocabulary, template_mean(statistics.values())))
-
-
-def template_mean(statistics: Iterable[Statistics]) -> Array:
-    """The mean over templates of the centred states, rows of unit length."""
-    means = (WordMeans(template).mean() for template in statistics)
-    # a single word would be its own mean
-    return mean_matrix(unit_rows(matrix - matrix.mean(0) if len(matrix) > 1 else matrix) for matrix in means)
+        means = (WordMeans(template).mean() for template in statistics.values())
+        # a single word would be its own mean
+        centred = (unit_rows(matrix - matrix.mean(0) if len(matrix) > 1 else matrix) for matrix in means)
+        return Result(WordVectors(vocabulary, mean_matrix(centred)))

@@ -56,10 +56,8 @@ def gloss_means(statistics: Statistics, dictionary: str) -> tuple[Array, Array]:
     """(V, D) mean over a word's glosses, and which words have one; the others get the mean of those that do."""
     defined = statistics["sum:contexts"] > 0
     if not defined.any():
-        raise LexiconError(
-            f"The dictionary {dictionary} defines none of the {len(defined):,} words; is it in their language?",
-            code="no-definitions",
-        )
+        message = f"The dictionary {dictionary} defines none of the {len(defined):,} words; is it in their language?"
+        raise LexiconError(message, code="no-definitions")
     matrix = WordMeans(statistics).mean()
     matrix[~defined] = matrix[defined].mean(0)
     return matrix, defined

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from stillvec.encoding import BatchConsumer, Encoded, PassProgress, TextChunk, run_pass
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
 from stillvec.encoding.context_store import StoreLocation, check_room
-from stillvec.learners.accumulator_state import can_checkpoint, load_state, save_state
 from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
@@ -30,7 +29,10 @@ from stillvec.learners.accumulators import (
     OwnTextsSpec,
     TextSource,
     TrainsInStream,
+    can_checkpoint,
     chunk_texts,
+    load_state,
+    save_state,
 )
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_contexts_found, count_rows

@@ -104,9 +104,9 @@ class TrainedLearner:
     def _finish(self, tensors: Mapping[str, Tensor], vocabulary: Vocabulary, loss: float) -> Result:
         if not torch.isfinite(tensors["vectors"]).all():  # no loss was computed after the last steps
             raise divergence_error(self.rate)
-        matrix = np.ascontiguousarray(to_numpy(tensors["vectors"].detach()), np.float32)
+        matrix = np.ascontiguousarray(to_numpy(tensors["vectors"]), np.float32)
         vectors = WordVectors(vocabulary, remove_directions(matrix, vocabulary, self.directions))
-        model = {name: to_numpy(tensor.detach()) for name, tensor in tensors.items() if name != "vectors"}
+        model = {name: to_numpy(tensor) for name, tensor in tensors.items() if name != "vectors"}
         notes = {"loss": loss} if math.isfinite(loss) else {}  # without an epoch there is none
         return Result(vectors, notes, model)
 
@@ -161,7 +161,7 @@ class _StreamTrainer:
         if self._last is not None:
             with torch.inference_mode(False):
                 check_final_loss(model, self._last, self.schedule, self.monitor)
-        arrays = {f"stored:{name}": to_numpy(tensor.detach()) for name, tensor in model.result().items()}
+        arrays = {f"stored:{name}": to_numpy(tensor) for name, tensor in model.result().items()}
         return arrays | {"stored:loss": np.array(self.monitor.loss)}
 
     def _make_model(self, first: list[ContextBlock]) -> TrainableModel:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from stillvec.errors import TrainingError
 from stillvec.learners.context_blocks import ContextBlock, ContextBlocks
-from stillvec.training.checkpoint import Checkpoint
+from stillvec.training.checkpoint import Checkpoint, HasTensors
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 
 _WORSE = 3.0  # times the first loss: training that works never gets there
@@ -27,14 +27,11 @@ class BatchResult(NamedTuple):
     progress: float  # the fraction of the block that came before
 
 
-class TrainableModel(Protocol):
+class TrainableModel(HasTensors, Protocol):
     def train_block(
         self, block: ContextBlock, *, generator: torch.Generator, lr_at: Callable[[float], float]
     ) -> Iterator[BatchResult]:
         """Train on the batches of a block; `lr_at` gives the learning rate after a fraction of the block."""
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything that training changes, in place, by name."""
 
     def result(self) -> dict[str, Tensor]:
         """The `vectors`, and by name what else is worth keeping."""

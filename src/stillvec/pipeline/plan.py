@@ -15,8 +15,7 @@ from pathlib import Path
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
 from stillvec.learners import EncodingPass, Learner, PassPlan
-from stillvec.learners.accumulator_state import can_checkpoint, save_state
-from stillvec.learners.accumulators import HasDim, OwnTextsSpec, TextSource
+from stillvec.learners.accumulators import HasDim, OwnTextsSpec, TextSource, can_checkpoint, save_state
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT
 from stillvec.learners.table_memory import GrowsWithText, HasFinishMemory, PeakEstimate
 from stillvec.learners.trained_learner import TrainedLearner

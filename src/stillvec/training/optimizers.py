@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _BLOCK = 1024  # rows that fit a CPU's cache
-_EPSILON = 1e-8
+_EPSILON, _BETAS = 1e-8, (0.9, 0.999)  # of Adam
 
 
 class RowAdam:
@@ -18,18 +18,17 @@ class RowAdam:
     With `per_row` each row counts its own steps and epsilon is added after the bias correction, as in torch's Adam.
     """
 
-    def __init__(self, table: Tensor, betas: tuple[float, float] = (0.9, 0.999), *, per_row: bool = False) -> None:
+    def __init__(self, table: Tensor, *, per_row: bool = False) -> None:
         self.table = table  # (R, ...)
         self.mean = torch.zeros_like(table)
         self.square = torch.zeros_like(table)
         self.per_row = per_row
         shape = (len(table), *(1 for _ in table.shape[1:]))
         self.steps = torch.zeros(shape, device=table.device) if per_row else torch.zeros((), dtype=torch.int64)
-        self.betas = betas
 
     def update(self, rows: Tensor, gradient: Tensor, lr: float) -> None:
         """One step on `rows`, which are distinct."""
-        first, second = self.betas
+        first, second = _BETAS
         if not self.per_row:
             self.steps += 1
             count = int(self.steps)

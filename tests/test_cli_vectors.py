@@ -41,6 +41,27 @@ def test_nearest_speaks_json(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert said["nearest"] == {"king": [{"word": "man", "cosine": pytest.approx(0.7740, abs=1e-4)}]}
 
 
+def test_control_characters_of_words_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = "\x1b]0;pwned\x07\x1b[2J\x9b\u202e"
+    path = tmp_path / "v.vec"
+    path.write_text(f"2 2\n{word} 1 2\nice 1 1\n", "utf-8")
+    for arguments in (["info", path], ["nearest", path, "ice"], ["nearest", path, "ice", "--json"]):
+        for terminal in (False, True):
+            monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
+            assert main([*map(str, arguments)]) == 0
+            out = capsys.readouterr().out
+            assert "pwned" in out
+            assert not any(part in out for part in ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e"))
+    assert json.loads(out)["nearest"]["ice"][0]["word"] == word
+
+
+def test_control_characters_of_paths_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "\x1b[2J/none.vec"]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_an_unknown_word_is_one_sentence_and_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nearest", str(folder), "king", "quen"]) == 1
     out, told = capsys.readouterr()

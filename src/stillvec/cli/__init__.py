@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillvec import __version__
+from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import MissingExtra, StillvecError, StillvecWarning, UsageError, suggest
 
 VERBS = {  # in the order a new user meets them
@@ -88,7 +89,7 @@ def _plain_warnings() -> Iterator[None]:
 
     def format_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
         if issubclass(category, StillvecWarning):
-            return f"stillvec: {message}\n"
+            return escape_controls(f"stillvec: {message}\n")
         return usual(message, category, *place, **more)
 
     warnings.formatwarning = format_warning
@@ -112,5 +113,5 @@ def _log_warnings(*, quiet: bool) -> Iterator[None]:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"stillvec: {message}", file=sys.stderr)
+    warn(f"stillvec: {message}")
     return code

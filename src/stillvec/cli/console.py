@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
+from stillvec.cli.terminal_text import escape_controls
 from stillvec.files import atomic_file
 from stillvec.vectors import WordVectors
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows under their column names, numbers to the right; no header if all names are empty."""
-    values = [*rows]
+    values, title = [*rows], escape_controls(title)
     cells = [[*map(_format, row)] for row in values]
     right = [bool(values) and all(isinstance(row[i], int | float) for row in values) for i in range(len(columns))]
     if not sys.stdout.isatty():
@@ -34,6 +35,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def note(text: str) -> None:
     """Print one line about what was done."""
+    text = escape_controls(text)
     if not sys.stdout.isatty():
         print(text)
         return
@@ -48,7 +50,7 @@ def report_vectors(path: str | os.PathLike[str], vectors: WordVectors, facts: st
 
 
 def print_json(values: object, indent: int | None = None) -> None:
-    print(json.dumps(values, ensure_ascii=False, indent=indent))
+    print(escape_controls(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
 def write_json(file: str | os.PathLike[str], values: object) -> None:
@@ -73,7 +75,9 @@ def _print_plain(title: str, columns: Sequence[str], cells: list[list[str]], rig
 
 
 def _format(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+    return escape_controls(str(value))
 
 
 def _display_width(text: str) -> int:

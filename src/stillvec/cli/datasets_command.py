@@ -2,11 +2,11 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from stillvec.cli import console
+from stillvec.cli.terminal_text import warn
 from stillvec.errors import DatasetError, MissingExtra
 from stillvec.evaluation import TASKS
 from stillvec.evaluation.catalog import KNOWN, find_known
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             console.write_json(options.json, values)
     for message in errors:
-        print(f"stillvec: {message}", file=sys.stderr)
+        warn(f"stillvec: {message}")
     return 1 if errors else 0
 
 

@@ -2,13 +2,13 @@
 
 import argparse
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Any
 
 from stillvec.cli import console
 from stillvec.cli.flags import add_renamed
 from stillvec.cli.progress_bar import watch
+from stillvec.cli.terminal_text import warn
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, Report
 from stillvec.evaluation.candidates import Encoder, TeacherEncoder, parse_baseline
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         _write_reports(options, work)
     for error in report.errors:
-        print(f"stillvec: {error}", file=sys.stderr)
+        warn(f"stillvec: {error}")
     return 1 if report.errors else 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from stillvec.cli.console import print_json, table
 from stillvec.cli.progress_bar import show_warnings
+from stillvec.cli.terminal_text import escape_controls
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
 from stillvec.formats import FORMATS, load, read_manifest
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.card:
         folder = Path(options.thing)
         scores = _scores(Path(options.scores), folder) if options.scores else []
-        print(card(read_manifest(folder), scores), end="")
+        print(escape_controls(card(read_manifest(folder), scores)), end="")
         return 0
     with show_warnings():
         title, facts = _facts(options)

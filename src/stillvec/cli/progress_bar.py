@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from stillvec.cli.terminal_text import warn
 from stillvec.errors import StillvecWarning
 from stillvec.progress import Listener, Progress, ProgressBar, describe_progress
 
@@ -41,7 +42,7 @@ def show_warnings() -> Iterator[None]:
         yield
     for warning in caught:
         if issubclass(warning.category, StillvecWarning):
-            print(f"Note: {warning.message}", file=sys.stderr)
+            warn(f"Note: {warning.message}")
 
 
 class _LinePrinter:
@@ -55,5 +56,5 @@ class _LinePrinter:
         now = time.perf_counter()
         if event.stage != self._stage or now - self._printed > _INTERVAL:
             detail = describe_progress(event)
-            print(f"{event.stage}: {detail}" if detail else event.stage, file=sys.stderr, flush=True)
+            warn(f"{event.stage}: {detail}" if detail else event.stage)
             self._stage, self._printed = event.stage, now

@@ -1,13 +1,13 @@
 """stillvec run: a recipe, a whole experiment in a TOML file."""
 
 import argparse
-import sys
 
 from stillvec.cli.console import note, report_vectors
 from stillvec.cli.distill_command import print_reading
 from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.cli.flags import add_cache, add_common
 from stillvec.cli.progress_bar import show_events
+from stillvec.cli.terminal_text import warn
 from stillvec.verbs.recipe import check_recipe
 from stillvec.verbs.recipe import run as run_recipe
 from stillvec.verbs.recipe_steps import Outcome
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         outcomes = run_recipe(options.recipe, **settings, progress=listener, finished=_print_outcome)
     errors = [error for outcome in outcomes if outcome.report is not None for error in outcome.report.errors]
     for error in errors:
-        print(f"stillvec: {error}", file=sys.stderr)
+        warn(f"stillvec: {error}")
     return 1 if errors else 0
 
 

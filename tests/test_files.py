@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -220,6 +221,17 @@ def test_a_digest_is_the_same_next_year() -> None:
 # Compression and lines
 
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_same_content_gives_the_same_compressed_bytes(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, now in (("a", 1e9), ("b", 2e9)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        with create_bytes(tmp_path / f"{name}{suffix}") as stream:
+            stream.write(b"ice\n" * 100)
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

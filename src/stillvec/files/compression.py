@@ -199,6 +199,13 @@ class _ZstdReader(io.RawIOBase):
         return True
 
 
+@contextmanager
+def _write_gzip(path: Path) -> Iterator[Any]:
+    """Compress as the command gzip (level 9 takes five times longer), without the time and our temporary name."""
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as stream:
+        yield stream
+
+
 def _write_zstd(path: Path) -> Any:
     return _require_zstandard("Writing .zst").open(path, "wb")
 
@@ -216,7 +223,7 @@ _COMPRESSIONS = (
         ".gz",
         re.compile(rb"\x1f\x8b"),
         lambda raw: gzip.GzipFile(fileobj=raw),
-        partial(gzip.open, mode="wb", compresslevel=6),  # as the command gzip; 9 takes five times longer
+        _write_gzip,
     ),
     Compression(
         ".bz2",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -32,6 +33,13 @@ def report() -> Report:
 def written(folder: Path, ending: str) -> str:
     write_report(report(), {}, folder / f"r{ending}", title="A # B")
     return (folder / f"r{ending}").read_text("utf-8")
+
+
+def test_csv_has_no_formulas(tmp_path: Path) -> None:
+    scores = tuple(dataclasses.replace(each, dataset="=1+1", vectors="@v") for each in report().scores)
+    write_report(dataclasses.replace(report(), scores=scores, overall=()), {}, tmp_path / "r.csv")
+    with open(tmp_path / "r.csv", encoding="utf-8") as stream:
+        assert {(row["dataset"], row["vectors"]) for row in csv.DictReader(stream)} == {("'=1+1", "'@v")}
 
 
 def test_csv_has_a_row_a_score_with_all_fields(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def csv_text(data: ReportData) -> str:
     writer.writerow(names)
     for score in data.report.scores:
         values = asdict(score)
-        writer.writerow(["" if _is_missing(values[name]) else values[name] for name in names])
+        writer.writerow([_csv_cell(values[name]) for name in names])
     return plain(stream.getvalue())
 
 
@@ -84,6 +84,13 @@ def latex_text(data: ReportData) -> str:
         cells.append(_bold(number(mean.value), mean.value == top and len(data.names) > 1))
         lines.append(" & ".join([_latex(mean.name), *cells]) + r" \\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _csv_cell(value: object) -> object:
+    """NaN is empty; a quote before text that a spreadsheet would run as a formula."""
+    if isinstance(value, str):
+        return re.sub(r"^(?=[=+\-@\t\r])", "'", value)
+    return "" if _is_missing(value) else value
 
 
 def _latex_cell(row: ScoreRow, name: str) -> str:

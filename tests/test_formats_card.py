@@ -151,6 +151,7 @@ def test_vectors_without_a_story_have_a_card_that_says_so(tmp_path: Path) -> Non
     ("manifest", "told"),
     [
         ({"teacher": {"name": "minilm"}}, "The teacher, sentence-transformers/all-MiniLM-L6-v2, is under Apache-2.0."),
+        ({"teacher": {"name": "./minilm"}}, "The teacher, minilm, has a licence that is not recorded here."),
         ({"teacher": {"name": "org/model"}}, "The teacher, org/model, has a licence that is not recorded here."),
         ({"teacher": {"name": "/home/me/model"}}, "The teacher, model, has a licence that is not recorded here."),
         ({"distillation": {"method": "auto:dictionary=/home/me/g.tsv,dim=3"}}, "auto:dictionary=g.tsv,dim=3 --out"),

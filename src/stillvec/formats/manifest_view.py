@@ -22,9 +22,10 @@ def find_names(facts: Facts, key: str) -> list[str]:
     return [last_name(value)] if isinstance(value, str) else []
 
 
-def model_of(facts: Facts) -> str:
-    name = next(iter(find_names(facts, "teacher")), "")
-    return HUB.get(name, (name,))[0]
+def describe_model(facts: Facts) -> tuple[str, str]:
+    """The name of the teacher and its licence, empty if unknown; a folder called `minilm` is not the packaged one."""
+    value = get_mapping(facts, "teacher").get("name") or facts.get("teacher")
+    return HUB.get(value, (last_name(value), "")) if isinstance(value, str) else ("", "")
 
 
 def steps_of(manifest: Facts) -> list[Facts]:

@@ -66,7 +66,7 @@ def _front(manifest: Facts) -> str:
     facts: dict[str, object] = {"library_name": "stillvec", "tags": [*dict.fromkeys(tags)]}
     if languages := manifest.get("language") or get_mapping(manifest, "settings").get("tags"):
         facts["language"] = languages
-    models = [model for source in with_sources(manifest) if "/" in (model := view.model_of(source))]
+    models = [model for source in with_sources(manifest) if "/" in (model := view.describe_model(source)[0])]
     if models:
         facts["base_model"] = [*dict.fromkeys(models)]
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in facts.items()]
@@ -85,7 +85,7 @@ def _introduce(manifest: Facts) -> Iterator[str]:
     yield _row("numbers", f"{manifest['dtype']}, {form}")
     if teacher := get_mapping(manifest, "teacher"):
         shape = [f"{teacher[key]} {word}" for key, word in (("depth", "layers"), ("dim", "wide")) if key in teacher]
-        yield _row("teacher", ", ".join([view.model_of(manifest), *shape]))
+        yield _row("teacher", ", ".join([view.describe_model(manifest)[0], *shape]))
     for corpus in view.corpora_of(manifest)[: view.MAX_NAMES]:
         yield _row("text", f"{view.files_of(corpus)}, {corpus.get('words', 0):,} words")
     for name in manifest.get("merged", ())[: view.MAX_NAMES]:
@@ -169,8 +169,7 @@ def _limits(manifest: Facts) -> Iterator[str]:
 
 
 def _licence(manifest: Facts) -> Iterator[str]:
-    for teacher in dict.fromkeys(name for source in with_sources(manifest) for name in find_names(source, "teacher")):
-        name, licence = view.HUB.get(teacher, (teacher, ""))
+    for name, licence in filter(any, dict.fromkeys(map(view.describe_model, with_sources(manifest)))):
         yield f"The teacher, {name}, {f'is under {licence}' if licence else 'has a licence that is not recorded here'}."
     yield "The licences of texts and lexicons are not recorded here. Check them before you distribute these vectors."
 

@@ -45,7 +45,8 @@ def load_teacher(
 ) -> Teacher:
     """Load a teacher.
 
-    name: a folder, a GGUF file, a name on the Hugging Face Hub, or "minilm", which comes as a package.
+    name: a folder, a GGUF file, a name on the Hugging Face Hub, or "minilm", which comes as a package (a folder of that
+        name is "./minilm").
     device: "auto", "cpu" or "cuda".
     precision: "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantization, for CPUs.
     unsafe_weights: also read pickled weights, which can execute code.
@@ -100,7 +101,7 @@ def locate_folder(name: str) -> Path | None:
 
 
 def _source(name: str) -> str:
-    if name in PACKAGED and not Path(name).exists():
+    if name in PACKAGED:  # also where there is a folder of that name: it would silently replace the teacher
         package, folder = PACKAGED[name]
         spec = importlib.util.find_spec(package)
         if spec is None or not spec.submodule_search_locations:
@@ -127,6 +128,7 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
             options = {"trust_remote_code": remote, **tokenizer_options}
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
             options = {"trust_remote_code": remote, "use_safetensors": None if unsafe else True, **model_options}
+            options["attn_implementation"] = None  # the default: config.json may name a kernel on the hub
             model, report = transformers.AutoModel.from_pretrained(
                 folder, dtype=dtype, output_loading_info=True, **options
             )

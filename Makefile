@@ -3,23 +3,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# Twice quiet: only errors. Torch goes first, so that its pin is settled before other packages ask for it.
-PIP := -m pip install --quiet --quiet --disable-pip-version-check
-INSTALL := $(BIN)/python $(PIP) -c constraints.txt
+# Twice quiet: only errors. Nothing is built in an environment of its own, whose packages pip would not check.
+INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-build-isolation
+LOCKED := $(INSTALL) --require-hashes
 # One worker per core. Files are not split first: tests of one file share fixtures; idle workers steal the rest.
 WORKERS ?= auto
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
-.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest fuzz test-gpu lint build bench clean
+.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest fuzz test-gpu lint build bench hashes clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# pip and what builds other packages go first. The CUDA packages are installed only where torch's build needs them.
+$(STAMP): pyproject.toml constraints.txt constraints-cuda.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV); a few minutes."
-	@$(INSTALL) pip torch
-	@$(INSTALL) -e ".[dev]"
+	@sed -nE '/^(packaging|pip|setuptools|setuptools-scm|vcs-versioning|wheel)==/,/[^\\]$$/p' constraints.txt > $(VENV)/build.txt
+	@$(LOCKED) --no-deps -r $(VENV)/build.txt
+	@$(LOCKED) -r constraints.txt -c constraints-cuda.txt
+	@$(INSTALL) --no-deps -e .
 	@touch $(STAMP)
+
+# After a change of a version in constraints.txt, before `make setup`: the hashes of all files of the pinned versions.
+hashes:
+	.ci/hashes $(BIN)
 
 # Tiny models are slower on two threads than on one, and far slower on shared cores.
 test test-wheel test-slow test-lowest test-newest: export OMP_NUM_THREADS := 1
@@ -48,10 +55,9 @@ test-slow: setup
 	$(BIN)/python -m pytest -m "slow and not gpu"
 
 # The suite on the lowest versions that pyproject.toml allows, and on the newest; each in a virtual environment of its own.
-test-lowest test-newest: test-%:
+test-lowest test-newest: test-%: setup
 	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python $(PIP) uv
-	.venv-$*/bin/uv pip install --quiet --python .venv-$*/bin/python --upgrade -e ".[dev]" \
+	$(BIN)/uv pip install --quiet --python .venv-$*/bin/python --upgrade -e ".[dev]" \
 		$(if $(filter lowest,$*),--resolution lowest-direct)
 	.venv-$*/bin/python $(PYTEST)
 
@@ -73,7 +79,6 @@ build: setup
 
 # Every benchmark at a size for two cores and ten minutes; the page is bench/results.md.
 bench: setup
-	@$(INSTALL) model2vec
 	$(BIN)/python benchmarks/all.py
 
 clean:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stillvec import distill
+from stillvec.corpus import Corpus
 from stillvec.corpus.selection import ContextSelector
+from stillvec.vocabulary import WordCounter, WordMatcher
+from stillvec.vocabulary.latin_matcher import LatinWordMatcher
 
 Sentences = Sequence[Sequence[int]]  # the rows of each sentence's words, -1 unknown
 
@@ -159,3 +164,29 @@ def test_of_long_and_short_sentences_the_short_serve_a_word_at_less_cost() -> No
     sentences = [[0, *[-1] * 29], [0, *[-1] * 7]] * 1_000
     chosen = np.flatnonzero(_choose(ContextSelector(np.array([2_000]), 200), sentences, len(sentences)))
     assert (chosen % 2).mean() == 1
+
+
+def test_the_words_of_a_text_are_located_at_most_twice(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once to count them, once for batches, which take plain tokens from the selection; that asks for no positions."""
+    tokens: Counter[str] = Counter()
+    texts: Counter[str] = Counter()
+
+    def count_calls(owner: type, name: str, counts: Counter[str]) -> None:
+        function = getattr(owner, name)
+
+        def counted(self: object, items: str | Sequence[str]) -> object:
+            counts.update([items] if isinstance(items, str) else items)
+            return function(self, items)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count_calls(LatinWordMatcher, "split_token", tokens)
+    count_calls(LatinWordMatcher, "_locate", tokens)
+    count_calls(WordCounter, "_add_slow", texts)
+    count_calls(WordMatcher, "match", texts)
+    plain = [f"the dog number {number} sleeps, in the old house by the sea." for number in range(40)]
+    others = [f"собака номер {number} спит у моря." for number in range(40)]
+    distill(Corpus.from_texts([*plain, *others]), teacher=model, method="aggregate", min_count=1, contexts=3)
+    assert (tokens["dog"], max(tokens.values())) == (2, 2)
+    assert {texts[text] for text in others} == {2}
+    assert not [text for text in plain if text in texts]

@@ -70,7 +70,7 @@ class Worker:
         config = self._start(reference)
         store = None if config.store is None else dataclasses.replace(config.store, shard=f"job-{job.name}")
         if self._loader is None:
-            self._loader = make_loader(self.teacher, config.vocabulary, self.budget).__enter__()
+            self._loader = make_loader(self.teacher, self.plan.matcher, self.budget).__enter__()
         encoding_pass = EncodingPass(self.plan, self.teacher, store=store, partition=job.partition, loader=self._loader)
         if job.counts is not None:
             steps = encoding_pass.read_missing_words(job.counts)

@@ -1,6 +1,7 @@
 """The forward pass over the teacher: text in, states of words and sentences out to accumulators."""
 
-from stillvec.encoding.batch import Batch, TextChunk, TextUnit
+from stillvec.corpus.text_chunk import TextChunk, TextUnit
+from stillvec.encoding.batch import Batch
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
 from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.forward_pass import BatchConsumer, PassProgress, encode_batch, run_pass, synchronize

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from stillvec.encoding.caching_tokenizer import TokenizedTexts
 from stillvec.teachers import SubwordTokenizer
-from stillvec.vocabulary import WordSpans
 from stillvec.vocabulary.token_cache import concatenate_ranges
 
 Ints = NDArray[np.int64]
@@ -21,24 +19,6 @@ _SEGMENT = 64  # tokens summed sequentially; a frequent word has many segments, 
 _NARROW = 128  # tokens per row that holds several sentences; only longer sentences get wider rows
 _ROW_MULTIPLE = 32  # a GPU gets batches of few shapes (`teachers.teacher`); the last one is padded
 _MIN_LENGTH_RATIO = 0.8  # shortest over longest sentence of a padded batch; lower means mostly padding
-
-
-class TextUnit(Enum):
-    """What the texts of a chunk are."""
-
-    SENTENCES = "sentences"
-    PARAGRAPHS = "paragraphs"  # to be split into sentences
-    WHOLE_PARAGRAPHS = "whole paragraphs"  # read as one text each; each word knows its sentence
-
-
-@dataclass(frozen=True)
-class TextChunk:
-    """Texts that are tokenized together."""
-
-    texts: Sequence[str]
-    spans: WordSpans | None = None  # the words of interest; None: all words, located by the batch builder
-    unit: TextUnit = TextUnit.SENTENCES
-    corpus_position: int = 0  # words of the corpus up to the end of the chunk, read or skipped; 0: none are skipped
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import TypeVar
 import torch
 
 from stillvec.corpus import sentence_ends, split_sentences
-from stillvec.encoding.batch import Batch, TextChunk, TextUnit, make_batches
+from stillvec.corpus.text_chunk import TextChunk, TextUnit
+from stillvec.encoding.batch import Batch, make_batches
 from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words, tokenize_paragraphs
 from stillvec.encoding.worker_pool import WorkerPool
 from stillvec.teachers import SubwordTokenizer, Teacher

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from stillvec.encoding.batch import Batch, TextChunk, TextUnit
+from stillvec.corpus.text_chunk import TextChunk, TextUnit
+from stillvec.encoding.batch import Batch
 from stillvec.errors import StillvecError
 
 BUFFER_BYTES = 64 << 20  # shared memory for the texts of a chunk, then for its batches

@@ -65,6 +65,11 @@ class PassPlan:
         return any(spec.source is source for spec in self.specs)
 
     @cached_property
+    def matcher(self) -> WordMatcher:
+        """Finds the words of texts, for the selection of sentences and for batches."""
+        return WordMatcher(self.vocabulary)
+
+    @cached_property
     def new_words(self) -> NDArray[np.bool_]:
         """Which words no earlier result has (V,)."""
         if self.known is None:
@@ -253,7 +258,7 @@ class EncodingPass:
     def _open_loader(self, budget: BatchBudget | None) -> AbstractContextManager[BatchLoader]:
         if self._loader is not None:
             return nullcontext(self._loader)
-        return make_loader(self.teacher, self.vocabulary, budget or BatchBudget.for_teacher(self.teacher))
+        return make_loader(self.teacher, self.plan.matcher, budget or BatchBudget.for_teacher(self.teacher))
 
     def _corpus_stages(self, sentences: Iterable[TextChunk], paragraphs: Iterable[TextChunk]) -> Iterator[_Stage]:
         if readers := self._readers(TextSource.SENTENCES):
@@ -317,8 +322,8 @@ class EncodingPass:
         return Statistics(self.vocabulary, arrays)
 
 
-def make_loader(teacher: Teacher, vocabulary: Vocabulary, budget: BatchBudget) -> BatchLoader:
-    return BatchLoader(BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), budget), budget.workers)
+def make_loader(teacher: Teacher, matcher: WordMatcher, budget: BatchBudget) -> BatchLoader:
+    return BatchLoader(BatchBuilder.for_teacher(teacher, matcher, budget), budget.workers)
 
 
 def _with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:

@@ -78,7 +78,7 @@ def plan_run(run: Run) -> Generator[Progress, None, Plan]:
     trials: dict[str, _Trial] = {}
     for label, chunks in _texts(run, plan, teacher).items():
         trial = trials[label] = _Trial()
-        for _ in _try_texts(teacher, plan.vocabulary, layers, chunks, trial):
+        for _ in _try_texts(teacher, plan.matcher, layers, chunks, trial):
             seconds = time.perf_counter() - start
             yield Progress(f"sampling {label}", trial.n_characters, None, "characters", seconds)
     return _estimate(run, plan, teacher, trials, time.perf_counter() - start, loading_peak)
@@ -90,7 +90,8 @@ def _texts(run: Run, plan: PassPlan, teacher: Teacher) -> dict[str, Iterable[Tex
     reads_sentences = plan.reads(TextSource.SENTENCES)
     if run.corpus is not None:
         settings, budget = run.settings, BatchBudget.for_teacher(teacher)
-        stream = SentenceStream(run.corpus, plan.vocabulary, settings.contexts, budget.n_sentences, settings.seed)
+        size, seed, matcher = budget.n_sentences, settings.seed, plan.matcher
+        stream = SentenceStream(run.corpus, plan.vocabulary, settings.contexts, size, seed, matcher=matcher)
         texts |= {CORPUS: stream.chunks()} if reads_sentences else {}
         texts |= {PARAGRAPHS: stream.paragraphs()} if plan.reads(TextSource.PARAGRAPHS) else {}
     elif reads_sentences:
@@ -134,10 +135,10 @@ def _estimate(
 
 
 def _try_texts(
-    teacher: Teacher, vocabulary: Vocabulary, layers: Sequence[int], chunks: Iterable[TextChunk], trial: _Trial
+    teacher: Teacher, matcher: WordMatcher, layers: Sequence[int], chunks: Iterable[TextChunk], trial: _Trial
 ) -> Iterator[None]:
     """Tokenize chunks 1, 2, 4, 8, … and read some of their batches, the longest among them."""
-    builder = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget.for_teacher(teacher))
+    builder = BatchBuilder.for_teacher(teacher, matcher, BatchBudget.for_teacher(teacher))
     next_tried = 1
     for number, chunk in enumerate(chunks, 1):
         n_characters = sum(map(len, chunk.texts))

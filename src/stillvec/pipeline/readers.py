@@ -19,7 +19,7 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher
-from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary import Vocabulary, WordMatcher
 
 Counting = Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]
 MergedStatistics = Mapping[AccumulatorSpec, Statistics]
@@ -65,7 +65,9 @@ class ReadTask:
     def plan(self) -> PassPlan:
         return self.encoding_pass.plan
 
-    def stream(self, budget: BatchBudget, partition: Partition | None = None) -> SentenceStream | None:
+    def stream(
+        self, budget: BatchBudget, partition: Partition | None = None, matcher: WordMatcher | None = None
+    ) -> SentenceStream | None:
         """The corpus as the pass reads it, if there is one."""
         if self.corpus is None:
             return None
@@ -78,6 +80,7 @@ class ReadTask:
             partition or Partition(),
             self.facts.n_characters,
             self.facts.n_words,
+            matcher,
         )
 
 
@@ -125,8 +128,9 @@ class Reader:
 def read_stream(task: ReadTask, budget: BatchBudget, partition: Partition) -> Generator[Progress, None, ReadFacts]:
     """Read one part of the corpus, or all of it, in this process."""
     encoding_pass = task.encoding_pass
-    sentences = task.stream(budget, partition) if encoding_pass.reads(TextSource.SENTENCES) else None
-    paragraphs = task.stream(budget, partition) if encoding_pass.reads(TextSource.PARAGRAPHS) else None
+    stream = task.stream(budget, partition, task.plan.matcher)
+    sentences = stream if encoding_pass.reads(TextSource.SENTENCES) else None
+    paragraphs = stream if encoding_pass.reads(TextSource.PARAGRAPHS) else None
     start = time.perf_counter()
     stages: dict[str, PassProgress] = {}
     chunks = sentences.chunks() if sentences else ()

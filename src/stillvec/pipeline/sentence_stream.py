@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
+from stillvec.corpus.text_chunk import TextChunk, TextUnit
 from stillvec.learners.partition import Partition
 from stillvec.vocabulary import Vocabulary, WordMatcher
-
-if TYPE_CHECKING:
-    from stillvec.encoding import TextChunk
 
 T = TypeVar("T")
 _SENTENCE_CHARACTERS = 110  # on average
@@ -35,6 +33,7 @@ class SentenceStream:
     partition: Partition = field(default_factory=Partition)
     n_characters: int = 0  # of the corpus, to know
     n_words: int = 0  # where in it a chunk is
+    matcher: WordMatcher | None = None  # of the vocabulary, to share what it knows; None: one of its own
 
     @property
     def characters_per_chunk(self) -> int:
@@ -50,8 +49,6 @@ class SentenceStream:
 
     def paragraphs(self) -> Iterator[TextChunk]:
         """The same, paragraph by paragraph, for specs that read them whole."""
-        from stillvec.encoding import TextChunk, TextUnit  # imports torch, which counting does not need
-
         select = None if self.contexts is None else self._selector(self.contexts)
         number = position = 0
         size = max(1, self.sentences_per_chunk // 4)
@@ -65,7 +62,7 @@ class SentenceStream:
 
     def _selector(self, contexts: int) -> Callable[[list[str]], tuple[list[str], int]]:
         """A function from texts to those that are selected, and the number of words in all of them."""
-        matcher = WordMatcher(self.vocabulary, lazy=True)
+        matcher = self.matcher or WordMatcher(self.vocabulary, lazy=True)
         selector = ContextSelector(self.vocabulary.counts, contexts, seed=self.seed)
 
         def select(texts: list[str]) -> tuple[list[str], int]:
@@ -91,8 +88,6 @@ class SentenceStream:
 
     def _read_all(self) -> Iterator[TextChunk]:
         """Paragraphs: the batch builder, in a thread or in many processes, splits them into sentences."""
-        from stillvec.encoding import TextChunk, TextUnit  # imports torch, which counting does not need
-
         position = 0
         for number, chunk in enumerate(chunk for part in self.slices() for chunk in part._paragraph_chunks()):
             if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
@@ -124,8 +119,6 @@ class SentenceStream:
             yield chunk
 
     def _select(self, contexts: int) -> Iterator[TextChunk]:
-        from stillvec.encoding import TextChunk  # imports torch, which counting does not need
-
         select = self._selector(contexts)
         number = position = 0
         for sentences in split_batches(self.corpus.sentences(), LOOKAHEAD):

@@ -50,7 +50,7 @@ class LatinWordMatcher:
         punctuation = [term for term in possible if not _ALPHANUMERIC.search(term)]
         pattern = "|".join(map(re.escape, punctuation))
         self._punctuation = re.compile(rf"(?<![A-Za-z0-9_])(?:{pattern})(?![A-Za-z0-9_])") if pattern else None
-        self._cache = TokenCache(1)  # vocabulary rows
+        self._cache = TokenCache(3)  # vocabulary row, start and end of each word
         self.splits_on_whitespace = not any(" " in term for term in punctuation)
 
     def split_token(self, token: str) -> list[str] | None:
@@ -58,7 +58,26 @@ class LatinWordMatcher:
         return self._split(f"\n{token}") if token.split() == [token] else None
 
     def match_tokens(self, tokens: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-        """(row, start, end) of the words of whitespace tokens, the token of each word, and which tokens are plain."""
+        """(row, start, end) of the words of whitespace tokens, the token of each word, and which tokens are plain.
+
+        Tokens that `match_rows` has in its cache are not located again.
+        """
+        cache = self._cache
+        with cache.lock:
+            numbers = (cache.interner.get(token, -1) if token else -1 for token in tokens)
+            number = np.fromiter(numbers, np.int64, len(tokens))
+            cached, new = np.flatnonzero(number >= 0), np.flatnonzero(number < 0)
+            columns = [table.take(cache.row[number[cached]]) for table in cache.tables]
+            plain = cache.plain[number] if len(cached) else np.zeros(len(tokens), bool)
+        words, owners, plain[new] = self._locate([tokens[token] for token in new.tolist()])
+        if len(cached):
+            words = np.concatenate([np.stack([flat for flat, _ in columns], 1), words])
+            owners = np.concatenate([np.repeat(cached, columns[0][1]), new[owners]])
+            order = np.argsort(owners, kind="stable")
+            words, owners = words[order], owners[order]
+        return words, owners.astype(np.int32), plain
+
+    def _locate(self, tokens: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
         no_terms = not self._term_parts and self._punctuation is None
         plain = np.array(
             [
@@ -78,7 +97,7 @@ class LatinWordMatcher:
         starts = (np.cumsum(lengths) - lengths).astype(np.int32)
         owners = np.searchsorted(starts, words[:, 1], side="right") - 1
         words[:, 1:] -= starts[owners][:, None] + 1
-        return words, which[owners].astype(np.int32), plain
+        return words, which[owners], plain
 
     def match_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
         """The rows of all words, the number of words per text, and the texts that are not plain, which have none."""
@@ -86,8 +105,7 @@ class LatinWordMatcher:
             return self._match_uncached(texts)
         with self._cache.lock:
             tokens, n_tokens, slow = self._cache.look_up(texts, self._add_tokens)
-            (words,) = self._cache.tables
-            rows, lengths = words.take(tokens[~np.repeat(slow, n_tokens)])
+            rows, lengths = self._cache.tables[0].take(tokens[~np.repeat(slow, n_tokens)])
         return rows, sum_segments(lengths, np.where(slow, 0, n_tokens)), np.flatnonzero(slow).tolist()
 
     def _match_uncached(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
@@ -103,10 +121,10 @@ class LatinWordMatcher:
         return np.array(rows, np.int32), np.array(lengths, np.int64), slow
 
     def _add_tokens(self, new: Sequence[str]) -> None:
-        words, owners, plain = self.match_tokens(new)
-        (table,) = self._cache.tables
-        first = len(table)
-        table.extend(words[:, 0], np.bincount(owners, minlength=len(new)))
+        words, owners, plain = self._locate(new)
+        first, lengths = len(self._cache.row), np.bincount(owners, minlength=len(new))
+        for column, table in enumerate(self._cache.tables):
+            table.extend(words[:, column], lengths)
         self._cache.grow(len(new))
         self._cache.row[first:] = first + np.arange(len(new))
         self._cache.plain[first:] = plain | [not token for token in new]  # no word between two spaces

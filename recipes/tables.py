@@ -32,9 +32,9 @@ def table(scores: Path, folder: Path) -> None:
     """Print one row per set of vectors, best first."""
     print_header("vectors", "8", "dev", "held out", *SHOWN)
     for name, values in _rows(scores):
-        held_out = [dataset for dataset in values if dataset not in DEVELOPMENT]
-        means = (mean(values, datasets) for datasets in (None, DEVELOPMENT, held_out))
-        print_row(_label(folder / name), *means, *(values[dataset] for dataset in SHOWN))
+        parts = [[dataset for dataset in values if (dataset in DEVELOPMENT) == chosen] for chosen in (True, False)]
+        means = (mean(values, part) if part else "–" for part in (values, *parts))
+        print_row(_label(folder / name), *means, *(values.get(dataset, "–") for dataset in SHOWN))
 
 
 def trials(scores: Path, folder: Path) -> None:
@@ -42,7 +42,7 @@ def trials(scores: Path, folder: Path) -> None:
     print_header("method and settings", "mean of 3", *DEVELOPMENT, "seconds")
     for name, values in _rows(scores):
         seconds = read_manifest(folder / name)["trained"]["seconds"]
-        print_row(_label(folder / name), mean(values), *(values[key] for key in DEVELOPMENT), f"{seconds:.0f}")
+        print_row(_label(folder / name), mean(values), *(values.get(key, "–") for key in DEVELOPMENT), f"{seconds:.0f}")
 
 
 def sizes(folder: Path, figure: Path) -> None:
@@ -87,7 +87,7 @@ def _rows(scores: Path) -> list[tuple[str, dict[str, float]]]:
 
 def _values(report: Mapping[str, Any]) -> dict[str, float]:
     own = (score for score in report["scores"] if score["task"] == "similarity" and score["words"] == "own")
-    return {score["dataset"]: 100 * score["value"] for score in own}
+    return {score["dataset"]: 100 * score["value"] for score in own if score["value"] is not None}  # None: no pairs
 
 
 def _label(folder: Path) -> str:

@@ -270,10 +270,12 @@ def _folders() -> Iterator[Reader]:
     grams = _written(lambda folder: save(_vectors(subwords=True), folder / "v"))
     yield Reader("vectors with n-grams", partial(_load, "v", "stillvec"), (grams,), still=_UNREAD)
     sums = {"around/sum:states": MATRIX, "around/sum:contexts": np.arange(5), "around/total:x": np.array(3.0)}
-    told = _written(lambda folder: write_folder(_vectors(), folder / "v", MADE, sums, {"model": MATRIX}))
-    yield Reader("folder and its statistics", _beside, (told,), still=_UNREAD)
+    result_files = _written(lambda folder: write_folder(_vectors(), folder / "v", MADE, sums, {"model": MATRIX}))
+    yield Reader("folder and its statistics", _beside, (result_files,), still=_UNREAD)
     yield Reader(
-        "manifest and its card", lambda folder: card(read_manifest(folder / "v")), (_only(told, "manifest.json"),)
+        "manifest and its card",
+        lambda folder: card(read_manifest(folder / "v")),
+        (_only(result_files, "manifest.json"),),
     )
 
 
@@ -375,7 +377,7 @@ def _reports() -> Iterator[Reader]:
     ranking = PolicyRanking("similarity", "d", "spearman", {"skip": {"v": 0.5}})
     report = Report((score,), ("e",), (pair,), (pair,), (ranking,), (NeighbourOverlap("v", "w", 0.5, 10, 8),), (score,))
     kept = _written(lambda folder: AnswerCache(folder).put_report(facts, report))
-    yield Reader("kept report", lambda folder: _told(AnswerCache(folder).get_report(facts)), (kept,))
+    yield Reader("kept report", lambda folder: _report_of(AnswerCache(folder).get_report(facts)), (kept,))
     answers = Answers(np.array([True, False]), {"spearman": np.array([0.5, 0.0])})
     held = _written(lambda folder: AnswerCache(folder).put(facts, answers))
     yield Reader("kept answers", lambda folder: AnswerCache(folder).get(facts), (held,))
@@ -392,7 +394,7 @@ def _reports() -> Iterator[Reader]:
     yield Reader("scores of a card", _scores, ({"v": b"", "s.json": scores},), still=("v",))
 
 
-def _told(report: Report | None) -> object:
+def _report_of(report: Report | None) -> object:
     return None if report is None else report.to_json()
 
 
@@ -550,7 +552,7 @@ def _results() -> Iterator[Reader]:
 def _gone_on(folder: Path) -> Reader:
     from types import SimpleNamespace
 
-    from tiny_corpus import listened, make_pass, sentences
+    from tiny_corpus import make_pass, run_pass, sentences
 
     from stillvec.learners import LEARNERS
     from stillvec.pipeline.distillation_run import Run
@@ -559,20 +561,20 @@ def _gone_on(folder: Path) -> Reader:
 
     teacher = load_teacher(str(folder), device="cpu")
     words = Vocabulary(["the", "bread", "river", "old"], [9, 3, 2, 1])
-    lesson = partial(
+    encoding_pass = partial(
         make_pass, {name: LEARNERS[name]() for name in ("aggregate", "first_component", "additive")}, teacher
     )
-    heard = listened(lesson(words), sentences(24))
+    collected = run_pass(encoding_pass(words), sentences(24))
 
     def read(folder: Path) -> None:
         checkpoint = PassCheckpoint(folder / "out", resume=True)
         run: Any = SimpleNamespace(resume=True, checkpoint=checkpoint)
-        Run._restore(run, lesson(words), checkpoint.read({"seed": 1}))
+        Run._restore(run, encoding_pass(words), checkpoint.read({"seed": 1}))
 
     return Reader(
         "checkpoint gone on with",
         read,
-        (_written(lambda folder: PassCheckpoint(folder / "out").write({"seed": 1}, heard.state.to_arrays)),),
+        (_written(lambda folder: PassCheckpoint(folder / "out").write({"seed": 1}, collected.state.to_arrays)),),
     )
 
 

@@ -80,27 +80,27 @@ class Outcome:
 def fuzz(reader: Reader, count: int, *, seed: int, kept: Path, first: int = 0) -> Outcome:
     """Give a reader `count` damaged inputs in a child; those it stumbled over lie in `kept`."""
     shared = Path("/dev/shm")
-    room = Path(tempfile.mkdtemp(prefix="stillvec-fuzz-", dir=shared if shared.is_dir() else None))
+    directory = Path(tempfile.mkdtemp(prefix="stillvec-fuzz-", dir=shared if shared.is_dir() else None))
     context = multiprocessing.get_context("fork")
-    answer, told = context.Pipe(duplex=False)
-    child = context.Process(target=_work, args=(reader, range(first, first + count), seed, room, kept, told))
+    answer, connection = context.Pipe(duplex=False)
+    child = context.Process(target=_work, args=(reader, range(first, first + count), seed, directory, kept, connection))
     try:
-        place(whole(reader, reader.seeds[0]), room)
+        place(whole(reader, reader.seeds[0]), directory)
         with contextlib.suppress(StillvecError):
-            reader.read(room)  # what it imports takes memory of its own
+            reader.read(directory)  # what it imports takes memory of its own
         child.start()
-        told.close()
+        connection.close()
         try:
             result: Outcome = answer.recv()
         except EOFError:  # it was ended: by the watch, by the system, or by itself
             child.join()
-            shutil.copytree(room, kept / "last", dirs_exist_ok=True)
+            shutil.copytree(directory, kept / "last", dirs_exist_ok=True)
             reason = signal.Signals(-child.exitcode).name if (child.exitcode or 0) < 0 else f"exit {child.exitcode}"
             result = Outcome(0, 0, (f"the reader was ended ({reason}) by what lies in {kept / 'last'}",))
         child.join()
         return result
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def damaged(reader: Reader, seed: int, number: int) -> tuple[Files, str, bytes]:
@@ -129,7 +129,7 @@ def place(files: Files, folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-def _work(reader: Reader, numbers: range, seed: int, room: Path, kept: Path, told: Any) -> None:
+def _work(reader: Reader, numbers: range, seed: int, directory: Path, kept: Path, expected: Any) -> None:
     found: dict[str, str] = {}
     taken = 0
     sys.unraisablehook = lambda what: found.setdefault(repr(what.exc_value), f"{what.err_msg} {what.exc_value!r}")
@@ -141,18 +141,18 @@ def _work(reader: Reader, numbers: range, seed: int, room: Path, kept: Path, tol
     for number in numbers:
         files, name, content = damaged(reader, seed, number)
         if files is not there:
-            shutil.rmtree(room)
-            room.mkdir()
-            place(files, room)
+            shutil.rmtree(directory)
+            directory.mkdir()
+            place(files, directory)
             there = files
-        (room / name).unlink(missing_ok=True)  # it may be mapped
-        (room / name).write_bytes(content)
+        (directory / name).unlink(missing_ok=True)  # it may be mapped
+        (directory / name).write_bytes(content)
         signal.alarm(PATIENCE)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", StillvecWarning)
-                reader.read(room)
+                reader.read(directory)
             taken += 1
         except StillvecError:
             pass
@@ -165,20 +165,20 @@ def _work(reader: Reader, numbers: range, seed: int, room: Path, kept: Path, tol
             key = f"{type(error).__name__} {where and (where.filename, where.lineno)}"
             if key not in found and len(found) < _MOST:
                 found[key] = f"{reader.name}, input {number} of seed {seed}: {name}\n{text}"
-                shutil.copytree(room, kept / f"{number}", dirs_exist_ok=True)
+                shutil.copytree(directory, kept / f"{number}", dirs_exist_ok=True)
         finally:
             signal.alarm(0)
         if files.get(name) is not None:
-            (room / name).unlink(missing_ok=True)
-            (room / name).write_bytes(files[name])
-    told.send(Outcome(taken, len(numbers) - taken, tuple(found.values())))
-    told.close()
+            (directory / name).unlink(missing_ok=True)
+            (directory / name).write_bytes(files[name])
+    expected.send(Outcome(taken, len(numbers) - taken, tuple(found.values())))
+    expected.close()
 
 
-def _narrow(room: int) -> None:
+def _narrow(directory: int) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
     if pages:
-        limit = pages * resource.getpagesize() + room
+        limit = pages * resource.getpagesize() + directory
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 

@@ -63,7 +63,7 @@ def test_numbers_of_a_space_are_those_of_numpy_scipy_and_scikit_learn(vectors: W
     assert found.partition == pytest.approx(sums.min() / sums.max())
 
 
-def test_isotropic_and_narrow_spaces_are_told_apart() -> None:
+def test_isotropic_and_narrow_spaces_are_distinguished() -> None:
     random = np.random.default_rng(1)
     even = geometry(_space(random.normal(size=(2000, 8))))
     narrow = geometry(_space(random.normal(size=(2000, 8)) * 0.1 + 1))
@@ -166,7 +166,7 @@ def test_variance_is_no_sign_of_use() -> None:
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> tuple[WordVectors, Path]:
+def rated_pairs(tmp_path: Path) -> tuple[WordVectors, Path]:
     """People judge by the components 4 to 8 of twelve; the first three are loud noise."""
     random = np.random.default_rng(5)
     rows = random.normal(size=(200, 12)) * ([4, 3.5, 3] + [2] * 5 + [0.3] * 4)
@@ -179,8 +179,8 @@ def judged(tmp_path: Path) -> tuple[WordVectors, Path]:
     return _space(rows @ np.linalg.qr(random.normal(size=(12, 12)))[0]), tmp_path
 
 
-def test_a_study_finds_where_the_knowledge_lies(judged: tuple[WordVectors, Path]) -> None:
-    found = study(*judged, points=12, without=(0, 1, 3, 99), resamples=50)
+def test_a_study_finds_where_the_knowledge_lies(rated_pairs: tuple[WordVectors, Path]) -> None:
+    found = study(*rated_pairs, points=12, without=(0, 1, 3, 99), resamples=50)
     curve = {k: mean_value(scores) for k, scores in found.cumulative.items()}
     assert [*curve] == [*range(1, 13)]
     assert max(curve[1], curve[2], curve[3]) < 0.2 < curve[8]
@@ -195,8 +195,8 @@ def test_a_study_finds_where_the_knowledge_lies(judged: tuple[WordVectors, Path]
     assert score.low < score.value < score.high
 
 
-def test_a_study_says_the_same_twice(judged: tuple[WordVectors, Path]) -> None:
-    first, second = (study(*judged, points=3, without=(1,), resamples=20) for _ in range(2))
+def test_a_study_says_the_same_twice(rated_pairs: tuple[WordVectors, Path]) -> None:
+    first, second = (study(*rated_pairs, points=3, without=(1,), resamples=20) for _ in range(2))
     assert first == second
 
 
@@ -208,9 +208,9 @@ def test_saturation_is_where_the_curve_stays_near_its_end(curve: dict[int, float
     assert saturation(curve) == wanted
 
 
-def test_a_study_of_two_dimensions_is_refused(judged: tuple[WordVectors, Path]) -> None:
+def test_a_study_of_two_dimensions_is_refused(rated_pairs: tuple[WordVectors, Path]) -> None:
     with pytest.raises(UsageError, match="2 and 15"):
-        study(_space(np.eye(2)), judged[1])
+        study(_space(np.eye(2)), rated_pairs[1])
 
 
 def test_a_component_that_decides_the_label_is_found_by_its_probe() -> None:

@@ -135,15 +135,15 @@ def test_adam_is_torchs_and_a_row_counts_its_own_steps() -> None:
     assert torch.allclose(some.table[1:2], alone, atol=1e-5)
 
 
-def test_every_sentence_is_read_once_beside_others_of_its_length() -> None:
+def test_every_sentence_is_read_once_in_a_batch_of_its_length() -> None:
     choose = np.random.default_rng(0)
     lengths = choose.integers(2, 60, size=300)
     rows = choose.integers(20, size=lengths.sum()).astype(np.int32)
     model = LstmModel(ContextLstm(dim=2, batch=200, subsample=0.0), np.bincount(rows))
     batches = [*model.batches(rows, np.cumsum(lengths), choose)]
     assert sum(batch.n_words for batch in batches) == len(rows)
-    told = torch.cat([batch.targets for batch in batches]).numpy()
-    assert np.array_equal(np.bincount(told), np.bincount(rows))
+    targets = torch.cat([batch.targets for batch in batches]).numpy()
+    assert np.array_equal(np.bincount(targets), np.bincount(rows))
     assert max(batch.n_words for batch in batches) < 200 + 60
     assert sum(batch.forward.numel() for batch in batches) < 1.2 * len(rows)
     widths = [batch.forward.shape[1] for batch in batches]
@@ -154,16 +154,16 @@ def test_frequent_targets_are_left_out_and_read_all_the_same(text: EncodedCorpus
     model = LstmModel(ContextLstm(dim=2, subsample=1e-3), text.vocabulary.counts)
     [(rows, ends)] = text.blocks(10**6)
     batches = [*model.batches(rows, ends, np.random.default_rng(0))]
-    told = sum(len(batch.targets) for batch in batches)
-    assert 0 < told < 0.5 * text.n_words
+    n_targets = sum(len(batch.targets) for batch in batches)
+    assert 0 < n_targets < 0.5 * text.n_words
     none = batches[0]._replace(targets=torch.zeros(0, dtype=torch.int64))
     assert model.train_job(LstmJob(none, torch.tensor([1]), 0.1)) == (0, 0.0, none.n_words)
 
 
 def test_the_loss_falls(text: EncodedCorpus) -> None:
-    told: list[TrainingProgress] = []
-    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Resources(1)), told.append)
-    losses = [float(step.remark.removeprefix("loss ")) for step in told if step.done % text.n_words == 0]
+    events: list[TrainingProgress] = []
+    drained(ContextLstm(dim=8, epochs=12, batch=100, subsample=0.0, rate=0.02).steps(text, Resources(1)), events.append)
+    losses = [float(step.remark.removeprefix("loss ")) for step in events if step.done % text.n_words == 0]
     assert len(losses) == 12
     assert losses[-1] < 0.7 * losses[0]
 
@@ -179,9 +179,9 @@ def test_what_was_stopped_within_an_epoch_goes_on_from_there(
     while next(steps).done < 400:
         pass
     steps.close()
-    told: list[TrainingProgress] = []
-    rest = drained(method.steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=True))), told.append)
-    assert 150 < told[0].done <= 400 < text.n_words
+    events: list[TrainingProgress] = []
+    rest = drained(method.steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=True))), events.append)
+    assert 150 < events[0].done <= 400 < text.n_words
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
 
 

@@ -49,14 +49,14 @@ def text(tmp_path: Path) -> EncodedCorpus:
 
 
 def run(steps: Generator[Any, None, Any], stop: int | None = None) -> tuple[Any, list[Any]]:
-    told: list[Any] = []
-    while stop is None or len(told) < stop:
+    events: list[Any] = []
+    while stop is None or len(events) < stop:
         try:
-            told.append(next(steps))
+            events.append(next(steps))
         except StopIteration as end:
-            return end.value, told
+            return end.value, events
     steps.close()
-    return None, told
+    return None, events
 
 
 def learner(name: str, **given: Any) -> Any:
@@ -69,14 +69,14 @@ def learner(name: str, **given: Any) -> Any:
 
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_every_word_gets_a_finite_row_of_the_dimensions_asked_for(name: str, text: EncodedCorpus) -> None:
-    learnt: Result = run(learner(name).steps(text, Resources(1)))[0]
-    assert learnt.vectors.words == text.vocabulary.words
-    assert learnt.vectors.matrix.shape == (len(text.vocabulary), 8)
-    assert learnt.vectors.matrix.dtype == np.float32
-    assert np.isfinite(learnt.vectors.matrix).all()
-    assert np.abs(learnt.vectors.matrix).sum(1).min() > 0
-    assert len(np.unique(learnt.vectors.matrix, axis=0)) == len(text.vocabulary)
-    json.dumps(learnt.notes)
+    trained: Result = run(learner(name).steps(text, Resources(1)))[0]
+    assert trained.vectors.words == text.vocabulary.words
+    assert trained.vectors.matrix.shape == (len(text.vocabulary), 8)
+    assert trained.vectors.matrix.dtype == np.float32
+    assert np.isfinite(trained.vectors.matrix).all()
+    assert np.abs(trained.vectors.matrix).sum(1).min() > 0
+    assert len(np.unique(trained.vectors.matrix, axis=0)) == len(text.vocabulary)
+    json.dumps(trained.notes)
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
@@ -90,9 +90,9 @@ def test_one_thread_and_one_seed_give_the_same_bytes_and_another_seed_others(nam
 
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_several_threads_learn_every_word_too(name: str, text: EncodedCorpus) -> None:
-    learnt = run(learner(name).steps(text, Resources(3)))[0]
-    assert np.isfinite(learnt.vectors.matrix).all()
-    assert learnt.vectors.words == text.vocabulary.words
+    trained = run(learner(name).steps(text, Resources(3)))[0]
+    assert np.isfinite(trained.vectors.matrix).all()
+    assert trained.vectors.words == text.vocabulary.words
 
 
 def test_glove_gives_the_same_bytes_for_the_same_number_of_threads(text: EncodedCorpus) -> None:
@@ -102,11 +102,11 @@ def test_glove_gives_the_same_bytes_for_the_same_number_of_threads(text: Encoded
 
 @pytest.mark.parametrize("name", [*BASELINES])
 def test_progress_goes_forward_to_all_words_of_all_epochs(name: str, text: EncodedCorpus) -> None:
-    told: list[TrainingProgress] = run(learner(name).steps(text, Resources(1)))[1]
-    done = [step.done for step in told]
+    events: list[TrainingProgress] = run(learner(name).steps(text, Resources(1)))[1]
+    done = [step.done for step in events]
     assert done == sorted(done)
     assert done[-1] == 3 * text.n_words
-    assert {step.total for step in told} == {3 * text.n_words}
+    assert {step.total for step in events} == {3 * text.n_words}
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
@@ -121,7 +121,7 @@ def test_settings_come_back_from_json_and_presets_have_known_names(name: str) ->
 
 @pytest.mark.parametrize("name", [*BASELINES])
 @pytest.mark.parametrize(("setting", "value"), [("dim", 0), ("epochs", 0), ("rate", -1.0), ("rate", float("nan"))])
-def test_a_setting_that_makes_no_sense_is_refused(name: str, setting: str, value: float) -> None:
+def test_a_setting_that_is_invalid_is_refused(name: str, setting: str, value: float) -> None:
     with pytest.raises(UsageError, match=setting):
         learner(name, **{setting: value})
 
@@ -137,8 +137,8 @@ def test_what_was_stopped_goes_on_to_the_same_bytes(
     name: str, text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
-    whole, told = run(learner(name).steps(text, Resources(1)))
-    first = next(number for number, step in enumerate(told) if step.done > text.n_words) + 1
+    whole, events = run(learner(name).steps(text, Resources(1)))
+    first = next(number for number, step in enumerate(events) if step.done > text.n_words) + 1
     run(learner(name).steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=False))), stop=first)
     assert [*tmp_path.glob("training-*.safetensors")]
     rest, more = run(learner(name).steps(text, Resources(1, open_checkpoint(tmp_path, {}, resume=True))))
@@ -147,7 +147,7 @@ def test_what_was_stopped_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_rate_without_measure_is_told(name: str, text: EncodedCorpus) -> None:
+def test_an_excessive_rate_is_reported(name: str, text: EncodedCorpus) -> None:
     with pytest.raises(TrainingError, match=r"lower it \(rate="):
         run(learner(name, rate=1e38, epochs=6).steps(text, Resources(1)))
 

@@ -249,9 +249,9 @@ def test_the_layer_of_syngcn_is_the_dense_formula(tmp_path: Path) -> None:
                         arcs[sentence + place, sentence + head] = 1
         gate = torch.sigmoid(vectors @ rows["gates"][label, :4] + rows["gates"][label, 4])[:, None]
         hidden = hidden + arcs @ (gate * (vectors @ rows["mixing"][label].view(4, 4).T + rows["offsets"][label]))
-    told = graph.targets
-    assert told.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 11]
-    wanted = slow_loss(hidden[told], rows["targets"], graph.words[told].tolist(), [4, 1], 3)
+    target_rows = graph.targets
+    assert target_rows.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 11]
+    wanted = slow_loss(hidden[target_rows], rows["targets"], graph.words[target_rows].tolist(), [4, 1], 3)
     wanted.backward()
     steps: dict[str, tuple[list[int], torch.Tensor]] = {}
     for name, table in model.tables.items():

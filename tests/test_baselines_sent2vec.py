@@ -43,13 +43,13 @@ def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -
     model = filled(Sent2vec(dim=4, word_ngrams=ngrams, buckets=11))
     sources, targets = (torch.from_numpy(each.copy()).double() for each in (model.sources, model.targets))
     choose = np.random.default_rng(5)
-    told = choose.random(len(ROWS)) < 0.7
-    drawn = np.stack([choose.permutation(6)[:3] for _ in range(told.sum())])
+    is_kept = choose.random(len(ROWS)) < 0.7
+    drawn = np.stack([choose.permutation(6)[:3] for _ in range(is_kept.sum())])
     wanted, passed, begin = 0.0, 0, 0
     for sentence in SENTENCES:
         before = sources.clone().requires_grad_()
         for place, word in enumerate(sentence):
-            if not told[begin + place]:
+            if not is_kept[begin + place]:
                 continue
             outside = [
                 feature(sentence[first : first + size], 6, 11)
@@ -66,7 +66,7 @@ def test_steps_of_sent2vec_are_those_of_its_objective_by_autograd(ngrams: int) -
         if before.grad is not None:
             sources -= 0.1 * before.grad
         begin += len(sentence)
-    got = model.train(model.sources, model.targets, ROWS, ENDS, told, drawn, np.empty((3, 0)), ngrams, 0.1)
+    got = model.train(model.sources, model.targets, ROWS, ENDS, is_kept, drawn, np.empty((3, 0)), ngrams, 0.1)
     assert 0 < passed < len(ROWS)
     assert got == pytest.approx(wanted, rel=1e-5)
     assert np.allclose(model.sources, sources, atol=1e-5)
@@ -116,6 +116,6 @@ def test_a_sentence_of_thousands_of_words_is_no_leap(tmp_path: Path) -> None:
     choose = np.random.default_rng(0)
     words = [one + other for one in "bcdfg" for other in "aeiou"]
     texts = [" ".join(choose.choice(words, 2000)) for _ in range(20)]
-    learnt = drained(Sent2vec(dim=20, epochs=20, subsample=0).steps(written(tmp_path / "text", texts), ONE))
-    assert np.isfinite(learnt.vectors.matrix).all()
-    assert np.abs(learnt.vectors.matrix).max() < 10
+    trained = drained(Sent2vec(dim=20, epochs=20, subsample=0).steps(written(tmp_path / "text", texts), ONE))
+    assert np.isfinite(trained.vectors.matrix).all()
+    assert np.abs(trained.vectors.matrix).max() < 10

@@ -76,7 +76,7 @@ def test_json_holds_what_the_functions_say(folder: Path, data: Path, capsys: pyt
     assert "moved" not in said
 
 
-def test_json_goes_to_a_file_beside_the_tables(
+def test_json_is_written_to_a_file_and_the_tables_are_printed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["analyze", str(folder), "--no-components", "--json", str(tmp_path / "a.json")]) == 0
@@ -140,7 +140,7 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (["--out", "figure.pdf"], "figure.pdf"),
         (["--without", "1,x"], "--without: expected numbers"),
@@ -153,16 +153,16 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
     ],
 )
 def test_a_wrong_call_is_one_sentence(
-    flags: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["analyze", str(folder), *flags]) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""
-    assert told in err
+    assert message in err
     assert err.count("\n") == 1
 
 
-def test_without_test_data_the_geometry_is_still_told(
+def test_without_test_data_the_geometry_is_still_shown(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("STILLVEC_DATA", raising=False)

@@ -77,7 +77,7 @@ def test_what_was_combined_is_combined_again_and_says_so(inputs: list[str], tmp_
 
 
 @pytest.mark.parametrize(
-    ("method", "told"),
+    ("method", "expected"),
     [
         ("avarage", "did you mean 'average'"),
         ("svd:dims=3", "did you mean 'dim'"),
@@ -86,10 +86,10 @@ def test_what_was_combined_is_combined_again_and_says_so(inputs: list[str], tmp_
     ],
 )
 def test_a_wrong_method_is_one_sentence_and_nothing_is_written(
-    method: str, told: str, inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    method: str, expected: str, inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["combine", *inputs, "--method", method, "--out", str(tmp_path / "out")]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -115,10 +115,10 @@ def test_fish_completes_too(place: Path) -> None:
     def offered(line: str) -> list[str]:
         command = f"source completion.fish; complete -C '{line}'"
         env = PLAIN | {"HOME": str(place)}
-        told = subprocess.run(
+        completed = subprocess.run(
             ["fish", "-N", "-c", command], cwd=place, env=env, capture_output=True, text=True, check=True
         )
-        return [each.partition("\t")[0] for each in told.stdout.splitlines()]
+        return [each.partition("\t")[0] for each in completed.stdout.splitlines()]
 
     for typed, wanted in TYPED.items():
         if typed.count("⇥") == 1:
@@ -189,6 +189,6 @@ from stillvec.cli import main
 sys.exit(main(["completion", "bash"]))
 """
     env = os.environ | {"STILLVEC_CACHE": str(tmp_path)}
-    told = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert 'convert) names="-h --help --format' in told.stdout
-    assert 'distill) names="-h --help' in told.stdout  # help needs no torch
+    completed = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert 'convert) names="-h --help --format' in completed.stdout
+    assert 'distill) names="-h --help' in completed.stdout  # help needs no torch

@@ -78,7 +78,7 @@ def test_what_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
         demo_command.check_output(tmp_path / "scores.png")
 
 
-def test_an_earlier_demo_is_replaced_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
+def test_an_earlier_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     for name in demo_command.METHODS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text("{}")
@@ -148,9 +148,9 @@ def test_neighbours_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_demo_is_described_where_torch_is_not_installed() -> None:
     program = "import sys; sys.modules['torch'] = None; from stillvec.cli import main; main(['demo', '--help'])"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    assert "--out DIR" in told.stdout
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert "--out DIR" in completed.stdout
 
 
 @pytest.mark.slow

@@ -288,26 +288,26 @@ def test_statistics_are_left_out_if_asked(distil: Callable[..., int], corpus: Pa
 
 def test_the_manifest_says_how_it_was_made(distil: Callable[..., int], corpus: Path, out: Path, model: str) -> None:
     assert distil(corpus, "--layer", "1", "--seed", "3", "--contexts", "all") == 0
-    told = read_manifest(out)
-    assert told["method"] == "aggregate"
-    assert told["settings"] == {"layer": "1", "pieces": "mean", "contexts": "mean"}
-    assert told["distillation"]["seed"] == told["seed"] == 3
-    assert told["distillation"]["min_count"] == 1
-    assert told["teacher"]["digest"] == load_teacher(model).digest
-    assert told["teacher"] | {"dim": 16, "depth": 2, "device": "cpu", "precision": "fp32"} == told["teacher"]
-    assert told["corpus"]["sources"] == ["corpus.txt"]
-    assert len(told["corpus"]["digest"]) == 32
-    assert told["corpus"]["words"] == told["read"]["words"] == 9 * 48
-    assert told["corpus"]["paragraphs"] == told["read"]["sentences"] == 48
-    assert told["read"]["pieces"] > told["read"]["words"]
-    assert told["read"]["contexts"] == "all"
-    assert told["read"]["pieces_a_second"] > 0
-    assert 0 < told["read"]["seconds"] <= told["seconds"]
-    assert {"numpy", "torch", "transformers", "tokenizers", "safetensors"} <= told["libraries"].keys()
-    assert told["words"] == len(load(out))
-    assert told["stillvec"]
-    assert told["python"]
-    assert told["made"].startswith("20")
+    manifest = read_manifest(out)
+    assert manifest["method"] == "aggregate"
+    assert manifest["settings"] == {"layer": "1", "pieces": "mean", "contexts": "mean"}
+    assert manifest["distillation"]["seed"] == manifest["seed"] == 3
+    assert manifest["distillation"]["min_count"] == 1
+    assert manifest["teacher"]["digest"] == load_teacher(model).digest
+    assert manifest["teacher"] | {"dim": 16, "depth": 2, "device": "cpu", "precision": "fp32"} == manifest["teacher"]
+    assert manifest["corpus"]["sources"] == ["corpus.txt"]
+    assert len(manifest["corpus"]["digest"]) == 32
+    assert manifest["corpus"]["words"] == manifest["read"]["words"] == 9 * 48
+    assert manifest["corpus"]["paragraphs"] == manifest["read"]["sentences"] == 48
+    assert manifest["read"]["pieces"] > manifest["read"]["words"]
+    assert manifest["read"]["contexts"] == "all"
+    assert manifest["read"]["pieces_a_second"] > 0
+    assert 0 < manifest["read"]["seconds"] <= manifest["seconds"]
+    assert {"numpy", "torch", "transformers", "tokenizers", "safetensors"} <= manifest["libraries"].keys()
+    assert manifest["words"] == len(load(out))
+    assert manifest["stillvec"]
+    assert manifest["python"]
+    assert manifest["made"].startswith("20")
 
 
 def test_another_text_has_another_digest(distil: Callable[..., int], corpus: Path, out: Path, tmp_path: Path) -> None:
@@ -324,15 +324,15 @@ def test_progress_is_plain_lines_on_standard_error_where_there_is_no_terminal(
     model: str, corpus: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["distill", str(corpus), "--teacher", model, "--min-count", "1", "--out", str(out)]) == 0
-    told = capsys.readouterr()
-    lines = told.err.splitlines()
+    output = capsys.readouterr()
+    lines = output.err.splitlines()
     assert lines[0] == "loading the teacher"
     assert any(line.startswith("counting words: 432 words") for line in lines)
     assert any(line.startswith("reading the corpus") for line in lines)
     assert any(line.startswith("finishing auto") for line in lines)
-    assert "\x1b" not in told.err + told.out
-    assert f"{out}: " in told.out
-    assert "of 432 words" in told.out
+    assert "\x1b" not in output.err + output.out
+    assert f"{out}: " in output.out
+    assert "of 432 words" in output.out
 
 
 def test_on_a_terminal_a_bar_is_drawn_and_taken_away(
@@ -355,8 +355,8 @@ def test_a_long_run_says_how_much_time_is_left(capsys: pytest.CaptureFixture[str
     from stillvec.progress import Progress
 
     watch([Progress("reading the corpus", 250, 1000, "words", 5.0)])
-    told = capsys.readouterr().err
-    assert told == "reading the corpus: 250 of 1,000 words, 50 words/s, about 15 s left\n"
+    stderr = capsys.readouterr().err
+    assert stderr == "reading the corpus: 250 of 1,000 words, 50 words/s, about 15 s left\n"
 
 
 def test_quiet_says_nothing_on_standard_error(
@@ -400,7 +400,7 @@ REFUSED: dict[str, Refusal] = {
 
 
 @pytest.mark.parametrize("case", [*REFUSED])
-def test_a_call_that_makes_no_sense_is_refused_in_one_line(
+def test_a_call_that_is_invalid_is_refused_in_one_line(
     case: str, distil: Callable[..., int], corpus: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if case == "no cuda":
@@ -453,7 +453,7 @@ def test_a_corpus_that_cannot_be_read_is_refused_in_one_line(
     assert not out.exists()
 
 
-def test_a_corpus_that_is_not_there_is_named(distil: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corpus_that_does_not_exist_is_named(distil: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     assert "nowhere.txt" in refused(capsys, distil("nowhere.txt"))
 
 
@@ -464,14 +464,14 @@ def test_an_empty_list_of_words_is_refused(
     assert "keep.txt" in refused(capsys, distil(corpus, "--include-words", tmp_path / "keep.txt"))
 
 
-def test_bytes_that_are_not_utf_8_are_replaced_and_told_once(
+def test_bytes_that_are_not_utf_8_are_replaced_with_one_warning(
     distil: Callable[..., int], tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "latin.txt").write_bytes("The café is old.\nThe house is old.\n".encode("latin-1"))
     assert distil(tmp_path / "latin.txt") == 0
-    told = capsys.readouterr().err
-    assert told.startswith("Note: 1 bytes are not UTF-8")
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("Note: 1 bytes are not UTF-8")
+    assert stderr.count("\n") == 1
     assert "house" in load(out)
 
 

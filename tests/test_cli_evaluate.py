@@ -140,7 +140,7 @@ def test_a_page_is_written_with_the_evaluation(places: tuple[list[str], str], tm
 
 
 @pytest.mark.parametrize(
-    ("extra", "told", "status"),
+    ("extra", "expected", "status"),
     [
         (["--only", "onne"], "did you mean 'one'", 2),
         (["--lexicon", "nowhere.txt"], "nowhere.txt", 1),  # the call is right, its input is not
@@ -151,12 +151,12 @@ def test_a_page_is_written_with_the_evaluation(places: tuple[list[str], str], tm
     ],
 )
 def test_a_wrong_call_is_one_sentence(
-    places: tuple[list[str], str], extra: list[str], told: str, status: int, capsys: pytest.CaptureFixture[str]
+    places: tuple[list[str], str], extra: list[str], expected: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths, data = places
     assert main(["evaluate", paths[0], "--data", data, "--quiet", *extra]) == status
     error = capsys.readouterr().err
-    assert told in error
+    assert expected in error
     assert error.count("\n") == 1
 
 
@@ -218,7 +218,7 @@ def test_a_real_folder_of_model2vec_is_encoded_as_the_mean_of_its_words(tmp_path
     assert found == pytest.approx(np.stack([rows[1:3].mean(axis=0), rows[3]]), abs=1e-6)
 
 
-def test_a_rival_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_that_is_not_installed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pip install model2vec"):
         parse_baseline(f"model2vec:{tmp_path}")
@@ -262,7 +262,7 @@ def test_datasets_names_a_broken_file_and_lists_the_others(
     assert "one" in captured.out
 
 
-def test_every_known_dataset_is_told_whole_and_found_by_its_names() -> None:
+def test_every_known_dataset_is_listed_and_found_by_its_names() -> None:
     assert len({each.name for each in KNOWN}) == len(KNOWN)
     for each in KNOWN:
         assert all((each.items, each.source, each.terms, each.published)), each.name

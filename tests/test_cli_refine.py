@@ -52,7 +52,7 @@ def test_steps_are_read_with_their_settings() -> None:
      ("pca:dims=3", "did you mean 'dim'"), ("pca:dim=few", "a whole number"),
      ("pca:dim=3,dim=4", "a whole number"), ("retrofit:lexicon=a,parts=nouns", "'noun' or 'verb'")],
 )  # fmt: skip
-def test_a_step_that_is_none_is_told_why(wrong: str, sentence: str) -> None:
+def test_an_unknown_step_is_refused_with_the_reason(wrong: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         read_step(wrong)
 
@@ -134,7 +134,7 @@ def test_a_lexicon_that_teaches_nothing_is_noted(
 @pytest.mark.parametrize(
     ("verb", "flag", "known"), [("refine", "--list-steps", STEPS), ("combine", "--list-methods", COMBINERS)]
 )
-def test_what_there_is_is_told_with_its_settings(
+def test_all_steps_are_listed_with_their_settings(
     verb: str, flag: str, known: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="0"):
@@ -142,12 +142,12 @@ def test_what_there_is_is_told_with_its_settings(
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines[::2]] == [*known]
     assert all(line.startswith("    ") and len(line) > 20 for line in lines[1::2])
-    told = dict(line.partition(":")[::2] for line in lines[::2])
+    listed = dict(line.partition(":")[::2] for line in lines[::2])
     if verb == "refine":
-        assert (told["quantize"], told["center"]) == ("to=int8,[parts=],codes=256,seed=0", "")
-        assert told["select_dims"] == "dim=,[pairs=]"
+        assert (listed["quantize"], listed["center"]) == ("to=int8,[parts=],codes=256,seed=0", "")
+        assert listed["select_dims"] == "dim=,[pairs=]"
     else:
-        assert told["svd"] == "[dim=],power=1,[weights=],words=union"
+        assert listed["svd"] == "[dim=],power=1,[weights=],words=union"
 
 
 def test_an_old_flag_works_and_is_named_in_one_line() -> None:

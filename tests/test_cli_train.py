@@ -37,8 +37,8 @@ def test_several_methods_get_a_folder_each_with_how_they_were_made(
 ) -> None:
     pytest.importorskip("gensim")
     assert main(["train", corpus, "--method", f"skipgram:epochs=2,{QUICK},cbow:epochs=1", "--out", "out", *SMALL]) == 0
-    told = capsys.readouterr()
-    assert "training glove" in told.err
+    output = capsys.readouterr()
+    assert "training glove" in output.err
     for name in ("skipgram", "glove", "cbow"):
         manifest = read_manifest(Path("out") / name)
         assert load(Path("out") / name).matrix.shape == (len(load("out/glove").words), 6)
@@ -46,7 +46,7 @@ def test_several_methods_get_a_folder_each_with_how_they_were_made(
         assert manifest["settings"]["dim"] == 6
         assert manifest["corpus"]["words"] == manifest["trained"]["words"]
         assert manifest["training"]["threads"] == 1
-        assert f"{Path('out') / name}: " in told.out
+        assert f"{Path('out') / name}: " in output.out
     assert read_manifest("out/skipgram")["notes"]["made_by"].startswith("gensim ")
     assert read_manifest("out/skipgram")["settings"]["epochs"] == 2
 
@@ -89,7 +89,7 @@ def test_python_gives_what_the_command_line_gives(corpus: str) -> None:
     assert refused.value.code == "several-methods"
 
 
-def test_a_kept_word_that_the_corpus_lacks_is_told_and_left_out(
+def test_an_included_word_that_the_corpus_lacks_is_left_out_with_a_warning(
     corpus: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("keep.txt").write_text("zebra\nold bread\n", "utf-8")
@@ -97,9 +97,9 @@ def test_a_kept_word_that_the_corpus_lacks_is_told_and_left_out(
         main(["train", corpus, "--method", QUICK, "--include-words", "keep.txt", "--out", "out", *SMALL, "--quiet"])
         == 0
     )
-    told = capsys.readouterr().err
-    assert "One word has no vector of glove" in told
-    assert "'zebra'" in told
+    stderr = capsys.readouterr().err
+    assert "One word has no vector of glove" in stderr
+    assert "'zebra'" in stderr
     assert "old bread" in load("out")
     assert "zebra" not in load("out")
 
@@ -195,14 +195,14 @@ def test_a_pipeline_of_spacys_own_parses_from_its_folder(corpus: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("nowhere", "download nowhere"), ("text.txt", "[E053]"), ("no/where", "no/where")]
+    ("name", "expected"), [("nowhere", "download nowhere"), ("text.txt", "[E053]"), ("no/where", "no/where")]
 )
-def test_a_pipeline_that_cannot_be_loaded_is_told(
-    name: str, told: str, corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
+def test_a_pipeline_that_cannot_be_loaded_is_reported(
+    name: str, expected: str, corpus: str, spacy: dict[str, FakePipeline], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["train", corpus, "--method", "deps", "--parse", name, "--out", "out"]) in (1, 2)
     said = capsys.readouterr().err
-    assert told in said
+    assert expected in said
     assert "\nMore" not in said
 
 
@@ -226,7 +226,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", [*REFUSED])
-def test_what_cannot_be_trained_is_told_in_a_sentence(
+def test_what_cannot_be_trained_is_reported_in_one_line(
     case: str, corpus: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("empty.txt").write_text("", "utf-8")
@@ -235,14 +235,14 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
     Path("broken.conllu").write_text(as_conllu(["A dog barks."]).replace("\t1\tdep", "\t7\tdep", 1), "utf-8")
     words, named = REFUSED[case]
     before = {path.name for path in Path().iterdir()}
-    told = refused(capsys, main(["train", "--out", "out", "--quiet", *words]))
-    assert named in told
+    stderr = refused(capsys, main(["train", "--out", "out", "--quiet", *words]))
+    assert named in stderr
     assert {path.name for path in Path().iterdir()} - {"cache"} == before - {"cache"}
 
 
 def test_only_ngrams_answer_for_words_never_seen(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = refused(capsys, main(["train", corpus, "--oov", "guess", "--out", "out"]))
-    assert "subword" in told
+    stderr = refused(capsys, main(["train", corpus, "--oov", "guess", "--out", "out"]))
+    assert "subword" in stderr
     assert not Path("out").exists()
 
 

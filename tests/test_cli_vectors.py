@@ -34,7 +34,7 @@ def test_nearest_gives_each_word_a_table(folder: Path, capsys: pytest.CaptureFix
     assert "nearest to 雪" in out
 
 
-def test_nearest_speaks_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nearest_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nearest", str(folder), "king", "-k", "1", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["vectors"] == str(folder)
@@ -64,9 +64,9 @@ def test_control_characters_of_paths_do_not_reach_the_terminal(capsys: pytest.Ca
 
 def test_an_unknown_word_is_one_sentence_and_exit_code_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nearest", str(folder), "king", "quen"]) == 1
-    out, told = capsys.readouterr()
+    out, output = capsys.readouterr()
     assert out == ""
-    assert told == "stillvec: Unknown word 'quen'; did you mean 'queen'?\n"
+    assert output == "stillvec: Unknown word 'quen'; did you mean 'queen'?\n"
 
 
 def test_k_of_zero_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_analogy_finds_the_queen(folder: Path, capsys: pytest.CaptureFixture[str
     assert lines[2].split()[0] == "queen"
 
 
-def test_analogy_speaks_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_analogy_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analogy", str(folder), "man", "king", "woman", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["question"] == ["man", "king", "woman"]
@@ -113,7 +113,7 @@ def test_a_wrong_method_is_a_wrong_call(folder: Path) -> None:
         ("o", ["--to", "projector"], "projector"),
     ],
 )
-def test_convert_writes_the_format_asked_for_or_told_by_the_ending(
+def test_convert_writes_the_requested_format_or_that_of_the_ending(
     folder: Path, capsys: pytest.CaptureFixture[str], out: str, flags: list[str], name: str
 ) -> None:
     path = folder.parent / out
@@ -137,7 +137,7 @@ def test_convert_names_the_nearest_format(folder: Path, capsys: pytest.CaptureFi
     assert "did you mean 'glove'" in capsys.readouterr().err
 
 
-def test_convert_reads_the_format_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_reads_the_given_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "v").write_text("2 3\nice 1 2\nfire 3 4\n")
     assert main(["convert", str(tmp_path / "v"), str(tmp_path / "o"), "--from", "word2vec"]) == 1
     assert "v:2: expected a word and 3 numbers" in capsys.readouterr().err

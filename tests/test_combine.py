@@ -223,7 +223,7 @@ def test_gcca_finds_what_the_spaces_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         (Concat(weights=(1.0,)), "3 weights"),
         (Average(weights=(1.0, -1.0, 1.0)), "0 or more"),
@@ -233,6 +233,6 @@ def test_gcca_finds_what_the_spaces_share() -> None:
         (Gcca(ridge=-1.0), "0 or more"),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: Any, told: str, spaces: list[WordVectors]) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_what_is_invalid_is_refused(wrong: Any, expected: str, spaces: list[WordVectors]) -> None:
+    with pytest.raises(UsageError, match=expected):
         wrong(*spaces)

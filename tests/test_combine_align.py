@@ -151,7 +151,7 @@ def test_reweighting_is_that_of_vecmap_step_by_step(power: float) -> None:
         assert np.allclose(made[0], x)
 
 
-def test_reweighting_listens_to_the_directions_on_which_languages_agree(tmp_path: Path) -> None:
+def test_reweighting_favours_the_directions_on_which_languages_agree(tmp_path: Path) -> None:
     """Ten directions of fifty say the same in both languages, the others hardly anything."""
     random = np.random.default_rng(12)
     latent, noise = random.normal(size=(COUNT, DIM)), np.array([0.3] * 10 + [3.0] * 40)
@@ -208,7 +208,7 @@ def test_a_narrow_space_is_turned_into_a_wide_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected"),
     [
         ({"rounds": -1}, "at least 0"),
         ({"neighbours": 0}, "at least 1"),
@@ -218,9 +218,9 @@ def test_a_narrow_space_is_turned_into_a_wide_one() -> None:
         ({"alphas": (0.1, 0.1, 0.1)}, "2 alphas"),
     ],
 )
-def test_what_makes_no_sense_is_refused(settings: dict[str, Any], told: str) -> None:
+def test_what_is_invalid_is_refused(settings: dict[str, Any], expected: str) -> None:
     space = WordVectors(["a", "b"], np.eye(2))
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         Align(**settings)(space, space)
 
 

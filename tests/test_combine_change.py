@@ -107,6 +107,6 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
         Change(**wrong)
 
 
-def test_spaces_without_common_words_are_told() -> None:
+def test_spaces_without_common_words_are_reported() -> None:
     with pytest.raises(VocabularyError, match="common words"):
         Change()(WordVectors(["a"], [[1.0]]), WordVectors(["b"], [[1.0]]))

@@ -104,7 +104,7 @@ def test_a_ridge_chosen_from_the_data_is_near_the_best(output: Any) -> None:
     assert max(tried) > min(tried) + 0.05
 
 
-def test_what_only_one_space_says_loudly_is_not_believed() -> None:
+def test_a_large_direction_of_only_one_space_gets_little_weight() -> None:
     """Each space has loud directions of its own; a ridge that keeps them foretells only the space itself."""
     random = np.random.default_rng(9)
     truth = random.normal(size=(COUNT, 10)) * np.linspace(1, 0.3, 10)
@@ -118,7 +118,7 @@ def test_what_only_one_space_says_loudly_is_not_believed() -> None:
     assert chosen > _agreement(truth, Geometric(metric=False)(*pair)) + 0.1
 
 
-def test_a_direction_that_all_words_share_does_not_lead_the_ridge_astray() -> None:
+def test_a_direction_that_all_words_share_does_not_distort_the_ridge() -> None:
     """As real spaces have one, and more of it the rarer a word: their cosines foretell one another by it alone."""
     random = np.random.default_rng(10)
     truth = random.normal(size=(COUNT, DIM)) * np.linspace(0.9, 0.3, DIM)

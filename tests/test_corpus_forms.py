@@ -25,7 +25,7 @@ def _lines(*records: object) -> str:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.ndjson", "unnamed"])
-def test_the_text_of_json_lines_is_read_without_being_told_the_field(name: str, tmp_path: Path) -> None:
+def test_the_text_of_json_lines_is_read_without_naming_the_field(name: str, tmp_path: Path) -> None:
     assert _read(tmp_path / name, _lines({"text": "one\ntwo", "id": 3}, {"text": "three"})) == [
         "one",
         "two",

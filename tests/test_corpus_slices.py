@@ -46,7 +46,9 @@ def test_a_file_that_is_cut_gives_the_paragraphs_of_the_whole(
             assert [part for each in slices for part in each.split()] == slices  # which are cut no further
 
 
-def test_wrapped_lines_are_told_by_how_the_file_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrapped_lines_are_recognised_from_the_start_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A later stretch alone would look different."""
     line = "the river runs on and on through the old town and never"
     wrapped = "\n\n".join("\n".join([line] * 4) for _ in range(400))

@@ -51,7 +51,7 @@ def _read(folder: Path, content: bytes, name: str = "a.txt", **how: object) -> l
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_every_line_break_and_marked_encoding_is_understood(newline: str, encoding: str, tmp_path: Path) -> None:
+def test_every_line_break_and_marked_encoding_is_read(newline: str, encoding: str, tmp_path: Path) -> None:
     content = newline.join(["Grüße", "", " 世界 ", "end"]).encode(encoding)
     assert _read(tmp_path, content) == ["Grüße", "世界", "end"]
 

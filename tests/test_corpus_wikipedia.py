@@ -172,7 +172,7 @@ def test_the_prose_has_the_words_that_a_parser_finds(sample: Path) -> None:
     assert (ours & reference).total() > 0.8 * reference.total()  # the parser keeps captions, lists and headings
 
 
-def test_a_line_left_tangled_goes_through_the_parser() -> None:
+def test_a_line_with_unresolved_markup_goes_through_the_parser() -> None:
     pytest.importorskip("mwparserfromhell")
     (prose,) = plain_paragraphs(
         "The [[river|old river]] and {{lang|fr|its [[Pont|bridge]] stood there for years.", frozenset()

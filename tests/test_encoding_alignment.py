@@ -67,11 +67,11 @@ class Reference:
         """Ids and character spans of a text's pieces, without special tokens."""
         if not text:
             return [], []
-        told = self.tokenizer(
+        encoding = self.tokenizer(
             self.lead + text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True
         )
-        spans = [(start - len(self.lead), end - len(self.lead)) for start, end in told["offset_mapping"]]
-        return told["input_ids"], spans
+        spans = [(start - len(self.lead), end - len(self.lead)) for start, end in encoding["offset_mapping"]]
+        return encoding["input_ids"], spans
 
     def states(self, body: list[int]) -> np.ndarray:
         """(layers, pieces, D): the sentence alone, no padding, with the special tokens of the tokenizer."""
@@ -100,24 +100,24 @@ def _reference(folder: str, family: str) -> Reference:
     return Reference(tokenizer, model, LEAD.get(family, ""), FIRST.get(family))
 
 
-def _owned(reference: Reference, body: list[int], room: int) -> np.ndarray:
+def _owned(reference: Reference, body: list[int], directory: int) -> np.ndarray:
     """The states of each piece from the window in whose middle it stands most, of windows read one by one."""
-    starts = window_starts(len(body), room)
-    windows = [reference.states(body[start : start + room]) for start in starts]
+    starts = window_starts(len(body), directory)
+    windows = [reference.states(body[start : start + directory]) for start in starts]
     columns = []
     for piece in range(len(body)):
-        holding = [k for k, start in enumerate(starts) if start <= piece < start + room]
-        nearest = min(holding, key=lambda k: (abs(piece + 0.5 - starts[k] - room / 2), -starts[k]))
+        holding = [k for k, start in enumerate(starts) if start <= piece < start + directory]
+        nearest = min(holding, key=lambda k: (abs(piece + 0.5 - starts[k] - directory / 2), -starts[k]))
         columns.append(windows[nearest][:, piece - starts[nearest]])
     return np.stack(columns, axis=1)
 
 
 def _slow(
-    reference: Reference, text: str, found: WordSpans, room: int
+    reference: Reference, text: str, found: WordSpans, directory: int
 ) -> tuple[np.ndarray, list[dict[str, np.ndarray]]]:
     """(layers, D) of the sentence, and for each word with a piece, by pooling, (layers, D); plain loops."""
     body, spans = reference.body(text)
-    states = _owned(reference, body, room)
+    states = _owned(reference, body, directory)
     words = []
     for begin, stop in zip(found.starts.tolist(), found.ends.tolist(), strict=True):
         own = [states[:, p] for p, (start, end) in enumerate(spans) if max(start, begin) < min(end, stop)]
@@ -133,13 +133,13 @@ def _numbered(texts: Sequence[str]) -> WordSpans:
 
 def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budget: int = 512) -> None:
     found = _numbered(texts)
-    room = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
+    directory = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
     slow = {}
     for number, text in enumerate(texts):
         here = found.text_index == number
         part = WordSpans(found.ids[here], found.starts[here], found.ends[here], found.text_index[here])
         if reference.body(text)[0]:
-            slow[number] = _slow(reference, text, part, room)
+            slow[number] = _slow(reference, text, part, directory)
     expected = {
         word: pooled
         for number, (_, words) in slow.items()
@@ -147,12 +147,12 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
         if pooled
     }
     preparation = BatchBuilder(teacher.tokenizer, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
-    heard: list[int] = []
+    statistics: list[int] = []
     sentences = 0
     layers = range(teacher.depth + 1)
     for batch in preparation(TextChunk(texts, found)):
         encoded = encode_batch(teacher, batch, layers)
-        heard += batch.word_id.tolist()
+        statistics += batch.word_id.tolist()
         sentences += len(batch.tokens_per_sentence)
         for layer in layers:
             for pooling in POOLINGS:
@@ -161,7 +161,7 @@ def _compare(teacher: Teacher, reference: Reference, texts: Sequence[str], budge
             text_of = {s: found.text_index[w] for s, w in zip(batch.word_sentence, batch.word_id, strict=True)}
             means = [slow[int(number)][0][layer] for number in text_of.values()]
             _assert_close(encoded.sentences(layer)[list(text_of)], means)
-    assert sorted(heard) == sorted(expected)
+    assert sorted(statistics) == sorted(expected)
     assert sentences == len(slow)
 
 
@@ -249,7 +249,7 @@ def test_a_sentence_without_words_has_a_state_and_no_words(pooling: str) -> None
     assert encoded.sentences(2).isfinite().all()
 
 
-def test_a_pooling_that_is_not_there_is_named() -> None:
+def test_a_pooling_that_does_not_exist_is_named() -> None:
     with pytest.raises(UsageError, match="'sum'"):
         _read(tiny_teacher(), "the house").words(2, "sum")
 

@@ -117,14 +117,14 @@ def test_padding_and_special_tokens_stand_where_they_should(lengths: list[int]) 
 
 
 @settings(deadline=None, max_examples=200)
-@given(length=st.integers(0, 500), room=st.integers(1, 60))
-def test_windows_cover_the_text_and_overlap_by_a_quarter(length: int, room: int) -> None:
-    starts = window_starts(length, room)
+@given(length=st.integers(0, 500), folder=st.integers(1, 60))
+def test_windows_cover_the_text_and_overlap_by_a_quarter(length: int, folder: int) -> None:
+    starts = window_starts(length, folder)
     assert starts[0] == 0
-    assert starts[-1] == max(0, length - room)
+    assert starts[-1] == max(0, length - folder)
     assert starts == sorted({*starts})
     for one, other in pairwise(starts):
-        assert one + room - other >= room // 4
+        assert one + folder - other >= folder // 4
 
 
 def test_long_batches_are_mostly_text() -> None:
@@ -139,7 +139,7 @@ def test_no_text_at_all_makes_no_batch() -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "gpt2", "xlnet"])
-def test_company_does_not_change_a_word(family: str) -> None:
+def test_other_sentences_of_a_batch_do_not_change_a_word(family: str) -> None:
     texts = [_text(length) for length in (1, 3, 30, 4, 12, 70, 0, 5)]
     alone = _states(_batches(texts, 1, family)[0], family)
     for budget in (64, 4096):
@@ -288,7 +288,7 @@ def test_a_reader_that_fails_leaves_nothing_running(workers: int) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("which", [0, -1])  # a worker, the reader
-def test_a_process_that_is_killed_is_told_in_a_sentence(which: int) -> None:
+def test_a_process_that_is_killed_is_reported_in_one_sentence(which: int) -> None:
     def slowly() -> Iterator[TextChunk]:
         for chunk in _chunks(100):
             time.sleep(0.02)
@@ -307,7 +307,7 @@ def test_a_process_that_is_killed_is_told_in_a_sentence(which: int) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_an_error_that_cannot_travel_is_told_in_words() -> None:
+def test_an_error_that_cannot_be_pickled_is_reported_as_text() -> None:
     class OddError(Exception):
         def __init__(self, one: str, two: str) -> None:
             super().__init__(f"{one} and {two}")
@@ -391,7 +391,7 @@ class _Ear:
         self.heard.append((len(encoded.batch.word_id), sorted(encoded.states)))
 
 
-def test_all_listeners_hear_every_batch_of_one_pass() -> None:
+def test_all_accumulators_get_every_batch_of_one_pass() -> None:
     made = [batch for chunk in _chunks(3) for batch in _preparation()(chunk)]
     one, other, deaf = _Ear(0, 2), _Ear(1), _Ear()
     progress = list(run_pass(_teacher(), made, [one, other, deaf]))

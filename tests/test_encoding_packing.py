@@ -50,7 +50,7 @@ def _sums(teacher: Teacher, texts: list[str], budget: int) -> tuple[torch.Tensor
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_company_in_a_row_changes_no_sentence(family: str) -> None:
+def test_other_sentences_of_a_packed_row_change_no_sentence(family: str) -> None:
     teacher = _teacher(family)
     padded = dataclasses.replace(teacher, packing=None)
     texts = [*TEXTS, "", LONG, LONG + " " + LONG]
@@ -134,7 +134,7 @@ def test_fused_attention_that_changes_the_states_is_undone_and_logged(
 
 
 @pytest.mark.parametrize(("gigabytes", "depth", "dim", "pieces"), [(139, 12, 768, 262_144), (16, 12, 768, 43_018)])
-def test_a_gpu_gets_what_it_has_room_for(
+def test_a_gpu_gets_batches_that_fit_its_memory(
     gigabytes: int, depth: int, dim: int, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     properties = type("Properties", (), {"total_memory": gigabytes << 30})

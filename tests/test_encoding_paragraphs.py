@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences, slow_states
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, make_pass, run_pass, sentences, slow_states
 from tiny_teachers import tiny_teacher
 
 from stillvec.corpus import Corpus, split_sentences
@@ -69,19 +69,19 @@ def by_hand(paragraphs: Sequence[str], split: Sequence[Sequence[str]]) -> list[l
 def slow_windows(teacher: Teacher, text: str) -> list[tuple[list[np.ndarray], tuple[int, int]]]:
     """For each piece of a text, its last-layer state in the windows where it is most central, and its span."""
     cut = teacher.tokenizer.encode([text])
-    room = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
+    folder = teacher.window - len(teacher.tokenizer.prefix) - len(teacher.tokenizer.suffix)
     count = len(cut.ids)
-    starts = [0] if count <= room else [*range(0, count - room, room - room // 4), count - room]
+    starts = [0] if count <= folder else [*range(0, count - folder, folder - folder // 4), count - folder]
     states: list[np.ndarray] = []
     for start in starts:
-        ids = [*teacher.tokenizer.prefix, *cut.ids[start : start + room].tolist(), *teacher.tokenizer.suffix]
+        ids = [*teacher.tokenizer.prefix, *cut.ids[start : start + folder].tolist(), *teacher.tokenizer.suffix]
         got = teacher.states(torch.tensor([ids]), None, [teacher.depth])[teacher.depth][0]
         states.append(got[len(teacher.tokenizer.prefix) :].double().numpy())
     found = []
     for piece in range(count):
-        inside = [(n, s) for n, s in enumerate(starts) if s <= piece < min(s + room, count)]
+        inside = [(n, s) for n, s in enumerate(starts) if s <= piece < min(s + folder, count)]
         left = {n: piece - s if s else count for n, s in inside}  # where the text begins or ends, nothing is cut off
-        right = {n: s + room - 1 - piece if s + room < count else count for n, s in inside}
+        right = {n: s + folder - 1 - piece if s + folder < count else count for n, s in inside}
         central = {n: min(left[n], right[n]) for n, _ in inside}
         best = max(central.values())
         near = [states[n][piece - starts[n]] for n in central if central[n] >= best - 1]
@@ -94,10 +94,10 @@ def kept_paragraphs(
 ) -> dict[str, np.ndarray]:
     part = StoredContexts(unit="paragraph", states=True, **settings)
     learner: Any = SimpleNamespace(specs=lambda: {"contexts": part})
-    heard = listened(make_pass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).statistics_of("it")[
-        "contexts"
-    ]
-    return {name.removeprefix("stored:"): np.array(array) for name, array in heard.arrays.items()}
+    statistics = run_pass(make_pass({"it": learner}, teacher, vocabulary), texts, workers, whole=True).statistics_of(
+        "it"
+    )["contexts"]
+    return {name.removeprefix("stored:"): np.array(array) for name, array in statistics.arrays.items()}
 
 
 def vocabulary_of(split: Sequence[Sequence[str]], without: Sequence[str] = ()) -> Vocabulary:
@@ -186,14 +186,14 @@ def test_a_word_without_a_context_is_no_short_paragraph(teacher: Teacher) -> Non
     assert (vocabulary.index["zebra"],) in kept
 
 
-def test_listeners_of_paragraphs_do_not_hear_each_others_words(teacher: Teacher) -> None:
+def test_accumulators_of_paragraphs_do_not_get_each_others_words(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
     learners: dict[str, Any] = {
         str(least): LEARNERS["x2static"](context="paragraph", min_sentences=least) for least in (1, 3)
     }
-    together = listened(make_pass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
+    together = run_pass(make_pass(learners, teacher, vocabulary), PARAGRAPHS, whole=True)
     for name, learner in learners.items():
-        alone = listened(make_pass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).statistics_of(name)[
+        alone = run_pass(make_pass({name: learner}, teacher, vocabulary), PARAGRAPHS, whole=True).statistics_of(name)[
             "contexts"
         ]
         for label, array in alone.arrays.items():

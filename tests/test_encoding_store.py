@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, listened, make_pass, sentences
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, make_pass, run_pass, sentences
 from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import BatchBudget, TextChunk, context_store
@@ -144,10 +144,10 @@ def test_a_store_with_a_file_of_another_size_is_named(file: str, how: str, place
     (place / file).unlink()
     if how != "gone":
         (place / file).write_bytes(content[:-2] if how == "short" else content + b"\0\0")
-    with pytest.raises(FormatError, match=re.escape(file)) as told:
+    with pytest.raises(FormatError, match=re.escape(file)) as caught:
         Contexts.open(place)
-    assert f"{len(content):,} bytes" in str(told.value)
-    assert str(place) in str(told.value)
+    assert f"{len(content):,} bytes" in str(caught.value)
+    assert str(place) in str(caught.value)
 
 
 FOREIGN = {
@@ -187,7 +187,7 @@ def desk(place: Path, words: int = 600, **source: object) -> StoreLocation:
     return StoreLocation(place.parent, source, words, words // 10)
 
 
-def lesson(
+def encoding_pass(
     teacher: Teacher, desk: StoreLocation | None, *parts: str, vocabulary: Vocabulary | None = None
 ) -> EncodingPass:
     learners = {name: LEARNERS[name]() for name in parts or ("attentive_skipgram",)}
@@ -195,17 +195,17 @@ def lesson(
 
 
 @pytest.mark.parametrize("methods", [("x2static",), ("attentive_skipgram",)])
-def test_it_says_beforehand_how_much_room_it_needs_and_takes_about_that(
+def test_the_estimated_size_is_close_to_the_size_on_disk(
     methods: tuple[str, ...], teacher: Teacher, place: Path
 ) -> None:
     words = sum(len(text.split()) for text in TEXTS)
-    made = lesson(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods)
+    made = encoding_pass(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods)
     said = made.bytes_needed
-    kept = listened(made, TEXTS).store_path(methods[0])
+    kept = run_pass(made, TEXTS).store_path(methods[0])
     assert kept is not None
     files = sum(file.stat().st_size for file in kept.iterdir() if file.name != "store.json")
     assert said == files == bytes_needed(words, len(TEXTS), 16, states=methods != ("x2static",))
-    assert lesson(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods).bytes_needed == 0
+    assert encoding_pass(teacher, StoreLocation(place.parent, {}, words, len(TEXTS)), *methods).bytes_needed == 0
 
 
 def free(monkeypatch: pytest.MonkeyPatch, size: float) -> None:
@@ -217,33 +217,35 @@ def test_a_disk_that_is_too_small_is_refused_beforehand(
 ) -> None:
     free(monkeypatch, 31.2e9)
     # 1e9 words: 4 bytes each and 32 for its state, and 36 for each of 1e8 sentences
-    with pytest.raises(StillvecError, match=r"39\.6 GB in .*stores.* 31\.2 GB free") as told:
-        lesson(teacher, desk(place, 10**9))
-    assert "\n" not in str(told.value)
+    with pytest.raises(StillvecError, match=r"39\.6 GB in .*stores.* 31\.2 GB free") as caught:
+        encoding_pass(teacher, desk(place, 10**9))
+    assert "\n" not in str(caught.value)
     assert not place.parent.exists()
     free(monkeypatch, 39.6e9)
     with pytest.raises(StillvecError, match="free"):  # some of it is left alone
-        lesson(teacher, desk(place, 10**9))
+        encoding_pass(teacher, desk(place, 10**9))
     free(monkeypatch, 39.8e9)
-    lesson(teacher, desk(place, 10**9))
+    encoding_pass(teacher, desk(place, 10**9))
 
 
-def test_there_is_room_for_all_stores_of_a_run_or_for_none(
+def test_the_disk_holds_all_stores_of_a_run_or_none_is_written(
     teacher: Teacher, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = [lesson(teacher, desk(place, 10**8), name).bytes_needed for name in ("x2static", "attentive_skipgram")]
+    sizes = [
+        encoding_pass(teacher, desk(place, 10**8), name).bytes_needed for name in ("x2static", "attentive_skipgram")
+    ]
     monkeypatch.setattr(context_store, "_MIN_FREE", 0)
     free(monkeypatch, sum(sizes) - 1)
     for name in ("x2static", "attentive_skipgram"):
-        lesson(teacher, desk(place, 10**8), name)
+        encoding_pass(teacher, desk(place, 10**8), name)
     with pytest.raises(StillvecError, match="free"):
-        lesson(teacher, desk(place, 10**8), "x2static", "attentive_skipgram")
+        encoding_pass(teacher, desk(place, 10**8), "x2static", "attentive_skipgram")
 
 
-def test_a_store_that_is_there_needs_no_room(teacher: Teacher, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = listened(lesson(teacher, desk(place)), TEXTS)
+def test_an_existing_store_needs_no_disk_space(teacher: Teacher, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run_pass(encoding_pass(teacher, desk(place)), TEXTS)
     free(monkeypatch, 0)
-    again = lesson(teacher, desk(place))
+    again = encoding_pass(teacher, desk(place))
     assert not again.reads(TextSource.SENTENCES)
     assert again.store_path("attentive_skipgram") == first.store_path("attentive_skipgram")
 
@@ -253,11 +255,11 @@ def test_a_folder_that_cannot_be_written_is_refused_beforehand(
 ) -> None:
     place.parent.write_text("mine", "utf-8")
     with pytest.raises(StillvecError, match=r"stores is a file"):
-        lesson(teacher, desk(place))
+        encoding_pass(teacher, desk(place))
     place.parent.unlink()
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(StillvecError, match="read-only"):
-        lesson(teacher, desk(place))
+        encoding_pass(teacher, desk(place))
     assert not place.parent.exists()
 
 
@@ -274,19 +276,19 @@ def no_file_above(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("where", ["in the pass", "at the last flush"])
 def test_a_disk_that_gets_full_is_one_sentence_and_leaves_nothing(where: str, teacher: Teacher, place: Path) -> None:
-    made = lesson(teacher, desk(place), "attentive_skipgram" if where == "in the pass" else "x2static")
+    made = encoding_pass(teacher, desk(place), "attentive_skipgram" if where == "in the pass" else "x2static")
     limit = 8192 if where == "in the pass" else 1024  # less than the stream's own buffer: only flushing writes
     with no_file_above(limit), pytest.raises(StillvecError, match=r"stores: File too large"):
-        listened(made, TEXTS)
+        run_pass(made, TEXTS)
     assert there(place.parent) == []
-    assert listened(lesson(teacher, desk(place)), TEXTS).store_path("attentive_skipgram") is not None, (
+    assert run_pass(encoding_pass(teacher, desk(place)), TEXTS).store_path("attentive_skipgram") is not None, (
         "the next one succeeds"
     )
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, GeneratorExit])
 def test_whatever_ends_a_pass_leaves_nothing(error: type[BaseException], teacher: Teacher, place: Path) -> None:
-    made = lesson(teacher, desk(place))
+    made = encoding_pass(teacher, desk(place))
 
     def corpus() -> Iterator[TextChunk]:
         yield TextChunk(TEXTS[:32])
@@ -314,7 +316,7 @@ def test_an_interrupt_while_the_store_is_closed_leaves_nothing(
 
     monkeypatch.setattr(os, "fsync", stop)
     with pytest.raises(KeyboardInterrupt):
-        listened(lesson(teacher, desk(place)), TEXTS)
+        run_pass(encoding_pass(teacher, desk(place)), TEXTS)
     assert there(place.parent) == []
 
 
@@ -382,13 +384,13 @@ def test_whatever_changes_a_store_changes_its_name(teacher: Teacher) -> None:
 
 
 def test_another_run_of_the_same_does_not_ask_the_teacher(teacher: Teacher, place: Path) -> None:
-    first = listened(lesson(teacher, desk(place)), TEXTS).statistics_of("attentive_skipgram")["contexts"]
-    again = lesson(teacher, desk(place))
+    first = run_pass(encoding_pass(teacher, desk(place)), TEXTS).statistics_of("attentive_skipgram")["contexts"]
+    again = encoding_pass(teacher, desk(place))
     steps = [*again.run(iter_of_none(), BatchBudget(64, 8))]
     assert steps == []
     for name, array in again.statistics_of("attentive_skipgram")["contexts"].arrays.items():
         assert np.array_equal(array, first[name]), name
-    in_memory = listened(lesson(teacher, None), TEXTS).statistics_of("attentive_skipgram")["contexts"]
+    in_memory = run_pass(encoding_pass(teacher, None), TEXTS).statistics_of("attentive_skipgram")["contexts"]
     for name, array in in_memory.arrays.items():
         assert np.array_equal(array, first[name]), name
 
@@ -397,7 +399,7 @@ def test_contexts_of_several_layers_are_their_mean(teacher: Teacher) -> None:
     contexts = {}
     for layer in ("1", "2", "1-2"):
         learner = LEARNERS["x2static"](layer=layer)
-        stored = listened(make_pass({"it": learner}, teacher, counted(TEXTS)), TEXTS).statistics_of("it")["contexts"]
+        stored = run_pass(make_pass({"it": learner}, teacher, counted(TEXTS)), TEXTS).statistics_of("it")["contexts"]
         contexts[layer] = np.asarray(stored["stored:contexts"], np.float32) * float(stored["stored:scale"])
     np.testing.assert_allclose(contexts["1-2"], (contexts["1"] + contexts["2"]) / 2, atol=2e-3)
     assert not np.allclose(contexts["1"], contexts["2"], atol=2e-3)
@@ -410,8 +412,8 @@ def iter_of_none() -> Iterator[TextChunk]:
 
 def test_what_a_store_says_of_itself_can_be_read(place: Path) -> None:
     written(place, rows([3, 1]))
-    told = json.loads((place / "store.json").read_text("utf-8"))
-    assert told == {
+    content = json.loads((place / "store.json").read_text("utf-8"))
+    assert content == {
         "version": 1,
         "scale": 1.0,
         "shapes": {"contexts": [2, 6], "words": [4], "lengths": [2], "states": [4, 6]},

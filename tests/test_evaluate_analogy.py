@@ -97,9 +97,9 @@ def test_each_answer_on_real_vectors_is_that_of_gensim(form: Form, word_pieces: 
     # gensim's evaluate_word_analogies takes the name of a function and calls most_similar all the same
     theirs, questions = keyed(word_pieces), google_questions()
     known = [words for words in questions.texts if all(word in word_pieces for word in words)][::40]
-    asked = {"3cosadd": theirs.most_similar, "3cosmul": theirs.most_similar_cosmul}[form]
+    requested = {"3cosadd": theirs.most_similar, "3cosmul": theirs.most_similar_cosmul}[form]
     lower = [[word.lower() for word in words] for words in known]
-    wanted = [asked(positive=[b, c], negative=[a], topn=1)[0][0] for a, b, c, _ in lower]
+    wanted = [requested(positive=[b, c], negative=[a], topn=1)[0][0] for a, b, c, _ in lower]
     rows = np.array([[word_pieces.vocabulary.row(word) for word in words[:3]] for words in known])
     found = solve(Lookup(word_pieces), rows, len(word_pieces), [form])[form]
     assert [word_pieces.words[row] for row in found] == wanted

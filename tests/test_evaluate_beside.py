@@ -20,20 +20,20 @@ def _counting(upto: int, end: str) -> Generator[float, None, str]:
 
 def test_each_gives_what_it_ends_with_in_the_order_given() -> None:
     work = beside([_counting(upto, f"end of {upto}") for upto in (300, 2, 40, 1)])
-    told = []
+    events = []
     while True:
         try:
-            told.append(next(work))
+            events.append(next(work))
         except StopIteration as end:
             found = end.value
             break
     assert found == ["end of 300", "end of 2", "end of 40", "end of 1"]
-    assert told == sorted(told)
-    assert told[-1] == 1
+    assert events == sorted(events)
+    assert events[-1] == 1
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_failure_is_told_and_ends_the_others(first: bool) -> None:
+def test_a_failure_is_reported_and_ends_the_others(first: bool) -> None:
     begun = threading.Event()
 
     def endless() -> Generator[float, None, str]:
@@ -51,7 +51,7 @@ def test_a_failure_is_told_and_ends_the_others(first: bool) -> None:
             pass
 
 
-def test_who_does_not_listen_to_the_end_leaves_nothing_running() -> None:
+def test_a_generator_closed_early_leaves_nothing_running() -> None:
     before = threading.active_count()
 
     def endless() -> Generator[float, None, str]:

@@ -41,15 +41,15 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Whose answers were computed, one entry each."""
-    told: list[str] = []
+    events: list[str] = []
     answer = Similarity.answer
 
     def counting(self: Similarity, lookup: Lookup, items: Items) -> Answers:
-        told.append(lookup.oov)
+        events.append(lookup.oov)
         return answer(self, lookup, items)
 
     monkeypatch.setattr(Similarity, "answer", counting)
-    return told
+    return events
 
 
 def test_a_second_evaluation_computes_nothing_and_is_the_same(data: Path, tmp_path: Path, answered: list[str]) -> None:
@@ -98,7 +98,7 @@ def test_other_code_has_other_answers(
     assert len(answered) == 4
 
 
-def test_a_broken_file_of_the_cache_is_written_anew(data: Path, tmp_path: Path, answered: list[str]) -> None:
+def test_a_broken_file_of_the_cache_is_rewritten(data: Path, tmp_path: Path, answered: list[str]) -> None:
     kept = tmp_path / "kept"
     first = evaluate(vectors(), data, cache=kept, resamples=5)
     files = [*kept.iterdir()]
@@ -112,15 +112,15 @@ def test_a_broken_file_of_the_cache_is_written_anew(data: Path, tmp_path: Path, 
         assert sorted(held.files) == ["covered", "values:spearman"]
 
 
-def test_a_cache_that_cannot_be_written_is_told_and_the_work_goes_on(data: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported_and_the_work_continues(data: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as output:
         warnings.simplefilter("always")
         assert evaluate(vectors(), data, cache=tmp_path / "file" / "kept", resamples=5).scores
-    assert any("cannot write" in str(each.message) for each in told)
+    assert any("cannot write" in str(each.message) for each in output)
 
 
-def test_a_dataset_with_a_broken_file_beside_it_is_read_again_and_named_again(data: Path, tmp_path: Path) -> None:
+def test_a_dataset_next_to_a_broken_file_is_read_again_and_named_again(data: Path, tmp_path: Path) -> None:
     (data / "similarity/broken.tsv").write_text("cat\tdog\n")
     for _ in range(2):
         assert "broken.tsv:1:" in evaluate(vectors(), data, cache=tmp_path / "kept", resamples=5).errors[0]
@@ -198,9 +198,9 @@ def test_a_costly_task_runs_when_it_is_named_or_all_are_wanted(slow: None, data:
 
 def test_a_costly_task_tells_how_far_it_is(slow: None, data: Path) -> None:
     work = Evaluation({"v": vectors()}, data, ["slow:seeds=3"], resamples=5)
-    told = [*work.steps()]
-    assert [(step.done, step.total) for step in told] == [(0, 1), (0, 1), (1, 1)]
-    assert told[1].remark == "slow pets, v, 50%"
+    events = [*work.steps()]
+    assert [(step.done, step.total) for step in events] == [(0, 1), (0, 1), (1, 1)]
+    assert events[1].remark == "slow pets, v, 50%"
     assert work.report.scores[0].task == "slow"
 
 
@@ -213,8 +213,8 @@ def test_settings_stand_behind_their_task(slow: None) -> None:
     chosen, left = select_tasks(["slow:seeds=3", "similarity"], quick=True)
     assert chosen == {"slow": Slow(seeds=3, quick=True), "similarity": Similarity()}
     assert left == {}
-    for wrong, told in (("similarity,seeds=3", "'seeds'"), ("slw", "did you mean 'slow'")):
-        with pytest.raises(UsageError, match=told):
+    for wrong, expected in (("similarity,seeds=3", "'seeds'"), ("slw", "did you mean 'slow'")):
+        with pytest.raises(UsageError, match=expected):
             select_tasks(split_tasks(wrong))
     with pytest.raises(UsageError, match="given twice"):
         select_tasks(["slow", "slow:seeds=1"])
@@ -238,7 +238,7 @@ class Lengths:
         return np.array([[len(text), 1.0] for text in texts])
 
 
-def test_an_encoder_is_judged_on_sentences_beside_the_vectors(data: Path, tmp_path: Path) -> None:
+def test_an_encoder_is_evaluated_on_sentences_with_the_vectors(data: Path, tmp_path: Path) -> None:
     (data / "sentences").mkdir()
     rows = ["cat dog,cat sat,4", "ice,snow fire ice snow,1", "dog,dog,5", "fire,fire cat,3"]
     (data / "sentences/sts.csv").write_text("\n".join(rows))

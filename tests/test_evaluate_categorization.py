@@ -100,7 +100,7 @@ def test_scores_have_coverage_an_interval_and_chance_on_demand(tmp_path: Path) -
     assert (filled.n_covered, filled.unknown) == (80, "zero")
 
 
-def test_clouds_far_apart_are_pure_and_lengths_count_only_if_asked(tmp_path: Path) -> None:
+def test_distant_clusters_are_pure_and_lengths_count_only_on_request(tmp_path: Path) -> None:
     points, gold = clouds(0.1)
     folder = folder_of(tmp_path, gold)
     stretched = points * np.random.default_rng(0).uniform(0.01, 100, (len(points), 1))

@@ -144,8 +144,8 @@ def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors
     filters = network.filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
     for row, length in enumerate((3, 1)):
         text = network.table[ids[row, : length + 2]].T[None]
-        heard = torch.relu(torch.nn.functional.conv1d(text, filters, network.bias)).amax(dim=2)
-        want = heard @ network.out + network.out_bias
+        statistics = torch.relu(torch.nn.functional.conv1d(text, filters, network.bias)).amax(dim=2)
+        want = statistics @ network.out + network.out_bias
         torch.testing.assert_close(network.scores(ids)[row : row + 1], want)
 
 
@@ -193,15 +193,15 @@ def test_seeds_have_a_mean_and_a_spread(vectors: WordVectors, tmp_path: Path, mo
     task = Classification(model="cnn", seeds=3)
     items = task.read(path)
     work = task.answer_steps(Lookup(vectors), items)
-    told = []
+    events = []
     while True:
         try:
-            told.append(next(work))
+            events.append(next(work))
         except StopIteration as end:
             answers = end.value
             break
-    assert told == sorted(told)
-    assert told[-1] == 1
+    assert events == sorted(events)
+    assert events[-1] == 1
     labels = answers.values["macro-f1-cnn"]
     right = (labels == items.gold[:, None]).mean(axis=0)
     scores = task.score(items, answers, np.arange(30), Resampling(50))
@@ -252,7 +252,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         Classification(seeds=0)
 
 
-def test_real_reviews_are_told_apart_by_real_vectors(data_folder: Path, word_pieces: WordVectors) -> None:
+def test_real_reviews_are_classified_with_real_vectors(data_folder: Path, word_pieces: WordVectors) -> None:
     task = Classification(model="linear", quick=True)
     items = task.read(data_folder / "classification" / "cr.txt")
     answers = task.answer(Lookup(word_pieces), items)

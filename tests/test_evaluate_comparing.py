@@ -68,7 +68,7 @@ def test_a_mean_is_compared_as_by_the_paired_t_test_of_scipy() -> None:
 
 
 @pytest.mark.parametrize(("task", "metric"), [(Mean(), "accuracy"), (Similarity(), "spearman"), (F1(), "f1")])
-def test_equals_are_told_apart_in_about_one_case_of_twenty(task: Similarity, metric: str) -> None:
+def test_equal_sets_differ_significantly_in_about_one_case_of_twenty(task: Similarity, metric: str) -> None:
     generator = np.random.default_rng(1)
     rounds, n = 200 if metric != "f1" else 60, 80
     found = []
@@ -195,8 +195,8 @@ def test_with_vectors_for_unknown_words_sets_are_compared_on_every_item(tmp_path
 def test_a_pair_is_the_same_in_any_order_and_case() -> None:
     assert as_pair("Paris", "London") == as_pair("london", "PARIS") == ("london", "paris")
     edges = [Edge("Cat", "dog"), Edge("ice", "snow", 1.0, "antonym")]
-    asked = [as_pair("dog", "cat"), as_pair("ice", "Snow"), as_pair("ice", "fire")]
-    assert find_pairs(edges, asked) == {("cat", "dog"), ("ice", "snow")}
+    requested = [as_pair("dog", "cat"), as_pair("ice", "Snow"), as_pair("ice", "fire")]
+    assert find_pairs(edges, requested) == {("cat", "dog"), ("ice", "snow")}
 
 
 def test_evaluated_pairs_are_taken_out_of_a_lexicon_in_any_case(tmp_path: Path) -> None:
@@ -233,13 +233,13 @@ def test_scores_without_the_pairs_of_a_lexicon_are_those_of_a_file_without_them(
     assert all("n_leaked" not in score.to_json() for score in wanted.scores)
 
 
-def test_a_lexicon_that_is_not_there_is_told_before_the_work(tmp_path: Path) -> None:
+def test_a_missing_lexicon_is_reported_before_the_work(tmp_path: Path) -> None:
     folder = data_of(tmp_path / "data", vectors(), ("one",))
     with pytest.raises((LexiconError, UsageError), match=r"nowhere\.txt"):
         evaluate(vectors(), folder, lexicons=[tmp_path / "nowhere.txt"])
 
 
-def test_policies_that_change_the_order_are_told(tmp_path: Path) -> None:
+def test_policies_that_change_the_order_are_reported(tmp_path: Path) -> None:
     good, bad = vectors(), vectors(5)
     folder = data_of(tmp_path / "data", good, ("one",))
     sets = {"few": good.subset(good.words[:15]), "all": WordVectors(good.vocabulary, good.matrix + bad.matrix)}

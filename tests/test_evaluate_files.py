@@ -162,7 +162,7 @@ def test_without_a_folder_the_datasets_of_gensim_are_used_and_gensim_is_not_impo
     assert printed.strip() == str([("simlex999", 999), ("wordsim353", 353), ("questions-words", 19544)])
 
 
-def test_a_missing_gensim_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_gensim_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STILLVEC_DATA", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"stillvec\[packaged\]"):
@@ -236,7 +236,7 @@ def test_a_report_gives_the_scores_of_one_set_by_name() -> None:
         Report(scores).by("tow")
 
 
-def test_the_front_door_has_the_function_before_and_after_its_room_is_loaded(folder: Path) -> None:
+def test_the_package_has_the_function_before_and_after_its_module_is_loaded(folder: Path) -> None:
     import stillvec.evaluation
 
     assert stillvec.evaluate(vectors(), folder, ["analogy"]).scores[0].task == "analogy"

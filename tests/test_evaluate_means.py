@@ -40,7 +40,7 @@ def data_of_pairs() -> Pairs:
     return np.arange(200).reshape(100, 2), gold, gold + generator.standard_normal(100)
 
 
-def asked(name: str, pairs: np.ndarray, gold: np.ndarray, said: dict[str, np.ndarray]) -> SimilarityResult:
+def make_result(name: str, pairs: np.ndarray, gold: np.ndarray, said: dict[str, np.ndarray]) -> SimilarityResult:
     everything = np.ones(len(gold), bool)
     items = Items(tuple((f"w{a}", f"w{b}") for a, b in pairs), gold)
     answers = {of: Answers(everything, {"spearman": values}) for of, values in said.items()}
@@ -49,8 +49,8 @@ def asked(name: str, pairs: np.ndarray, gold: np.ndarray, said: dict[str, np.nda
 
 def test_a_dataset_given_twice_says_no_more_than_once(data_of_pairs: Pairs) -> None:
     pairs, gold, said = data_of_pairs
-    one = asked("one", pairs, gold, {"a": said})
-    turned = asked("turned", pairs[:, ::-1], gold, {"a": said})  # a pair is one in either order
+    one = make_result("one", pairs, gold, {"a": said})
+    turned = make_result("turned", pairs[:, ::-1], gold, {"a": said})  # a pair is one in either order
     single, double = (average_datasets(some, Resampling(300), min_datasets=1) for some in ([one], [one, turned]))
     assert single is not None
     assert double is not None
@@ -60,7 +60,7 @@ def test_a_dataset_given_twice_says_no_more_than_once(data_of_pairs: Pairs) -> N
 
 def test_datasets_without_a_common_pair_are_independent(data_of_pairs: Pairs) -> None:
     pairs, gold, said = data_of_pairs
-    halves = [asked(str(at), pairs[at::2], gold[at::2], {"a": said[at::2]}) for at in (0, 1)]
+    halves = [make_result(str(at), pairs[at::2], gold[at::2], {"a": said[at::2]}) for at in (0, 1)]
     mean = average_datasets(halves, Resampling(2000))
     assert mean is not None
     each = [average_datasets([half], Resampling(2000, seed), min_datasets=1) for seed, half in enumerate(halves, 1)]
@@ -71,22 +71,23 @@ def test_datasets_without_a_common_pair_are_independent(data_of_pairs: Pairs) ->
 def test_the_mean_of_a_dataset_and_its_parts_varies_as_much_as_its_resamples_say() -> None:
     """Many worlds are drawn, a dataset and its two halves in each: the spread over worlds is the truth."""
     generator = np.random.default_rng(0)
-    values, told, apart = [], [], []
+    values, deviations, apart = [], [], []
     for _ in range(150):
         gold = generator.standard_normal(60)
         said = gold + generator.standard_normal(60)
         pairs = np.arange(120).reshape(60, 2)
         parts = [
-            asked(str(rows), pairs[rows], gold[rows], {"a": said[rows]}) for rows in (np.s_[:], np.s_[::2], np.s_[1::2])
+            make_result(str(rows), pairs[rows], gold[rows], {"a": said[rows]})
+            for rows in (np.s_[:], np.s_[::2], np.s_[1::2])
         ]
         mean = average_datasets(parts, Resampling(80))
         assert mean is not None
         values.append(mean.samples["a"].value)
-        told.append(mean.samples["a"].resampled.std())
+        deviations.append(mean.samples["a"].resampled.std())
         single = [average_datasets([part], Resampling(80, seed), min_datasets=1) for seed, part in enumerate(parts, 1)]
         apart.append(np.linalg.norm([one.samples["a"].resampled.std() for one in single if one is not None]) / 3)
     truth = np.std(values)
-    assert np.mean(told) == pytest.approx(truth, rel=0.2)
+    assert np.mean(deviations) == pytest.approx(truth, rel=0.2)
     assert np.mean(apart) < 0.85 * truth  # as if they had nothing in common
 
 
@@ -105,7 +106,7 @@ def test_the_report_has_the_mean_and_ranks_by_its_interval(tmp_path: Path) -> No
     assert overall.n_items == mean.n_items < sum(each.n_items for each in mean.details)
 
 
-def test_controls_are_told_and_not_compared() -> None:
+def test_controls_are_reported_and_not_compared() -> None:
     controls = {
         "labels": ("upos-random", "upos-majority"),
         "probing": ("all-length", "all-mean-random"),

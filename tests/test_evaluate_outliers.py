@@ -118,7 +118,7 @@ def test_the_choice_of_highest_cosine_is_the_answer(tmp_path: Path, vectors: Wor
         ("a.csv", "question,answer,wrong\nrug,sofa,ottoman\nhall,corridor,doorway\n"),
     ],
 )
-def test_choices_are_parted_by_bars_tabs_spaces_or_commas(tmp_path: Path, name: str, content: str) -> None:
+def test_choices_are_separated_by_bars_tabs_spaces_or_commas(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     assert Synonyms().read(tmp_path / name).texts == (("rug", "sofa", "ottoman"), ("hall", "corridor", "doorway"))
 

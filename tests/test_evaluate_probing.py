@@ -160,7 +160,7 @@ def words() -> WordVectors:
     return WordVectors(names, matrix)
 
 
-def test_every_probe_has_its_length_and_its_random_control_beside_it(words: WordVectors, tmp_path: Path) -> None:
+def test_every_probe_is_reported_with_its_length_and_random_control(words: WordVectors, tmp_path: Path) -> None:
     path = _treebank(tmp_path, {"train": 300, "dev": 60, "test": 120})
     task = Probing(each=True)
     assert task.find(tmp_path) == [path]
@@ -215,14 +215,16 @@ def test_a_probe_of_word_identity_reaches_the_word_majority_and_not_more() -> No
     generator = np.random.default_rng(0)
     words, labels = 40, 5
     chances = generator.dirichlet(np.full(labels, 0.5), words)
-    seen, judged, tested = (np.array([generator.multinomial(200, p) for p in chances]).astype(float) for _ in range(3))
-    said = perceptron(np.eye(words, dtype=np.float32), seen, judged, 64, 0)
+    seen, rated_pairs, tested = (
+        np.array([generator.multinomial(200, p) for p in chances]).astype(float) for _ in range(3)
+    )
+    said = perceptron(np.eye(words, dtype=np.float32), seen, rated_pairs, 64, 0)
     share = tested[np.arange(words), said].sum() / tested.sum()
     majority = tested[np.arange(words), seen.argmax(axis=1)].sum() / tested.sum()
     assert share == pytest.approx(majority, abs=0.01)
 
 
-def test_the_label_probe_has_its_ceiling_and_its_control_beside_it(words: WordVectors, tmp_path: Path) -> None:
+def test_the_label_probe_is_reported_with_its_ceiling_and_control(words: WordVectors, tmp_path: Path) -> None:
     path = _treebank(tmp_path, {"train": 100, "dev": 30, "test": 60})
     task = Labels(quick=True)
     items = task.read(path)
@@ -266,12 +268,14 @@ def test_noise_takes_information_away() -> None:
     generator = np.random.default_rng(0)
     kinds = 6 * generator.standard_normal((20, 8))
     x = kinds[generator.integers(0, 20, 3000)]
-    told = [mutual_information(x, x + sigma * generator.standard_normal(x.shape), k=20) for sigma in (0, 3, 10, 300)]
-    values = [each.value for each in told]
+    estimates = [
+        mutual_information(x, x + sigma * generator.standard_normal(x.shape), k=20) for sigma in (0, 3, 10, 300)
+    ]
+    values = [each.value for each in estimates]
     assert values == sorted(values, reverse=True)
     assert values[0] >= 0.95 * math.log(20)
     assert abs(values[-1]) < 0.02
-    assert all(abs(each.shuffled) < 0.02 for each in told)
+    assert all(abs(each.shuffled) < 0.02 for each in estimates)
 
 
 def test_a_row_that_weighs_two_counts_as_two() -> None:

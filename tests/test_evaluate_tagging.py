@@ -78,8 +78,8 @@ def test_the_crf_is_what_all_paths_together_say(chain: tuple, sentence: int) -> 
 def test_the_slope_of_the_crf_is_that_of_small_steps(chain: tuple) -> None:  # type: ignore[type-arg]
     scores, inside, steps = chain
     tags = torch.tensor([[0, 1, 2, 1], [2, 0, 0, 0], [1, 1, 0, 0]])
-    learnt = [each.clone().requires_grad_() for each in (scores, *steps)]
-    assert torch.autograd.gradcheck(lambda s, *rest: negative_log_likelihood(s, tags, inside, rest).sum(), learnt)
+    trained = [each.clone().requires_grad_() for each in (scores, *steps)]
+    assert torch.autograd.gradcheck(lambda s, *rest: negative_log_likelihood(s, tags, inside, rest).sum(), trained)
 
 
 def test_what_stands_outside_a_sentence_changes_nothing(chain: tuple) -> None:  # type: ignore[type-arg]
@@ -220,7 +220,7 @@ def test_batches_hold_every_text_once_and_texts_of_about_one_length() -> None:
         assert np.mean([np.ptp(lengths[batch]) for batch in batches]) < 3
 
 
-def test_padding_stands_behind_words_and_unknown_words_have_a_row_of_their_own(vectors: WordVectors) -> None:
+def test_padding_follows_the_words_and_unknown_words_have_a_row_of_their_own(vectors: WordVectors) -> None:
     sequences = tokens_as_sequences(Lookup(vectors, "mean"), [["the", "zebra"], ["dog"], []])
     table = sequences.table
     np.testing.assert_array_equal(table[0], 0)

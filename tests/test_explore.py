@@ -68,7 +68,7 @@ def test_completions_are_those_of_a_slow_search() -> None:
         assert suggester.complete(typed, 5) == slow[:5]
 
 
-def test_a_misspelt_word_has_its_nearest_spelling() -> None:
+def test_a_misspelled_word_gets_the_nearest_spelling() -> None:
     assert Suggester(Vocabulary(WORDS)).suggest("icebarg") == ["iceberg"]
     assert (
         Suggester(Vocabulary(["fixer", "fiery", "fire", "tier"])).suggest("fier")[0] == "fixer"
@@ -94,13 +94,13 @@ def test_neighbours_are_those_of_each_set_with_the_sets_they_stand_in(two: Explo
             assert sets == [n for n, each in enumerate(lists) if word in dict(each)]
 
 
-def test_a_word_that_one_set_lacks_is_told_there_and_answered_elsewhere(two: Explorer) -> None:
+def test_a_word_that_one_set_lacks_is_reported_there_and_answered_by_the_others(two: Explorer) -> None:
     here, there = two.find_neighbours("snow", 3)
     assert len(here["found"]) == 3
     assert there["error"] == "'snow' is not in b; try another spelling."
-    with pytest.raises(UnknownWord, match=r"'icebarg' .* did you mean 'iceberg'") as told:
+    with pytest.raises(UnknownWord, match=r"'icebarg' .* did you mean 'iceberg'") as caught:
         two.find_neighbours("icebarg")
-    assert told.value.suggestions == ["iceberg"]
+    assert caught.value.suggestions == ["iceberg"]
 
 
 @pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
@@ -175,7 +175,7 @@ def test_an_axis_that_is_none_is_refused(two: Explorer, x: list[str], sentence: 
         two.project_words("a", x, [], ["snow"])
 
 
-def test_a_set_that_is_not_there_is_named(two: Explorer) -> None:
+def test_a_set_that_does_not_exist_is_named(two: Explorer) -> None:
     with pytest.raises(UsageError, match=r"'c'.* a, b"):
         two.project_words("c", ["ice", "fire"])
 
@@ -390,11 +390,11 @@ def test_the_packed_map_has_places_clusters_and_parts_of_speech() -> None:
 
 
 def test_a_map_is_computed_in_the_background_and_reports_its_progress(two: Explorer) -> None:
-    def asked() -> Iterator[dict[str, object]]:
+    def send_request() -> Iterator[dict[str, object]]:
         while True:
             yield two.get_map("a")
             time.sleep(0.05)
 
-    answers = [*itertools.takewhile(lambda answer: "words" not in answer, asked())]
+    answers = [*itertools.takewhile(lambda answer: "words" not in answer, send_request())]
     assert all({"stage", "done", "total"} == answer.keys() for answer in answers)
     assert two.get_map("a")["words"] == tuple(WORDS)

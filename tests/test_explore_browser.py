@@ -175,10 +175,10 @@ def test_analogies_and_the_odd_one_are_those_of_the_vectors(visit: Visit) -> Non
 def test_axes_place_words_where_python_does(visit: Visit) -> None:
     page = visit.open("#axes?x=he-she&words=ice,fire,qqq")
     page.wait_for_selector(".drawing")
-    told = page.locator(".drawing title").all_text_contents()
+    texts = page.locator(".drawing title").all_text_contents()
     answer = explorer().project_words(NAMES[0], ["he", "she"], [], ["ice", "fire"])
     for word, value in zip(answer["words"], answer["x"], strict=True):
-        (found,) = [float(each.split(": ")[1]) for each in told if each.startswith(f"{word}: ")]
+        (found,) = [float(each.split(": ")[1]) for each in texts if each.startswith(f"{word}: ")]
         assert found == pytest.approx(value, abs=0.02)
     assert "Not in the vocabulary: qqq." in page.locator("#plot").inner_text()
     page = visit.open("#axes?x=he-she&y=bad:good&words=ice,fire")
@@ -197,8 +197,8 @@ def test_a_card_has_its_layers_relations_and_sentences_served_or_not(browser: An
             assert page.locator("#card dd").all_text_contents() == [near, EVIL, "fire"]
             page.wait_for_selector("#sentences mark")
             assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
-            told = page.locator("#agreement").inner_text()
-            assert ("rounded to 8 bits; cosines differ by up to 0.00" in told) == (kind == "file")
+            output = page.locator("#agreement").inner_text()
+            assert ("rounded to 8 bits; cosines differ by up to 0.00" in output) == (kind == "file")
             page = visit.open("#word?w=fire")
             page.wait_for_selector("#sentences >> text=Not in the 2 sentences of the corpus.")
 
@@ -250,7 +250,7 @@ def test_a_wheel_zooms_where_the_pointer_is_and_the_page_stays(browser: Any, pla
         assert page.locator("#tooltip").inner_text() == WORDS[row]
 
 
-def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_hides_not_its_word(
+def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_does_not_hide_its_word(
     browser: Any, places: dict[str, str]
 ) -> None:
     with Visit(browser, places["file"], 390, touch=True) as visit:

@@ -56,7 +56,7 @@ def server() -> Iterator[PageServer]:
         bound.shutdown()
 
 
-def asked(server: PageServer, path: str, host: str | None = None, method: str = "GET") -> tuple[int, Any, Any]:
+def send_request(server: PageServer, path: str, host: str | None = None, method: str = "GET") -> tuple[int, Any, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     connection.request(method, path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
@@ -87,7 +87,7 @@ def test_questions_are_answered_as_the_explorer_answers(server: PageServer) -> N
         "/api/card?word=%C3%A9t%C3%A9": explorer.describe_word("été"),
     }
     for path, answer in expected.items():
-        assert asked(server, path)[:2] == (200, json.loads(json.dumps(answer))), path
+        assert send_request(server, path)[:2] == (200, json.loads(json.dumps(answer))), path
 
 
 @pytest.mark.parametrize(
@@ -110,27 +110,27 @@ def test_questions_are_answered_as_the_explorer_answers(server: PageServer) -> N
     ],
 )
 def test_a_wrong_question_gets_a_sentence(server: PageServer, path: str, status: int, sentence: str) -> None:
-    got, told, _ = asked(server, path)
+    got, reported, _ = send_request(server, path)
     assert got == status
-    assert sentence in told["error"]
+    assert sentence in reported["error"]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1"])
 def test_another_name_gets_nothing(server: PageServer, host: str) -> None:
     for path in ("/", "/api/about"):
-        status, told, _ = asked(server, path, host)
+        status, reported, _ = send_request(server, path, host)
         assert status == 403
-        assert "only answers requests for" in told["error"]
+        assert "only answers requests for" in reported["error"]
 
 
 def test_its_own_names_are_served_and_only_read(server: PageServer) -> None:
-    assert asked(server, "/", f"LOCALHOST:{server.server_port}")[0] == 200
-    assert asked(server, "/", method="DELETE")[0] == 501
+    assert send_request(server, "/", f"LOCALHOST:{server.server_port}")[0] == 200
+    assert send_request(server, "/", method="DELETE")[0] == 501
     assert server.server_address[0] == "127.0.0.1"
 
 
 def test_the_page_may_do_nothing_but_ask_its_server(server: PageServer) -> None:
-    status, page, headers = asked(server, "/")
+    status, page, headers = send_request(server, "/")
     policy = headers["Content-Security-Policy"]
     assert (status, page) == (200, build_live_page()[0])
     assert "default-src 'none'" in policy
@@ -139,7 +139,7 @@ def test_the_page_may_do_nothing_but_ask_its_server(server: PageServer) -> None:
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_a_port_that_is_taken_or_none_is_told(server: PageServer) -> None:
+def test_a_port_that_is_taken_or_invalid_is_reported(server: PageServer) -> None:
     with pytest.raises(stillvec.StillvecError, match=f"127.0.0.1:{server.server_port}"):
         PageServer(server.explorer, server.server_port)
     with pytest.raises(stillvec.StillvecError, match="got 70000"):
@@ -257,15 +257,15 @@ def folders(tmp_path: Path) -> list[str]:
     return [*map(str, paths)]
 
 
-def test_a_page_is_written_whole_and_its_size_told(
+def test_a_page_is_written_completely_and_its_size_printed(
     folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, lexicon = tmp_path / "page.html", tmp_path / "lexicon.txt"
     lexicon.write_text("word1 word2 word3\n")
     assert main(["explore", *folders, "--export", str(out), "--words", "20", "--lexicon", str(lexicon), "--quiet"]) == 0
-    told = capsys.readouterr()
-    assert re.search(r"page.html: 20 words, [\d.]+ MB; it needs no server", told.out)
-    assert told.err == ""
+    output = capsys.readouterr()
+    assert re.search(r"page.html: 20 words, [\d.]+ MB; it needs no server", output.out)
+    assert output.err == ""
     data = json.loads(Reader(out.read_text("utf-8")).scripts[0])
     assert [each["name"] for each in data["sets"]] == ["x/same", "y/same"]  # by as much as tells them apart
     assert data["relations"]["word1"]["related"]
@@ -296,9 +296,9 @@ def test_a_wrong_call_is_one_sentence(
     folders: list[str], flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explore", *(folders[0] if flag == "FOLDER" else flag for flag in flags)]) in (1, 2)
-    told = capsys.readouterr().err
-    assert sentence in told
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert sentence in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_the_page_is_served_until_it_is_interrupted(folders: list[str]) -> None:

@@ -52,7 +52,7 @@ def _left(folder: Path) -> list[str]:
 # Files
 
 
-def test_a_file_appears_with_what_was_written_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_file_appears_with_its_content_and_no_other_file(tmp_path: Path) -> None:
     with atomic_file(tmp_path / "new" / "a.txt") as part:
         part.write_text("whole")
         assert not (tmp_path / "new" / "a.txt").exists()
@@ -86,7 +86,7 @@ def test_half_a_new_file_is_never_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's")
-def test_where_there_is_no_room_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     def full() -> None:
         with atomic_file(tmp_path / "a.txt"), open("/dev/full", "w") as stream:
             stream.write("no room")
@@ -122,7 +122,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 # Folders
 
 
-def test_a_folder_appears_whole_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_folder_appears_completely_and_no_other_file(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "out"
     with atomic_folder(target, MARKER) as part:
         (part / MARKER).write_text("{}")

@@ -28,7 +28,7 @@ PLAIN = {"format": 1, "stillvec": "0.1.0", "words": 2, "dim": 3, "dtype": "float
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     """Vectors made in all ways there are, each with a card."""
     folder = tmp_path_factory.mktemp("cards")
     (folder / "cache").mkdir()
@@ -84,71 +84,71 @@ WAYS = ("distilled", "added", "merged", "trained", "refined", "combined", "packe
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_every_result_has_a_card_that_is_made_of_its_manifest(name: str, room: Path) -> None:
-    text = (room / name / "README.md").read_text("utf-8")
-    manifest = read_manifest(room / name)
+def test_every_result_has_a_card_that_is_made_of_its_manifest(name: str, directory: Path) -> None:
+    text = (directory / name / "README.md").read_text("utf-8")
+    manifest = read_manifest(directory / name)
     assert text == card(manifest)
     assert front(text)["library_name"] == "stillvec"
     assert manifest["method"] in front(text)["tags"]
     assert f"# {manifest['words']:,} word vectors by {manifest['method']}\n" in text
-    assert str(room) not in text
-    assert str(room.parent) not in text, "no place of the machine"
+    assert str(directory) not in text
+    assert str(directory.parent) not in text, "no place of the machine"
     assert "\n\n\n" not in text
 
 
 @pytest.mark.parametrize("name", ["distilled", "merged", "trained", "refined", "combined", "packed"])
 def test_the_commands_of_a_card_make_the_same_vectors_again(
-    name: str, room: Path, model: str, monkeypatch: pytest.MonkeyPatch
+    name: str, directory: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Run as they stand, but for the place of the teacher, which a card does not tell."""
-    monkeypatch.chdir(room)
-    for words in commands((room / name / "README.md").read_text("utf-8")):
+    monkeypatch.chdir(directory)
+    for words in commands((directory / name / "README.md").read_text("utf-8")):
         words = [model if word == Path(model).name else word for word in words]
         words = [f"again-{word}" if word in ("FOLDER", "REFINED") else word for word in words]
         assert main(words) == 0
     again = load(words[words.index("--out") + 1])
-    assert again.words == load(room / name).words
-    assert np.array_equal(again.matrix, load(room / name).matrix)
+    assert again.words == load(directory / name).words
+    assert np.array_equal(again.matrix, load(directory / name).matrix)
 
 
 @pytest.mark.parametrize("name", ["distilled", "combined"])
-def test_the_code_of_a_card_reads_the_vectors(name: str, room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (room / name / "README.md").read_text("utf-8")
-    ours, plain = (block.replace("FOLDER", str(room / name)) for block in blocks(text, "python"))
+def test_the_code_of_a_card_reads_the_vectors(name: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (directory / name / "README.md").read_text("utf-8")
+    ours, plain = (block.replace("FOLDER", str(directory / name)) for block in blocks(text, "python"))
     known: dict[str, Any] = {}
     exec(ours, known)
     exec(plain, known)
-    assert capsys.readouterr().out.startswith(f"({load(room / name).dim},)")
+    assert capsys.readouterr().out.startswith(f"({load(directory / name).dim},)")
     assert tuple(known["words"]) == known["vectors"].words
     assert np.array_equal(known["matrix"], known["vectors"].matrix)
 
 
-def test_a_card_tells_corpora_steps_and_what_a_lexicon_means(room: Path) -> None:
-    text = (room / "merged" / "README.md").read_text("utf-8")
+def test_a_card_tells_corpora_steps_and_what_a_lexicon_means(directory: Path) -> None:
+    text = (directory / "merged" / "README.md").read_text("utf-8")
     assert "| text | a.txt, " in text
     assert "| text | b.txt, " in text
-    text = (room / "added" / "README.md").read_text("utf-8")
+    text = (directory / "added" / "README.md").read_text("utf-8")
     assert "| text | a.txt, " in text
     assert "--add-to one" in text
-    text = (room / "refined" / "README.md").read_text("utf-8")
+    text = (directory / "refined" / "README.md").read_text("utf-8")
     assert "1. Refined by `center`: the mean vector subtracted." in text
     assert "lexicon: its pairs are no fair test" in text
     assert "Faruqui, Dodge" in text
     assert "Bommasani" in text
-    text = (room / "combined" / "README.md").read_text("utf-8")
+    text = (directory / "combined" / "README.md").read_text("utf-8")
     assert "| combined from | trained, " in text
     assert "Pennington" in text, "what a space was made by is cited too"
-    assert "compressed as int8" in (room / "packed" / "README.md").read_text("utf-8")
-    assert "teacher" not in (room / "trained" / "README.md").read_text("utf-8").replace("no teacher", "")
+    assert "compressed as int8" in (directory / "packed" / "README.md").read_text("utf-8")
+    assert "teacher" not in (directory / "trained" / "README.md").read_text("utf-8").replace("no teacher", "")
 
 
-def test_vectors_without_a_story_have_a_card_that_says_so(tmp_path: Path) -> None:
+def test_vectors_without_provenance_have_a_card_that_says_so(tmp_path: Path) -> None:
     save(WordVectors(["ice"], [[1.0, 2.0]]), tmp_path / "v")
     assert "How they were made is not recorded." in (tmp_path / "v" / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    ("manifest", "told"),
+    ("manifest", "expected"),
     [
         ({"teacher": {"name": "minilm"}}, "The teacher, sentence-transformers/all-MiniLM-L6-v2, is under Apache-2.0."),
         ({"teacher": {"name": "./minilm"}}, "The teacher, minilm, has a licence that is not recorded here."),
@@ -164,9 +164,9 @@ def test_vectors_without_a_story_have_a_card_that_says_so(tmp_path: Path) -> Non
         ({"teacher": "x", "read": [], "settings": 3, "refined": [7], "corpus": None}, "How they were made"),
     ],
 )  # fmt: skip
-def test_any_manifest_has_a_card(manifest: dict[str, Any], told: str) -> None:
+def test_any_manifest_has_a_card(manifest: dict[str, Any], expected: str) -> None:
     text = card({**PLAIN, **manifest})
-    assert told in text
+    assert expected in text
     assert "/home/me" not in text
     front(text)
 
@@ -186,7 +186,7 @@ def test_scores_of_an_evaluation_stand_in_the_card(tmp_path: Path, capsys: pytes
 
 
 @pytest.mark.parametrize(
-    ("scores", "told"),
+    ("scores", "message"),
     [
         ("{", "expected scores"),
         ("[]", "those of nothing"),
@@ -194,13 +194,13 @@ def test_scores_of_an_evaluation_stand_in_the_card(tmp_path: Path, capsys: pytes
     ],
 )
 def test_scores_of_others_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], scores: str, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scores: str, message: str
 ) -> None:
     write_folder(WordVectors(["ice"], [[1, 2]]), tmp_path / "v", {})
     (tmp_path / "s.json").write_text(scores, "utf-8")
     assert main(["info", str(tmp_path / "v"), "--card", "--scores", str(tmp_path / "s.json")]) == 1
     said = capsys.readouterr()
-    assert told in said.err
+    assert message in said.err
     assert said.out == ""
 
 

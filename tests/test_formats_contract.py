@@ -343,7 +343,9 @@ def test_without_its_package_a_format_names_the_extra(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_told_by_hdf5_as_by_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_by_hdf5_as_by_any_other_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     h5py = pytest.importorskip("h5py")
 
     def full(*_: object) -> None:

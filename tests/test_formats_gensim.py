@@ -102,7 +102,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_whole_model_is_told_in_one_sentence(
+def test_an_incomplete_model_is_reported_in_one_sentence(
     tmp_path: Path, trained: tuple[Path, Any], case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change, sentence = BAD[case]

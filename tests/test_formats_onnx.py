@@ -83,7 +83,7 @@ BAD: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_model_of_ours_is_told_in_one_sentence(
+def test_a_model_that_is_not_ours_is_reported_in_one_sentence(
     tmp_path: Path, file: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil, sentence = BAD[case]

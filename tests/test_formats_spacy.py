@@ -100,7 +100,7 @@ BAD: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_whole_pipeline_is_told_in_one_sentence(
+def test_an_incomplete_pipeline_is_reported_in_one_sentence(
     tmp_path: Path, ours: WordVectors, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, spoil, sentence = BAD[case]

@@ -48,7 +48,7 @@ def projector(path: Path, vectors: str, words: str | bytes) -> Path:
     return path
 
 
-def test_numpy_reads_our_table_and_the_words_lie_beside_it(tmp_path: Path) -> None:
+def test_numpy_reads_our_table_and_the_words_are_in_a_second_file(tmp_path: Path) -> None:
     save(OURS, tmp_path / "v.npy", format="npy")
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy", allow_pickle=False), MATRIX)
     assert (tmp_path / "v.words.txt").read_text() == "ice\nNew York\n<unk>\n"
@@ -137,7 +137,7 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_table_of_vectors_is_told_in_one_sentence(
+def test_what_is_not_a_table_of_vectors_is_reported_in_one_sentence(
     tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make, sentence = BAD[case]
@@ -149,7 +149,7 @@ def test_what_is_no_table_of_vectors_is_told_in_one_sentence(
     assert not (tmp_path / "o.vec").exists()
 
 
-def test_a_table_without_its_words_is_told(tmp_path: Path) -> None:
+def test_a_table_without_its_words_is_reported(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", MATRIX)
     with raises(FormatError, code="not-found", path=tmp_path / "v.words.txt"):
         load(tmp_path / "v.npy")

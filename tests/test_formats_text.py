@@ -90,7 +90,7 @@ def test_a_bad_line_far_down_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         load(written(tmp_path, "100 2\n" + "\n".join(lines) + "\n"))
 
 
-def test_words_with_spaces_are_told_by_the_number_of_columns(tmp_path: Path) -> None:
+def test_words_with_spaces_are_recognised_by_the_number_of_columns(tmp_path: Path) -> None:
     text = "new york 1 2\n. . . 3 4\nat name@domain.com 5 6\n1984 7 8\nwindows 95 9 10\nice 11 12\n"
     expected = ("new york", ". . .", "at name@domain.com", "1984", "windows 95", "ice")
     for header in ("6 2\n", ""):
@@ -141,7 +141,7 @@ def test_of_words_made_equal_by_broken_bytes_the_first_stays(tmp_path: Path) -> 
     np.testing.assert_array_equal(vectors.matrix, [[1, 2], [3, 4], [7, 8]])
 
 
-def test_a_true_duplicate_is_an_error_even_beside_broken_bytes(tmp_path: Path) -> None:
+def test_a_true_duplicate_is_an_error_even_with_broken_bytes(tmp_path: Path) -> None:
     path = written(tmp_path, b"ice 1 2\nsn\xff 3 4\nice 5 6\n")
     with (
         pytest.warns(StillvecWarning),

@@ -99,7 +99,7 @@ def test_what_model2vec_saves_comes_back_with_weights_and_shared_rows(tmp_path: 
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_tokens_that_no_format_keeps_are_left_out_and_told(tmp_path: Path, ours: WordVectors, name: str) -> None:
+def test_tokens_that_no_format_keeps_are_left_out_with_a_warning(tmp_path: Path, ours: WordVectors, name: str) -> None:
     save(ours, tmp_path / "v", format=name)
     file = tmp_path / "v" / "tokenizer.json"
     file.write_text(file.read_text().replace('"ice"', r'"\n\n"').replace('"\ue000ice"', r'"\n\n"'))
@@ -110,8 +110,8 @@ def test_tokens_that_no_format_keeps_are_left_out_and_told(tmp_path: Path, ours:
 
 def change(name: str, edit: Callable[[Any], Any]) -> Callable[[Path], None]:
     def work(folder: Path) -> None:
-        told = edit(json.loads((folder / name).read_text()))
-        (folder / name).write_text(json.dumps(told))
+        content = edit(json.loads((folder / name).read_text()))
+        (folder / name).write_text(json.dumps(content))
 
     return work
 
@@ -141,7 +141,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_no_static_model_is_told_in_one_sentence(
+def test_what_is_not_a_static_model_is_reported_in_one_sentence(
     tmp_path: Path, ours: WordVectors, name: str, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil, sentence = BAD[case]

@@ -64,7 +64,7 @@ def test_what_is_not_damaged_is_read(tmp_path: Path, group: str) -> None:
 # The watch itself
 
 
-def _told(stumble: Callable[[], object], tmp_path: Path) -> str:
+def _report_of(stumble: Callable[[], object], tmp_path: Path) -> str:
     """What is told of a reader that stumbles over every damaged file."""
 
     def read(folder: Path) -> object:
@@ -76,26 +76,26 @@ def _told(stumble: Callable[[], object], tmp_path: Path) -> str:
 
 
 def test_an_error_that_is_not_ours_is_found_and_its_input_kept(tmp_path: Path) -> None:
-    assert "ZeroDivisionError" in _told(lambda: 1 // 0, tmp_path)
+    assert "ZeroDivisionError" in _report_of(lambda: 1 // 0, tmp_path)
     assert (tmp_path / "0" / "a").is_file()
 
 
 def test_a_warning_that_is_not_ours_is_found(tmp_path: Path) -> None:
-    assert "DeprecationWarning" in _told(lambda: warnings.warn("old", DeprecationWarning, stacklevel=1), tmp_path)
+    assert "DeprecationWarning" in _report_of(lambda: warnings.warn("old", DeprecationWarning, stacklevel=1), tmp_path)
 
 
 def test_a_reader_that_takes_much_memory_is_found(tmp_path: Path) -> None:
-    assert "MemoryError" in _told(lambda: bytearray(2 * ROOM), tmp_path)
+    assert "MemoryError" in _report_of(lambda: bytearray(2 * ROOM), tmp_path)
 
 
 def test_a_reader_that_does_not_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzzing.PATIENCE", 1)
-    assert "SIGALRM" in _told(lambda: time.sleep(60), tmp_path)
+    assert "SIGALRM" in _report_of(lambda: time.sleep(60), tmp_path)
     assert (tmp_path / "last" / "a").is_file()
 
 
 def test_a_reader_that_ends_the_process_is_found(tmp_path: Path) -> None:
-    assert "exit 3" in _told(lambda: os._exit(3), tmp_path)
+    assert "exit 3" in _report_of(lambda: os._exit(3), tmp_path)
 
 
 def test_the_same_seed_gives_the_same_inputs() -> None:

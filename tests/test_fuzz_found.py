@@ -48,7 +48,7 @@ def written(tmp_path: Path, name: str, content: str | bytes) -> Path:
     return tmp_path / name
 
 
-def told(folder: Path, **facts: Any) -> None:
+def change_manifest(folder: Path, **facts: Any) -> None:
     """Another manifest."""
     file = folder / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_bytes()) | facts))
@@ -182,18 +182,18 @@ def test_a_sparse_table_far_wider_than_its_numbers_is_refused(tmp_path: Path) ->
     matrix = np.zeros((8, 32), np.float32)
     matrix[:, 0] = 1
     write_folder(WordVectors([f"w{row}" for row in range(8)], matrix), tmp_path / "v", {}, packed="sparse")
-    told(tmp_path / "v", dim=1 << 40)
+    change_manifest(tmp_path / "v", dim=1 << 40)
     with raises(FormatError, code="compression"):
         load(tmp_path / "v")
 
 
 def test_a_packing_that_is_no_name_is_refused(folder: Path) -> None:
-    told(folder, stored={"a": 1})
+    change_manifest(folder, stored={"a": 1})
     with raises(FormatError, code="compression", path=folder / "manifest.json"):
         load(folder)
 
 
-def test_scales_that_overflow_are_told_without_a_warning_of_numpy(tmp_path: Path) -> None:
+def test_scales_that_overflow_are_reported_without_a_warning_of_numpy(tmp_path: Path) -> None:
     matrix = np.full((4, 64), 127, np.float32)
     write_folder(WordVectors([f"w{row}" for row in range(4)], matrix), tmp_path / "v", {}, packed="int8")
     arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "v" / "vectors.safetensors").items()}
@@ -203,7 +203,7 @@ def test_scales_that_overflow_are_told_without_a_warning_of_numpy(tmp_path: Path
 
 
 @pytest.mark.filterwarnings("error")
-def test_weights_of_static_embeddings_that_overflow_are_told_without_a_warning_of_numpy(tmp_path: Path) -> None:
+def test_weights_of_static_embeddings_that_overflow_are_reported_without_a_warning_of_numpy(tmp_path: Path) -> None:
     (reader,) = readers_of("model2vec")
     place(reader.seeds[1], tmp_path)
     arrays = {name: np.array(array) for name, array in map_tensors(tmp_path / "v" / "model.safetensors").items()}
@@ -262,7 +262,7 @@ def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("facts", [{"method": 3}, {"settings": []}, {"teacher": None}, {"settings": {"settings": []}}])
 def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, Any]) -> None:
-    told(folder, **facts)
+    change_manifest(folder, **facts)
     with pytest.raises((FormatError, UsageError), match=r"has no|settings"):
         PreviousResult(folder).learner()
 
@@ -271,12 +271,12 @@ def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, 
 def test_results_with_odd_facts_do_not_merge(tmp_path: Path, facts: dict[str, Any]) -> None:
     for name in "ab":
         write_folder(VECTORS, tmp_path / name, MADE, {"states/sum:read": np.ones(2)})
-    told(tmp_path / "a", **facts)
+    change_manifest(tmp_path / "a", **facts)
     with pytest.raises(FormatError, match=r"The manifest or the statistics of .* are damaged"):
         merge_results([tmp_path / "a", tmp_path / "b"])
 
 
-def test_a_checkpoint_that_lacks_what_listeners_hold_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_lacks_the_state_of_accumulators_is_refused(tmp_path: Path) -> None:
     (reader,) = (each for each in readers_of("results") if each.name == "checkpoint gone on with")
     place(reader.seeds[0], tmp_path)
     reader.read(tmp_path)
@@ -310,19 +310,19 @@ def test_a_file_of_scores_that_holds_none_is_refused(tmp_path: Path, text: str) 
         _scores(written(tmp_path, "s.json", text), tmp_path / "v")
 
 
-def test_a_report_that_was_damaged_is_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_report_is_computed_again(tmp_path: Path) -> None:
     cache, facts = AnswerCache(tmp_path), {"a": 1}
-    cache.put_report(facts, Report((), ("told",)))
-    assert cache.get_report(facts) == Report((), ("told",))
+    cache.put_report(facts, Report((), ("change_manifest",)))
+    assert cache.get_report(facts) == Report((), ("change_manifest",))
     (file,) = tmp_path.iterdir()
-    file.write_text(file.read_text().replace("told", "tall"))
+    file.write_text(file.read_text().replace("change_manifest", "tall"))
     assert cache.get_report(facts) is None
     file.write_text(DEEP)
     assert cache.get_report(facts) is None
 
 
 @pytest.mark.parametrize("at", [6, 8, 10])  # of the version, the flags and the method of packing
-def test_answers_that_were_damaged_are_given_anew(tmp_path: Path, at: int) -> None:
+def test_damaged_answers_are_computed_again(tmp_path: Path, at: int) -> None:
     (reader,) = (each for each in readers_of("reports") if each.name == "kept answers")
     ((name, raw),) = reader.seeds[0].items()
     place({name: raw}, tmp_path)
@@ -333,7 +333,7 @@ def test_answers_that_were_damaged_are_given_anew(tmp_path: Path, at: int) -> No
 
 
 @pytest.mark.parametrize("text", [DEEP, "3", "[3]", '[{"name": "info"}]'])
-def test_a_kept_list_of_verbs_that_was_damaged_is_made_anew(text: str) -> None:
+def test_a_damaged_cached_list_of_verbs_is_written_again(text: str) -> None:
     whole = completion_command.load_commands()
     (file,) = (cache_folder() / "completion").iterdir()
     file.write_text(text)

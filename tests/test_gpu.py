@@ -33,11 +33,13 @@ def test_a_gpu_gives_the_vectors_of_a_cpu(workers: int) -> None:
     found = {}
     for device in ("cpu", "cuda"):
         teacher = load_teacher(os.environ.get("STILLVEC_MINILM", "minilm"), device=device, precision="fp32")
-        lesson = make_pass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
+        encoding_pass = make_pass({"aggregate": LEARNERS["aggregate"]()}, teacher, vocabulary)
         load = BatchBudget(2048, 16, workers if device == "cuda" else 0)
-        for _ in lesson.run([TextChunk(SENTENCES[:30]), TextChunk(SENTENCES[30:])], load):
+        for _ in encoding_pass.run([TextChunk(SENTENCES[:30]), TextChunk(SENTENCES[30:])], load):
             pass
-        found[device] = lesson.plan.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors.matrix
+        found[device] = (
+            encoding_pass.plan.learners["aggregate"].finish(encoding_pass.statistics_of("aggregate")).vectors.matrix
+        )
     np.testing.assert_allclose(found["cuda"], found["cpu"], atol=2e-3)
 
 

@@ -79,11 +79,11 @@ def check_same(one: Path, other: Path, *, trained: str = "x2static") -> None:
         else:
             check_statistics(folder, other / folder.name)
         assert alike(mine, theirs), folder.name
-        said, told = read_manifest(folder), read_manifest(other / folder.name)
-        assert said["corpus"] == told["corpus"]
-        assert said["teacher"] == told["teacher"]
+        said, manifest = read_manifest(folder), read_manifest(other / folder.name)
+        assert said["corpus"] == manifest["corpus"]
+        assert said["teacher"] == manifest["teacher"]
         for key in ("sentences", "words", "pieces", "words_without_context", "contexts"):
-            assert said["read"][key] == told["read"][key], key
+            assert said["read"][key] == manifest["read"][key], key
 
 
 def dying(reading: SentenceStream | None, killed: Path) -> SentenceStream:

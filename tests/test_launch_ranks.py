@@ -31,7 +31,7 @@ ORDERLESS = ("max:", "sample:", "sum:contexts", "sum:read", "sum:alone")  # what
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     folder = tmp_path_factory.mktemp("ranks")
     (folder / "teacher").symlink_to(model)
     (folder / "one.txt").write_text("\n".join(TEXTS[:1700]), "utf-8")
@@ -40,10 +40,20 @@ def room(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     return folder
 
 
-def words_of(room: Path, out: Path, *arguments: str) -> list[str]:
-    files = [str(room / name) for name in ("one.txt", "two.txt")]
-    words = ["distill", *files, "--teacher", str(room / "teacher"), "--out", str(out), "--min-count", "1", "--quiet"]
-    words += ["--include-words", str(room / "keep.txt"), "--contexts", "all", "--device", "cpu"]
+def words_of(directory: Path, out: Path, *arguments: str) -> list[str]:
+    files = [str(directory / name) for name in ("one.txt", "two.txt")]
+    words = [
+        "distill",
+        *files,
+        "--teacher",
+        str(directory / "teacher"),
+        "--out",
+        str(out),
+        "--min-count",
+        "1",
+        "--quiet",
+    ]
+    words += ["--include-words", str(directory / "keep.txt"), "--contexts", "all", "--device", "cpu"]
     return [*words, "--threads", "1", *arguments]  # with more, a product is rounded in other ways
 
 
@@ -61,11 +71,11 @@ def torchrun(processes: int, words: list[str]) -> subprocess.CompletedProcess[st
         pytest.param("auto,x2static", marks=pytest.mark.slow),
     ],
 )
-def test_two_processes_give_what_one_gives(methods: str, room: Path, tmp_path: Path) -> None:
+def test_two_processes_give_what_one_gives(methods: str, directory: Path, tmp_path: Path) -> None:
     """Sums to fp32 rounding; to the byte what knows no order, and what trains: its contexts lie as those of one do."""
-    call = words_of(room, tmp_path / "one", "--method", methods, "--context-cache", str(tmp_path / "stores"))
+    call = words_of(directory, tmp_path / "one", "--method", methods, "--context-cache", str(tmp_path / "stores"))
     assert main(call) == 0
-    call = words_of(room, tmp_path / "two", "--method", methods, "--context-cache", str(tmp_path / "other-stores"))
+    call = words_of(directory, tmp_path / "two", "--method", methods, "--context-cache", str(tmp_path / "other-stores"))
     done = torchrun(2, call)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" by ") == len(methods.split(",")), "one process speaks"
@@ -85,11 +95,11 @@ def check_folders(one: Path, two: Path) -> None:
     else:
         check_statistics(one, two)
     assert alike(mine, other), one.name
-    said, told = read_manifest(one), read_manifest(two)
-    assert said["corpus"] == told["corpus"]
+    said, manifest = read_manifest(one), read_manifest(two)
+    assert said["corpus"] == manifest["corpus"]
     for key in ("sentences", "words", "pieces", "words_without_context"):
-        assert said["read"][key] == told["read"][key]
-    assert told["read"]["processes"] == 2
+        assert said["read"][key] == manifest["read"][key]
+    assert manifest["read"]["processes"] == 2
 
 
 def alike(one: WordVectors, other: WordVectors) -> bool:
@@ -108,14 +118,14 @@ def check_statistics(one: Path, other: Path) -> None:
             assert np.allclose(array, theirs[name], rtol=1e-5, atol=1e-5 * np.abs(array).max()), name
 
 
-def test_what_fails_in_one_process_is_told_once_and_ends_all(room: Path, tmp_path: Path) -> None:
+def test_a_failure_in_one_process_is_reported_once_and_ends_all(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("x", "utf-8")  # which the first process alone looks at
-    done = torchrun(2, words_of(room, tmp_path / "out", "--method", "aggregate"))
+    done = torchrun(2, words_of(directory, tmp_path / "out", "--method", "aggregate"))
     assert done.returncode == 1
-    told = [line for line in done.stderr.splitlines() if line.startswith("stillvec: ")]
-    assert len(told) == 1
-    assert "contains other files" in told[0]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("stillvec: ")]
+    assert len(lines) == 1
+    assert "contains other files" in lines[0]
     assert not done.stdout
 
 
@@ -128,7 +138,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", [*REFUSED])
 def test_what_several_processes_cannot_do_is_refused(
-    case: str, room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: str, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Two:
         rank, world_size, local_world_size = 0, 2, 2
@@ -136,7 +146,7 @@ def test_what_several_processes_cannot_do_is_refused(
     arguments, named = REFUSED[case]
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(process_group, "join_group", lambda _: nullcontext(Two()))
-    assert named in refused(capsys, main(words_of(room, tmp_path / "out", *arguments)))
+    assert named in refused(capsys, main(words_of(directory, tmp_path / "out", *arguments)))
     assert not (tmp_path / "out").exists()
 
 
@@ -146,9 +156,9 @@ def chunks_of(reading: Callable[[Partition], SentenceStream], share: Partition) 
 
 @pytest.mark.parametrize("contexts", [None, 40])
 @pytest.mark.parametrize("in_order", [False, True])
-def test_every_chunk_is_in_one_share(room: Path, contexts: int | None, in_order: bool) -> None:
+def test_every_chunk_is_in_one_share(directory: Path, contexts: int | None, in_order: bool) -> None:
     """The choice of sentences is that of one process, and stretches lie in the order of the corpus."""
-    corpus = Corpus(room / "one.txt", room / "two.txt")
+    corpus = Corpus(directory / "one.txt", directory / "two.txt")
     count = counted(corpus, Partition())
     vocabulary, facts = count.choose_words(corpus, Distillation(min_count=1))
 
@@ -185,7 +195,7 @@ def counted(corpus: Corpus, share: Partition) -> CorpusCounts:
     return drained(count_partition(corpus, Distillation(), share))
 
 
-def test_words_read_alone_and_texts_beside_the_corpus_are_dealt_once() -> None:
+def test_isolated_words_and_additional_texts_are_distributed_once() -> None:
     wanted = np.random.default_rng(0).random(20_000) < 0.7
     texts = [TextChunk([str(number)]) for number in range(7)]
     for in_order in (False, True):

@@ -39,8 +39,8 @@ def blocks() -> Iterator[Any]:
 
 def done(worker: Worker, orders: WorkerConfig) -> list[dict[int, dict[str, Any]]]:
     jobs = [worker.run([orders], ReadingJob(f"job-{number}"), block) for number, block in enumerate(blocks())]
-    assert sum(told["sentences"] for told, _ in jobs) == len(TEXTS)
-    return [heard for _, heard in jobs]
+    assert sum(counts["sentences"] for counts, _ in jobs) == len(TEXTS)
+    return [statistics for _, statistics in jobs]
 
 
 def test_jobs_share_those_who_prepare_and_give_what_they_give_alone(

@@ -9,7 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, likeness, make_pass, matrix_of, sentences
+from tiny_corpus import (
+    DOES,
+    KIND,
+    WHAT,
+    WHERE,
+    WHO,
+    collect_statistics,
+    counted,
+    likeness,
+    make_pass,
+    matrix_of,
+    sentences,
+)
 from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import BatchBudget, TextChunk
@@ -68,7 +80,7 @@ def test_every_method_gives_one_finite_row_a_word_in_the_order_of_the_vocabulary
     name: str, teacher: Teacher, vocabulary: Vocabulary, dictionary: str
 ) -> None:
     learner = made(name, dictionary)
-    vectors = learner.finish(heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]).vectors
+    vectors = learner.finish(collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"]).vectors
     assert isinstance(vectors, WordVectors)
     assert vectors.words == vocabulary.words
     assert vectors.matrix.shape[0] == len(vocabulary)
@@ -108,21 +120,21 @@ def test_every_method_goes_on_from_the_middle_of_a_pass_to_the_same_bytes(
     learner = made(name, dictionary)
     texts = [*TEXTS, *TEXTS[:20]]  # some sentences twice
 
-    def read(lesson: EncodingPass) -> list[dict[str, np.ndarray]]:
+    def read(encoding_pass: EncodingPass) -> list[dict[str, np.ndarray]]:
         chunks = [TextChunk(texts[at : at + 32]) for at in range(0, len(texts), 32)]
         paragraphs = [TextChunk([" ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)], None, True, True)]
-        steps = lesson.run(chunks, BatchBudget(128, 32), paragraphs)
-        return [{key: np.array(array) for key, array in lesson.state.to_arrays().items()} for _ in steps]
+        steps = encoding_pass.run(chunks, BatchBudget(128, 32), paragraphs)
+        return [{key: np.array(array) for key, array in encoding_pass.state.to_arrays().items()} for _ in steps]
 
     whole = make_pass({"it": learner}, teacher, vocabulary)
     assert whole.state.can_checkpoint, "its listener lacks a memory"
     moments = read(whole)
     wanted = {part: dict(kept.arrays) for part, kept in whole.statistics_of("it").items()}
     for moment in {0, len(moments) // 3, len(moments) // 2, len(moments) - 2, len(moments) - 1}:
-        lesson = make_pass({"it": learner}, teacher, vocabulary)
-        lesson.state.restore(moments[moment])
-        read(lesson)
-        for part, kept in lesson.statistics_of("it").items():
+        encoding_pass = make_pass({"it": learner}, teacher, vocabulary)
+        encoding_pass.state.restore(moments[moment])
+        read(encoding_pass)
+        for part, kept in encoding_pass.statistics_of("it").items():
             assert kept.arrays.keys() == wanted[part].keys()
             for label, array in kept.arrays.items():
                 assert array.tobytes() == wanted[part][label].tobytes(), (moment, label)
@@ -149,16 +161,16 @@ def test_a_setting_that_is_nearly_right_is_named() -> None:
         settings_from(LEARNERS["aggregate"], {"layre": "3"})
 
 
-def test_what_was_heard_is_not_changed_by_finishing(
+def test_statistics_are_not_changed_by_finishing(
     name: str, teacher: Teacher, vocabulary: Vocabulary, dictionary: str
 ) -> None:
     learner = made(name, dictionary)
-    heard = heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]
-    before = {(part, label): array.copy() for part, kept in heard.items() for label, array in kept.arrays.items()}
-    first = np.array(learner.finish(heard).vectors.matrix)
+    collected = collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"]
+    before = {(part, label): array.copy() for part, kept in collected.items() for label, array in kept.arrays.items()}
+    first = np.array(learner.finish(collected).vectors.matrix)
     for (part, label), array in before.items():
-        assert np.array_equal(heard[part][label], array), (part, label)
-    assert np.array_equal(learner.finish(heard).vectors.matrix, first)
+        assert np.array_equal(collected[part][label], array), (part, label)
+    assert np.array_equal(learner.finish(collected).vectors.matrix, first)
 
 
 def test_two_halves_merged_equal_the_whole_in_any_order(name: str, teacher: Teacher, dictionary: str) -> None:
@@ -166,8 +178,8 @@ def test_two_halves_merged_equal_the_whole_in_any_order(name: str, teacher: Teac
     for half in HALVES:
         assert set(counted(half)) == set(vocabulary), "the halves have all words"
     learner = made(name, dictionary)
-    whole = heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]
-    one, two = (heard_by({"it": learner}, teacher, vocabulary, half)["it"] for half in HALVES)
+    whole = collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"]
+    one, two = (collect_statistics({"it": learner}, teacher, vocabulary, half)["it"] for half in HALVES)
     if isinstance(learner, TrainedLearner):
         with pytest.raises(UsageError, match="train"):
             merge(one["contexts"], two["contexts"], vocabulary)
@@ -195,8 +207,10 @@ def test_a_word_that_one_half_lacks_is_as_in_the_whole_after_merging(
     if isinstance(learner, TrainedLearner):
         pytest.skip("what trains does not merge")
     texts = [*TEXTS, "The old king loves the zebra today."]
-    whole = heard_by({"it": learner}, teacher, vocabulary, texts)["it"]
-    one, two = (heard_by({"it": learner}, teacher, vocabulary, half)["it"] for half in (texts[:48], texts[48:]))
+    whole = collect_statistics({"it": learner}, teacher, vocabulary, texts)["it"]
+    one, two = (
+        collect_statistics({"it": learner}, teacher, vocabulary, half)["it"] for half in (texts[:48], texts[48:])
+    )
     wanted = likeness(learner.finish(whole).vectors.matrix)
     for a, b in ((one, two), (two, one)):
         merged = learner.finish({part: merge(kept, b[part], vocabulary) for part, kept in a.items()})
@@ -204,23 +218,23 @@ def test_a_word_that_one_half_lacks_is_as_in_the_whole_after_merging(
         assert np.allclose(got, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max())
 
 
-def test_several_methods_hear_in_one_encoding_what_each_hears_alone(
+def test_several_methods_get_the_same_statistics_in_one_pass_as_alone(
     teacher: Teacher, vocabulary: Vocabulary, dictionary: str
 ) -> None:
     learners = {name: made(name, dictionary) for name in LEARNERS}
-    together = heard_by(learners, teacher, vocabulary, TEXTS)
+    together = collect_statistics(learners, teacher, vocabulary, TEXTS)
     for name, learner in learners.items():
-        alone = heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]
+        alone = collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"]
         assert alone.keys() == together[name].keys()
         for part, kept in alone.items():
             for label, array in kept.arrays.items():
                 assert np.array_equal(array, together[name][part][label]), (name, part, label)
 
 
-def test_equal_parts_of_several_methods_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
+def test_equal_specs_of_several_methods_share_one_accumulator(teacher: Teacher, vocabulary: Vocabulary) -> None:
     names = {"auto": LEARNERS["auto"](), "additive": LEARNERS["additive"](), "again": LEARNERS["additive"](ridge=1.0)}
-    lesson = make_pass(names, teacher, vocabulary)
-    first = {name: lesson.statistics_of(name)["sentences"]["sum:products"] for name in names}
+    encoding_pass = make_pass(names, teacher, vocabulary)
+    first = {name: encoding_pass.statistics_of(name)["sentences"]["sum:products"] for name in names}
     assert np.shares_memory(first["auto"], first["additive"])
     assert np.shares_memory(first["additive"], first["again"])
 
@@ -235,7 +249,7 @@ def test_layers_are_written_in_several_ways(layer: str, wanted: tuple[int, ...])
 
 
 @pytest.mark.parametrize("layer", ["7", "-8", "4-2", "3-7", "first", "", "1-", "2-x", "1.5", "last-2", "last0"])
-def test_a_layer_that_is_not_there_is_refused(layer: str) -> None:
+def test_a_layer_that_does_not_exist_is_refused(layer: str) -> None:
     with pytest.raises(UsageError):
         parse_layers(layer, 6)
 
@@ -259,7 +273,7 @@ def test_a_dictionary_of_other_words_is_refused(teacher: Teacher, vocabulary: Vo
         matrix_of(LEARNERS["dictionary"](dictionary=str(path)), teacher, vocabulary, TEXTS[:4])
 
 
-def test_a_dictionary_that_is_not_there_is_told_before_the_corpus_is_read(
+def test_a_missing_dictionary_is_reported_before_the_corpus_is_read(
     teacher: Teacher, vocabulary: Vocabulary, tmp_path: Path
 ) -> None:
     for learner in (

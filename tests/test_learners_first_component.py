@@ -16,8 +16,8 @@ from tiny_corpus import (
     WHAT,
     WHERE,
     WHO,
+    collect_statistics,
     counted,
-    heard_by,
     make_pass,
     matrix_of,
     sentences,
@@ -72,10 +72,10 @@ def component(states: np.ndarray, *, center: bool) -> np.ndarray:
 def read(part: StateSample, teacher: Teacher, vocabulary: Vocabulary, chunks: Sequence[Sequence[str]]) -> Statistics:
     """What the part keeps of texts that are read in these chunks."""
     learner = FirstComponent(part.layer, part.pieces, part.keep, seed=part.seed)
-    lesson = make_pass({"it": learner}, teacher, vocabulary)
-    for _ in lesson.run([TextChunk(chunk) for chunk in chunks], BatchBudget(256, 32)):
+    encoding_pass = make_pass({"it": learner}, teacher, vocabulary)
+    for _ in encoding_pass.run([TextChunk(chunk) for chunk in chunks], BatchBudget(256, 32)):
         pass
-    return lesson.statistics_of("it")["sample"]
+    return encoding_pass.statistics_of("it")["sample"]
 
 
 def same(one: Statistics, other: Statistics) -> None:
@@ -146,12 +146,12 @@ def test_states_that_are_all_alike_give_their_direction_and_not_rounding() -> No
 def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
     teacher: Teacher, vocabulary: Vocabulary
 ) -> None:
-    lesson = make_pass({"it": FirstComponent(keep=3)}, teacher, vocabulary)
-    (listener,) = lesson.accumulators.values()
+    encoding_pass = make_pass({"it": FirstComponent(keep=3)}, teacher, vocabulary)
+    (listener,) = encoding_pass.accumulators.values()
     rows = []
-    for _ in lesson.run([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
+    for _ in encoding_pass.run([TextChunk(TEXTS[i : i + 16]) for i in range(0, len(TEXTS), 16)], BatchBudget(128, 16)):
         rows.append(len(listener.states))  # type: ignore[attr-defined]
-    kept = lesson.statistics_of("it")["sample"]
+    kept = encoding_pass.statistics_of("it")["sample"]
     counts = np.maximum(vocabulary.counts, 1)  # "walrus" was read alone
     held = np.bincount(kept["sample:words"], minlength=len(vocabulary))
     assert (held >= 1).all()
@@ -162,7 +162,7 @@ def test_few_contexts_a_word_are_kept_and_no_more_rows_than_twice_that(
     assert kept["sample:states"].dtype == np.float16
 
 
-def test_rows_are_made_for_what_was_heard_and_not_for_the_vocabulary(teacher: Teacher) -> None:
+def test_rows_exist_for_the_words_read_and_not_for_the_whole_vocabulary(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*WHO, *(f"unheard{number}" for number in range(5_000))])
     listener = StateSample(keep=64).make_accumulator(teacher, vocabulary)
     preparation = BatchBuilder.for_teacher(teacher, WordMatcher(vocabulary), BatchBudget(256, 32))
@@ -242,14 +242,14 @@ def test_the_same_pieces_in_another_order_are_another_context(teacher: Teacher) 
     assert len({key for batch in batches for key in occurrence_keys(batch, 0)[batch.word_id == 0].tolist()}) == 2
 
 
-def test_both_kinds_of_component_listen_once(teacher: Teacher, vocabulary: Vocabulary) -> None:
-    lesson = make_pass({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
-    assert len(lesson.accumulators) == 1
+def test_both_kinds_of_component_share_one_accumulator(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    encoding_pass = make_pass({"plain": FirstComponent(), "centred": FirstComponent(center=True)}, teacher, vocabulary)
+    assert len(encoding_pass.accumulators) == 1
 
 
 def test_states_beyond_half_precision_are_kept(teacher: Teacher, vocabulary: Vocabulary) -> None:
     """Some decoders have numbers of a hundred thousand."""
-    kept = heard_by({"it": FirstComponent(keep=4)}, teacher, vocabulary, TEXTS)["it"]["sample"]
+    kept = collect_statistics({"it": FirstComponent(keep=4)}, teacher, vocabulary, TEXTS)["it"]["sample"]
     large = Statistics(vocabulary, {**kept.arrays, "sample:lengths": kept["sample:lengths"] * 1e6})
     one, other = (FirstComponent().finish({"sample": each}).vectors.matrix for each in (kept, large))
     np.testing.assert_allclose(one, other, atol=1e-4)

@@ -17,8 +17,8 @@ from tiny_corpus import (
     WHAT,
     WHERE,
     WHO,
+    collect_statistics,
     counted,
-    heard_by,
     likeness,
     make_pass,
     matrix_of,
@@ -108,8 +108,8 @@ def test_aggregate_averages_a_range_of_layers(
     layer: str, wanted: list[int], teacher: Teacher, vocabulary: Vocabulary, occurrences: dict[str, list[np.ndarray]]
 ) -> None:
     learner = Aggregate(layer=layer)
-    heard = heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"]
-    finished = learner.finish(heard)
+    collected = collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"]
+    finished = learner.finish(collected)
     slow = [np.stack([s.mean(1) for s in occurrences[word]]).mean(0)[wanted].mean(0) for word in vocabulary]
     assert close(np.array(finished.vectors.matrix), np.stack(slow), 1e-5)
     assert finished.notes["layers"] == wanted
@@ -168,8 +168,8 @@ def test_additive_is_a_ridge_regression_whose_rows_carry_their_weight(
 
 
 def test_additive_needs_few_iterations_and_says_how_far_it_came(teacher: Teacher, vocabulary: Vocabulary) -> None:
-    heard = heard_by({"it": Additive()}, teacher, vocabulary, TEXTS)["it"]
-    errors = [float(str(Additive(iterations=n).finish(heard).notes["residual"])) for n in (0, 4, 12)]
+    collected = collect_statistics({"it": Additive()}, teacher, vocabulary, TEXTS)["it"]
+    errors = [float(str(Additive(iterations=n).finish(collected).notes["residual"])) for n in (0, 4, 12)]
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.01
 
@@ -245,7 +245,7 @@ def test_dictionary_is_the_mean_over_senses(teacher: Teacher, vocabulary: Vocabu
     path = tmp_path / "words.tsv"
     path.write_text("".join(f"{word}\t{gloss}\n" for word in senses for gloss in senses[word]), "utf-8")
     learner = Dictionary(dictionary=str(path))
-    finished = learner.finish(heard_by({"it": learner}, teacher, vocabulary, TEXTS)["it"])
+    finished = learner.finish(collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"])
     vectors = finished.vectors
     means = {}
     for word in ("farmer", "river"):
@@ -282,7 +282,7 @@ def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_wei
     monkeypatch.setattr("stillvec.learners.auto._SHARED", threshold)
     assert len(vocabulary) >= 50, "with fewer words no layer is chosen"
     auto = Auto()
-    finished = auto.finish(heard_by({"it": auto}, teacher, vocabulary, TEXTS)["it"])
+    finished = auto.finish(collect_statistics({"it": auto}, teacher, vocabulary, TEXTS)["it"])
 
     isolated = template_space(teacher, vocabulary)
     means = {
@@ -296,9 +296,9 @@ def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_wei
         agreement[layer] = float(spearmanr([float(apart[i] @ apart[j]) for i, j in pairs], said).statistic)
     chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - _TOLERANCE]
     assert finished.notes["layers"] == chosen
-    told = finished.notes["agreement"]
-    assert isinstance(told, dict)
-    assert {int(layer): value for layer, value in told.items()} == pytest.approx(agreement, abs=2e-3)
+    reported = finished.notes["agreement"]
+    assert isinstance(reported, dict)
+    assert {int(layer): value for layer, value in reported.items()} == pytest.approx(agreement, abs=2e-3)
     assert max(agreement.values()) - min(agreement.values()) > _TOLERANCE, "there is something to choose"
 
     shared = {n: (means[n].mean(0) ** 2).sum() / (means[n] ** 2).sum(1).mean() for n in chosen}
@@ -316,7 +316,7 @@ def test_auto_adds_glosses_where_there_is_a_dictionary(
     path = tmp_path / "words.tsv"
     path.write_text("farmer\tone who grows bread\nbaker\tone who sells bread\nriver\twater\n", "utf-8")
     with_it = Auto(dictionary=str(path))
-    finished = with_it.finish(heard_by({"it": with_it}, teacher, vocabulary, TEXTS)["it"])
+    finished = with_it.finish(collect_statistics({"it": with_it}, teacher, vocabulary, TEXTS)["it"])
     assert finished.notes["defined"] == 3
     assert finished.notes["weights"] == {"templates": 0.8, "states": 1.0, "sentences": 0.5, "glosses": 1.0}
     assert finished.vectors.dim == 4 * teacher.dim
@@ -328,7 +328,7 @@ def test_auto_adds_glosses_where_there_is_a_dictionary(
 def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary: Vocabulary) -> None:
     bare = Vocabulary(vocabulary.words)  # no counts: no corpus
     auto = Auto(corpus=False)
-    finished = auto.finish(heard_by({"it": auto}, teacher, bare, [])["it"])
+    finished = auto.finish(collect_statistics({"it": auto}, teacher, bare, [])["it"])
     isolated = template_space(teacher, bare)
     assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(isolated)).max() < 1e-3
     assert finished.notes["weights"] == {"templates": 0.8}
@@ -345,15 +345,15 @@ def test_auto_for_sentences_is_additive_with_its_settings(teacher: Teacher, voca
 @pytest.mark.parametrize("purpose", ["words", "sentences"])
 def test_auto_keeps_to_the_dimension_asked_for(purpose: str, teacher: Teacher, vocabulary: Vocabulary) -> None:
     whole, small = (Auto(purpose=purpose, dim=dim) for dim in (300, 5))
-    heard = heard_by({"it": whole}, teacher, vocabulary, TEXTS)["it"]
-    assert small.finish(heard).vectors.dim == 5
-    assert whole.finish(heard).vectors.dim == (16 if purpose == "sentences" else 48)
+    collected = collect_statistics({"it": whole}, teacher, vocabulary, TEXTS)["it"]
+    assert small.finish(collected).vectors.dim == 5
+    assert whole.finish(collected).vectors.dim == (16 if purpose == "sentences" else 48)
 
 
 def test_with_few_words_auto_takes_the_last_layer(teacher: Teacher) -> None:
     texts = sentences(6)
     vocabulary, auto = counted(texts), Auto()
-    finished = auto.finish(heard_by({"it": auto}, teacher, vocabulary, texts)["it"])
+    finished = auto.finish(collect_statistics({"it": auto}, teacher, vocabulary, texts)["it"])
     assert len(vocabulary) < 50
     assert finished.notes["layers"] == [teacher.depth]
 
@@ -366,7 +366,7 @@ def forward_passes(learners: dict[str, Learner], teacher: Teacher, vocabulary: V
         passes += 1
 
     hook = teacher.model.register_forward_hook(note)
-    heard_by(learners, teacher, vocabulary, texts)
+    collect_statistics(learners, teacher, vocabulary, texts)
     hook.remove()
     return passes
 
@@ -384,8 +384,8 @@ def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corp
     vocabulary = counted(texts, keep=["zebra"])
     kept: dict[str, Statistics] = {}
     learners: dict[str, Learner] = {"aggregate": Aggregate(), "whitened": WhitenedContext()}
-    lesson = heard_by(learners, teacher, vocabulary, texts)
-    kept |= {"states": lesson["aggregate"]["states"], "contexts": lesson["whitened"]["contexts"]}
+    encoding_pass = collect_statistics(learners, teacher, vocabulary, texts)
+    kept |= {"states": encoding_pass["aggregate"]["states"], "contexts": encoding_pass["whitened"]["contexts"]}
     row = vocabulary.index["zebra"]
     alone = slow_states(teacher, "zebra")[0][-1].mean(0)
     assert close(kept["states"]["sum:layer-2"][row], alone, 1e-5)
@@ -397,13 +397,13 @@ def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corp
 def test_words_of_an_earlier_result_are_not_read_alone_again(teacher: Teacher) -> None:
     texts = sentences(24)
     earlier = counted(texts, keep=["zebra"])
-    lesson = make_pass(
+    encoding_pass = make_pass(
         {"it": Aggregate(), "own": TokenTable()}, teacher, counted(texts, keep=["zebra", "lion"]), known=earlier
     )
-    for _ in lesson.run([]):
+    for _ in encoding_pass.run([]):
         pass
-    read = lesson.statistics_of("it")["states"]
+    read = encoding_pass.statistics_of("it")["states"]
     words = [word for word, times in zip(read.vocabulary, read["sum:contexts"], strict=True) if times]
     assert words == ["lion"]
-    table = lesson.statistics_of("own")["table"]["max:table"]
+    table = encoding_pass.statistics_of("own")["table"]["max:table"]
     assert np.isfinite(table).any(1).sum() == 1

@@ -63,9 +63,9 @@ def _likeness(vectors: WordVectors) -> tuple[float, float]:
 
 
 def test_the_packaged_teacher_is_the_default_and_described(made: Path) -> None:
-    told = read_manifest(made / "auto")
-    assert told["teacher"] | {"name": "minilm", "dim": 384, "depth": 6} == told["teacher"]
-    assert set(told["notes"]["agreement"]) == {"4", "5", "6"}
+    manifest = read_manifest(made / "auto")
+    assert manifest["teacher"] | {"name": "minilm", "dim": 384, "depth": 6} == manifest["teacher"]
+    assert set(manifest["notes"]["agreement"]) == {"4", "5", "6"}
     assert load(made / "auto").dim == 300
 
 

@@ -34,7 +34,7 @@ class Only:
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"it": self.part}
 
-    def finish(self, heard: Mapping[str, Statistics]) -> Result:
+    def finish(self, collected: Mapping[str, Statistics]) -> Result:
         raise NotImplementedError
 
 
@@ -43,12 +43,12 @@ def teacher() -> Teacher:
     return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
 
 
-def steps(lesson: EncodingPass) -> Iterator[None]:
+def steps(encoding_pass: EncodingPass) -> Iterator[None]:
     chunks = [TextChunk(TEXTS[at : at + 16]) for at in range(0, len(TEXTS), 16)]
     paragraphs = [
         TextChunk([" ".join(TEXTS[at : at + 2]) for at in range(0, len(TEXTS), 2)], unit=TextUnit.WHOLE_PARAGRAPHS)
     ]
-    for _ in lesson.run(chunks, BatchBudget(32, 16), paragraphs):
+    for _ in encoding_pass.run(chunks, BatchBudget(32, 16), paragraphs):
         yield
 
 
@@ -68,13 +68,13 @@ def test_a_pass_goes_on_from_each_of_its_batches(part: AccumulatorSpec, teacher:
     assert len(moments) > 20
     wanted = whole.statistics_of("it")["it"].arrays
     for moment in moments[::5]:
-        lesson = make_pass({"it": Only(part)}, teacher, vocabulary)
-        lesson.state.restore(moment)
-        for name, array in save_state(lesson.accumulators[part]).items():
+        encoding_pass = make_pass({"it": Only(part)}, teacher, vocabulary)
+        encoding_pass.state.restore(moment)
+        for name, array in save_state(encoding_pass.accumulators[part]).items():
             assert array.tobytes() == moment[f"part/0/{name}"].tobytes(), name
-        for _ in steps(lesson):
+        for _ in steps(encoding_pass):
             pass
-        for name, array in lesson.statistics_of("it")["it"].arrays.items():
+        for name, array in encoding_pass.statistics_of("it")["it"].arrays.items():
             assert array.tobytes() == wanted[name].tobytes(), name
 
 

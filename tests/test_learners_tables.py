@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_corpus import counted, heard_by, sentences
+from tiny_corpus import collect_statistics, counted, sentences
 from tiny_teachers import tiny_teacher
 
 from stillvec.errors import StillvecError
@@ -49,11 +49,13 @@ def test_methods_give_the_same_from_files(method: str, request: pytest.FixtureRe
         if short:
             request.getfixturevalue("short_of_memory")
         learner = LEARNERS[method]()
-        found.append(learner.finish(heard_by({method: learner}, teacher, vocabulary, texts)[method]).vectors.matrix)
+        found.append(
+            learner.finish(collect_statistics({method: learner}, teacher, vocabulary, texts)[method]).vectors.matrix
+        )
     np.testing.assert_array_equal(*found)
 
 
-def test_where_the_disk_has_no_room_either_it_is_said(short_of_memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_if_memory_is_short_too(short_of_memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_memory.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     with pytest.raises(StillvecError, match="fewer --max-words"):
         word_table(1000, 8, CPU)

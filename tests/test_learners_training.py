@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, heard_by, sentences
+from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, collect_statistics, counted, sentences
 from tiny_teachers import tiny_teacher
 
 from stillvec.errors import DeprecatedName, StillvecWarning, TrainingError, UsageError
@@ -41,15 +41,15 @@ SETTINGS: dict[str, dict[str, object]] = {
     "context_to_vec": {"batch": 4, "shared_negatives": 16, "dim": 8},
     "context_to_vec, as in the paper": {"settings": "zheng-2022", "batch": 4, "dim": 8},
 }
-Heard = dict[str, Statistics]
+CollectedStatistics = dict[str, Statistics]
 
 
 @pytest.fixture(scope="module")
-def heard() -> Heard:
+def collected() -> CollectedStatistics:
     """Contexts with states of words, which serve every method."""
     teacher = tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
     vocabulary = counted(TEXTS, keep=["zebra"])
-    return heard_by({"it": LEARNERS["attentive_skipgram"]()}, teacher, vocabulary, TEXTS)["it"]
+    return collect_statistics({"it": LEARNERS["attentive_skipgram"]()}, teacher, vocabulary, TEXTS)["it"]
 
 
 @pytest.fixture(params=[*SETTINGS])
@@ -72,9 +72,9 @@ def made(name: str, **settings: object) -> TrainedLearner:
 
 
 def trained(
-    learner: TrainedLearner, heard: Heard, place: Path | None = None, *, resume: bool = False
+    learner: TrainedLearner, collected: CollectedStatistics, place: Path | None = None, *, resume: bool = False
 ) -> tuple[Result, list[TrainingProgress]]:
-    steps = learner.steps(heard, place, resume=resume)
+    steps = learner.steps(collected, place, resume=resume)
     seen = []
     while True:
         try:
@@ -83,8 +83,8 @@ def trained(
             return end.value, seen
 
 
-def matrix(learner: TrainedLearner, heard: Heard, *arguments: Any, **named: Any) -> np.ndarray:
-    return np.array(trained(learner, heard, *arguments, **named)[0].vectors.matrix)
+def matrix(learner: TrainedLearner, collected: CollectedStatistics, *arguments: Any, **named: Any) -> np.ndarray:
+    return np.array(trained(learner, collected, *arguments, **named)[0].vectors.matrix)
 
 
 class Killed(BaseException):
@@ -105,12 +105,14 @@ def stop_after(checkpoints: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checkpoint, "write", once_more)
 
 
-def killed(learner: TrainedLearner, heard: Heard, place: Path, after: int, *, resume: bool = False) -> Path:
+def killed(
+    learner: TrainedLearner, collected: CollectedStatistics, place: Path, after: int, *, resume: bool = False
+) -> Path:
     """A run that dies after some shards; gives its checkpoint."""
     with pytest.MonkeyPatch.context() as patch:
         stop_after(after, patch)
         with pytest.raises(Killed):
-            trained(learner, heard, place, resume=resume)
+            trained(learner, collected, place, resume=resume)
     (checkpoint,) = place.glob("training-*.safetensors")
     return checkpoint
 
@@ -118,21 +120,23 @@ def killed(learner: TrainedLearner, heard: Heard, place: Path, after: int, *, re
 # ---- the same from the same
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name: str, heard: Heard) -> None:
-    one, two, other = (matrix(made(name, seed=seed), heard) for seed in (3, 3, 4))
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name: str, collected: CollectedStatistics) -> None:
+    one, two, other = (matrix(made(name, seed=seed), collected) for seed in (3, 3, 4))
     assert one.tobytes() == two.tobytes()
     assert not np.allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
-def test_another_seed_draws_other_negatives(method: str, heard: Heard) -> None:
+def test_another_seed_draws_other_negatives(method: str, collected: CollectedStatistics) -> None:
     """In one batch, from the same start, the order of sentences changes no more than the last digits."""
-    seen = [trained(made(method, batch=1000, subsample=1.0, seed=seed), heard)[0].notes["loss"] for seed in (0, 1, 2)]
+    seen = [
+        trained(made(method, batch=1000, subsample=1.0, seed=seed), collected)[0].notes["loss"] for seed in (0, 1, 2)
+    ]
     assert np.std(np.array(seen, float)) > 1e-3
 
 
-def test_training_changes_the_start(name: str, heard: Heard) -> None:
-    assert not np.allclose(matrix(made(name, rate=0.01), heard), matrix(made(name, epochs=0), heard), atol=1e-4)
+def test_training_changes_the_start(name: str, collected: CollectedStatistics) -> None:
+    assert not np.allclose(matrix(made(name, rate=0.01), collected), matrix(made(name, epochs=0), collected), atol=1e-4)
 
 
 @pytest.fixture
@@ -166,16 +170,16 @@ def test_threads_do_not_change_the_bytes(method: str, shared: int) -> None:
 @pytest.mark.usefixtures("shards_of_20")
 @pytest.mark.parametrize("after", [1, 4, 7])
 def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
-    name: str, after: int, heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, after: int, collected: CollectedStatistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner = made(name, epochs=2, rate=0.01)
-    whole, steps = trained(learner, heard)
-    killed(learner, heard, tmp_path, after)
-    learnt: list[int] = []
+    whole, steps = trained(learner, collected)
+    killed(learner, collected, tmp_path, after)
+    training_result: list[int] = []
     once = module.train_block
-    monkeypatch.setattr(module, "train_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
-    rest, later = trained(learner, heard, tmp_path, resume=True)
-    assert learnt == [*range(after, 10)], "what was learnt is not learnt again"
+    monkeypatch.setattr(module, "train_block", lambda *given: (training_result.append(given[3]), once(*given))[1])
+    rest, later = trained(learner, collected, tmp_path, resume=True)
+    assert training_result == [*range(after, 10)], "what was learnt is not learnt again"
     assert rest.vectors.matrix.tobytes() == whole.vectors.matrix.tobytes()
     assert rest.notes == whole.notes
     for key, array in whole.model.items():
@@ -186,44 +190,46 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_a_run_can_be_stopped_twice(heard: Heard, tmp_path: Path) -> None:
+def test_a_run_can_be_stopped_twice(collected: CollectedStatistics, tmp_path: Path) -> None:
     learner = made("x2static", epochs=2, rate=0.01)
-    killed(learner, heard, tmp_path, 3)
-    killed(learner, heard, tmp_path, 3, resume=True)
+    killed(learner, collected, tmp_path, 3)
+    killed(learner, collected, tmp_path, 3, resume=True)
     assert int(load_file(next(tmp_path.iterdir()))["done"]) == 6
-    assert matrix(learner, heard, tmp_path, resume=True).tobytes() == matrix(learner, heard).tobytes()
+    assert matrix(learner, collected, tmp_path, resume=True).tobytes() == matrix(learner, collected).tobytes()
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_a_run_that_was_stopped_after_the_last_shard_only_finishes(heard: Heard, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_after_the_last_shard_only_finishes(
+    collected: CollectedStatistics, tmp_path: Path
+) -> None:
     learner = made("x2static", rate=0.01)
-    killed(learner, heard, tmp_path, 5)
-    finished, steps = trained(learner, heard, tmp_path, resume=True)
+    killed(learner, collected, tmp_path, 5)
+    finished, steps = trained(learner, collected, tmp_path, resume=True)
     assert steps == []
-    assert finished.vectors.matrix.tobytes() == matrix(learner, heard).tobytes()
+    assert finished.vectors.matrix.tobytes() == matrix(learner, collected).tobytes()
     assert "NaN" not in json.dumps(dict(finished.notes))
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_without_resume_a_run_begins_anew(heard: Heard, tmp_path: Path) -> None:
+def test_without_resume_a_run_starts_again(collected: CollectedStatistics, tmp_path: Path) -> None:
     learner = made("x2static", rate=0.01)
-    wanted = matrix(learner, heard)
-    checkpoint = killed(learner, heard, tmp_path, 2)
+    wanted = matrix(learner, collected)
+    checkpoint = killed(learner, collected, tmp_path, 2)
     held = load_file(checkpoint)
     save_file({**held, "table": held["table"] + 1}, checkpoint)
     kept = checkpoint.read_bytes()
-    assert not np.allclose(matrix(learner, heard, tmp_path, resume=True), wanted), "it is what is gone on from"
+    assert not np.allclose(matrix(learner, collected, tmp_path, resume=True), wanted), "it is what is gone on from"
     checkpoint.write_bytes(kept)
-    assert matrix(learner, heard, tmp_path).tobytes() == wanted.tobytes()
+    assert matrix(learner, collected, tmp_path).tobytes() == wanted.tobytes()
     assert not checkpoint.exists()
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_a_checkpoint_of_other_settings_is_left_alone(heard: Heard, tmp_path: Path) -> None:
+def test_a_checkpoint_of_other_settings_is_left_alone(collected: CollectedStatistics, tmp_path: Path) -> None:
     learner = made("x2static", rate=0.01)
-    checkpoint = killed(learner, heard, tmp_path, 2)
+    checkpoint = killed(learner, collected, tmp_path, 2)
     for other in (made("x2static", rate=0.02), made("x2static", epochs=3), made("attentive_skipgram")):
-        assert matrix(other, heard, tmp_path, resume=True).tobytes() == matrix(other, heard).tobytes()
+        assert matrix(other, collected, tmp_path, resume=True).tobytes() == matrix(other, collected).tobytes()
     assert [*tmp_path.iterdir()] == [checkpoint]
 
 
@@ -249,9 +255,11 @@ BROKEN: dict[str, Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]] 
 
 @pytest.mark.usefixtures("shards_of_20")
 @pytest.mark.parametrize("case", [*BROKEN, "cut short", "no such format", "nothing"])
-def test_a_checkpoint_that_does_not_fit_is_refused_in_one_sentence(case: str, heard: Heard, tmp_path: Path) -> None:
+def test_a_checkpoint_that_does_not_fit_is_refused_in_one_sentence(
+    case: str, collected: CollectedStatistics, tmp_path: Path
+) -> None:
     learner = made("x2static")
-    checkpoint = killed(learner, heard, tmp_path, 2)
+    checkpoint = killed(learner, collected, tmp_path, 2)
     content = checkpoint.read_bytes()
     broken = {"cut short": content[: len(content) // 2], "no such format": b"mine" * 99, "nothing": b""}
     if case in BROKEN:
@@ -259,17 +267,17 @@ def test_a_checkpoint_that_does_not_fit_is_refused_in_one_sentence(case: str, he
     else:
         checkpoint.write_bytes(broken[case])
     changed = checkpoint.read_bytes()
-    with pytest.raises(TrainingError) as told:
-        trained(learner, heard, tmp_path, resume=True)
-    assert told.value.code == ("other-checkpoint" if case in BROKEN else "unreadable-checkpoint")
-    assert told.value.path == str(checkpoint)
+    with pytest.raises(TrainingError) as caught:
+        trained(learner, collected, tmp_path, resume=True)
+    assert caught.value.code == ("other-checkpoint" if case in BROKEN else "unreadable-checkpoint")
+    assert caught.value.path == str(checkpoint)
     assert checkpoint.read_bytes() == changed
-    assert matrix(learner, heard, tmp_path).tobytes() == matrix(learner, heard).tobytes()
+    assert matrix(learner, collected, tmp_path).tobytes() == matrix(learner, collected).tobytes()
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
-    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_checkpoint_that_cannot_be_written_is_reported_once_and_training_continues(
+    collected: CollectedStatistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
 
@@ -278,23 +286,23 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once_and_training_goes_on(
         raise checkpoint_module.SafetensorError("Error while serializing: No space left on device")
 
     learner = made("x2static", rate=0.01)
-    wanted = matrix(learner, heard)
+    wanted = matrix(learner, collected)
     monkeypatch.setattr(checkpoint_module, "save_file", full)
-    with pytest.warns(StillvecWarning, match="checkpoint.*No space left") as told:
-        got = matrix(learner, heard, tmp_path)
+    with pytest.warns(StillvecWarning, match="checkpoint.*No space left") as warned:
+        got = matrix(learner, collected, tmp_path)
     assert got.tobytes() == wanted.tobytes()
-    assert len(told) == len(tried) == 1
+    assert len(warned) == len(tried) == 1
     assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.usefixtures("shards_of_20")
 def test_checkpoints_are_no_more_frequent_than_is_said(
-    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    collected: CollectedStatistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_module, "_EVERY", 3600.0)
     written: list[object] = []
     monkeypatch.setattr(checkpoint_module, "save_file", lambda *given: written.append(given))
-    trained(made("x2static", epochs=2), heard, tmp_path)
+    trained(made("x2static", epochs=2), collected, tmp_path)
     assert written == []
 
 
@@ -302,7 +310,9 @@ def test_checkpoints_are_no_more_frequent_than_is_said(
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_every_epoch_has_all_shards_in_an_order_of_its_own(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_epoch_has_all_shards_in_an_order_of_its_own(
+    collected: CollectedStatistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[tuple[int, list[int]]] = []
 
     read = ContextBlocks.read
@@ -317,7 +327,7 @@ def test_every_epoch_has_all_shards_in_an_order_of_its_own(heard: Heard, monkeyp
     orders = []
     for seed in (0, 1):
         seen.clear()
-        trained(made("x2static", epochs=3, seed=seed), heard)
+        trained(made("x2static", epochs=3, seed=seed), collected)
         orders.append([number for number, _ in seen])
         assert [sorted(orders[-1][at : at + 5]) for at in (0, 5, 10)] == [[0, 1, 2, 3, 4]] * 3
         for number in range(5):
@@ -366,8 +376,8 @@ def test_a_sentence_stays_whole_in_a_shard(shuffled: bool, scale: float, monkeyp
     assert [len(shard.lengths) for shard in blocks] == [4, 4, 1]
 
 
-def test_counts_are_those_of_the_contexts(heard: Heard) -> None:
-    kept = heard["contexts"]
+def test_counts_are_those_of_the_contexts(collected: CollectedStatistics) -> None:
+    kept = collected["contexts"]
     wanted = [sum(row == word for word in kept["stored:words"]) for row in range(len(kept.vocabulary))]
     assert ContextBlocks(kept, torch.device("cpu")).count_words().tolist() == wanted
     assert wanted[kept.vocabulary.index["zebra"]] == 1, "read alone"
@@ -385,7 +395,9 @@ def test_the_rate_falls_in_a_line_to_a_hundredth_or_stays() -> None:
 
 @pytest.mark.usefixtures("shards_of_20")
 @pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
-def test_the_rates_of_a_run_are_those_of_its_course(method: str, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rates_of_a_run_are_those_of_its_course(
+    method: str, collected: CollectedStatistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used: list[float] = []
     step = RowAdam.update
 
@@ -394,7 +406,7 @@ def test_the_rates_of_a_run_are_those_of_its_course(method: str, heard: Heard, m
         step(self, rows, gradient, rate)
 
     monkeypatch.setattr(RowAdam, "update", watched)
-    trained(made(method, epochs=2, rate=0.01, subsample=1.0), heard)
+    trained(made(method, epochs=2, rate=0.01, subsample=1.0), collected)
     # each epoch has 97 sentences in 5 shards: four of 20 in 5 batches, and one of 17 in 5, which may come anywhere
     assert used.pop() == 0.0, "a look back, which changes nothing"
     assert len(used) == 50
@@ -402,27 +414,29 @@ def test_the_rates_of_a_run_are_those_of_its_course(method: str, heard: Heard, m
     assert used == sorted(set(used), reverse=True), "it falls with every batch"
     assert used[::5] == pytest.approx([0.01 * (1 - n / 10) for n in range(10)])
     used.clear()
-    trained(made(method, epochs=2, rate=0.01, decay="constant"), heard)
+    trained(made(method, epochs=2, rate=0.01, decay="constant"), collected)
     assert used.pop() == 0.0
     assert set(used) == {0.01}
 
 
 @pytest.mark.parametrize("method", ["x2static", "attentive_skipgram", "context_to_vec"])
-def test_a_single_step_that_leads_nowhere_is_seen(method: str, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_step_that_leads_nowhere_is_seen(
+    method: str, collected: CollectedStatistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(blocks_module, "BLOCK_SENTENCES", 1000)
     with pytest.raises(TrainingError, match=r"diverged: .* from .* at a learning rate of 1e\+06"):
-        trained(made(method, rate=1e6, batch=1000), heard)
+        trained(made(method, rate=1e6, batch=1000), collected)
 
 
 # ---- the loss
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_the_loss_falls_and_progress_is_told(name: str, heard: Heard) -> None:
+def test_the_loss_decreases_and_progress_is_reported(name: str, collected: CollectedStatistics) -> None:
     rate = 0.5 if "wang" in str(SETTINGS[name].get("settings")) else 0.02
     shared = 0 if "paper" in name else 64
     learner = made(name, epochs=12, rate=rate, start="random", subsample=1.0, shared_negatives=shared)
-    finished, steps = trained(learner, heard)
+    finished, steps = trained(learner, collected)
     first, last = (np.mean([step.loss for step in some]) for some in (steps[:5], steps[-5:]))
     assert last < 0.97 * first
     assert finished.notes["loss"] == steps[-1].loss
@@ -433,22 +447,24 @@ def test_the_loss_falls_and_progress_is_told(name: str, heard: Heard) -> None:
 
 
 @pytest.mark.usefixtures("shards_of_20")
-def test_divergence_is_told_at_once_and_leaves_no_checkpoint(name: str, heard: Heard, tmp_path: Path) -> None:
+def test_divergence_is_reported_at_once_and_leaves_no_checkpoint(
+    name: str, collected: CollectedStatistics, tmp_path: Path
+) -> None:
     learner = made(name, epochs=50, rate=1e4)
-    learnt: list[int] = []
+    training_result: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         once = module.train_block
-        patch.setattr(module, "train_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
-        with pytest.raises(TrainingError, match=r"diverged: .* of 10000; lower it \(rate=1000\)") as told:
-            trained(learner, heard, tmp_path)
-    assert "\n" not in str(told.value)
-    assert len(learnt) <= 2, "of 250 shards"
+        patch.setattr(module, "train_block", lambda *given: (training_result.append(given[3]), once(*given))[1])
+        with pytest.raises(TrainingError, match=r"diverged: .* of 10000; lower it \(rate=1000\)") as caught:
+            trained(learner, collected, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert len(training_result) <= 2, "of 250 shards"
     assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.usefixtures("shards_of_20")
 def test_a_run_that_diverges_late_leaves_no_checkpoint_to_go_on_from(
-    heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    collected: CollectedStatistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = module.train_block
 
@@ -458,26 +474,28 @@ def test_a_run_that_diverges_late_leaves_no_checkpoint_to_go_on_from(
         return once(*given)
 
     learner = made("x2static", rate=0.01)
-    killed(learner, heard, tmp_path, 2)
+    killed(learner, collected, tmp_path, 2)
     monkeypatch.setattr(module, "train_block", diverging)
     with pytest.raises(TrainingError, match="diverged"):
-        trained(learner, heard, tmp_path, resume=True)
+        trained(learner, collected, tmp_path, resume=True)
     assert [*tmp_path.iterdir()] == []
 
 
-def test_divergence_in_the_first_shard_is_seen(name: str, heard: Heard) -> None:
+def test_divergence_in_the_first_shard_is_seen(name: str, collected: CollectedStatistics) -> None:
     """Its first loss must not be one that is spoilt already."""
     with pytest.raises(TrainingError, match="diverged"):
-        trained(made(name, rate=1e4), heard)
+        trained(made(name, rate=1e4), collected)
 
 
-def test_vectors_that_are_no_numbers_are_not_given(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_that_are_no_numbers_are_not_given(
+    collected: CollectedStatistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A last step that leads beyond all numbers: no loss has seen it."""
     learner = made("x2static", batch=1000)
-    assert len(trained(learner, heard)[1]) == 1
+    assert len(trained(learner, collected)[1]) == 1
     monkeypatch.setattr(RowAdam, "update", lambda self, rows, gradient, rate: self.table.fill_(math.inf))
     with pytest.raises(TrainingError, match="diverged"):
-        trained(learner, heard)
+        trained(learner, collected)
 
 
 def losses(*values: float) -> Iterator[float]:
@@ -488,14 +506,14 @@ def losses(*values: float) -> Iterator[float]:
         yield watch.loss
 
 
-def test_a_loss_that_wavers_is_no_divergence() -> None:
+def test_a_fluctuating_loss_is_not_divergence() -> None:
     assert [*losses(2.0, 1.0, 4.0, 6.9, 0.5)] == pytest.approx([2.0, 1.0, 4.0, 6.9, 0.5])
     for last in (7.1, math.nan, math.inf):
         with pytest.raises(TrainingError, match=r"from 2 to (7\.1|nan|inf) at .* 0\.1; .*rate=0\.01"):
             [*losses(2.0, last)]
 
 
-def test_a_look_is_the_mean_since_the_last(heard: Heard) -> None:
+def test_a_look_is_the_mean_since_the_last(collected: CollectedStatistics) -> None:
     watch = LossMonitor(1e-3)
     watch.check()
     assert math.isnan(watch.loss)
@@ -511,8 +529,8 @@ def test_a_look_is_the_mean_since_the_last(heard: Heard) -> None:
 # ---- edges
 
 
-def test_without_an_epoch_the_start_is_the_result(name: str, heard: Heard, tmp_path: Path) -> None:
-    finished, steps = trained(made(name, epochs=0), heard, tmp_path)
+def test_without_an_epoch_the_start_is_the_result(name: str, collected: CollectedStatistics, tmp_path: Path) -> None:
+    finished, steps = trained(made(name, epochs=0), collected, tmp_path)
     assert steps == []
     assert np.isfinite(finished.vectors.matrix).all()
     assert "NaN" not in json.dumps(dict(finished.notes))
@@ -555,13 +573,13 @@ WRONG: dict[str, tuple[str, dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize("case", [*WRONG])
-def test_a_setting_that_makes_no_sense_is_refused_in_one_sentence(case: str) -> None:
+def test_a_setting_that_is_invalid_is_refused_in_one_sentence(case: str) -> None:
     method, given, named = WRONG[case]
     kind: Any = LEARNERS[method]
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         settings_from(kind, given).specs()
-    assert named in str(told.value)
-    assert "\n" not in str(told.value)
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_old_names_of_settings_are_accepted_and_name_the_same_checkpoint() -> None:

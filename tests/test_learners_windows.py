@@ -207,7 +207,7 @@ def differences(form: WindowLearner, arrays: dict[str, np.ndarray], key: str, ne
     return found
 
 
-def test_the_table_feels_the_attention() -> None:
+def test_attention_changes_the_table() -> None:
     """With weights held still the gradient would be another."""
     form = form_of(include_center=False, projection_rate=0.5, **FORMS["wang"])
     still, free = a_model(form), a_model(form)
@@ -269,7 +269,7 @@ def test_rows_that_no_window_and_no_negative_has_stay_where_they_are(shared: int
     assert moved == {3, 4, 5, 9, 10}, "6 stands alone, 7 and 8 in a sentence that is too long"
 
 
-def test_a_batch_without_a_centre_changes_nothing_and_is_not_told() -> None:
+def test_a_batch_without_a_centre_changes_nothing_and_is_not_reported() -> None:
     model = a_model(form_of(optimizer="adam", min_length=10))
     model.optimizer.update(torch.arange(WORDS), torch.ones_like(model.table), 0.1)
     before = model.table.clone()

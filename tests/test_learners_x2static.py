@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.optimize import minimize
-from tiny_corpus import counted, heard_by, matrix_of, sentences
+from tiny_corpus import collect_statistics, counted, matrix_of, sentences
 from tiny_teachers import tiny_teacher
 from torch import Tensor
 
@@ -58,9 +58,9 @@ def check_against_autograd(
     leaf = table.clone().requires_grad_()
     loss = written(leaf, batch, negatives, weight)
     (wanted,) = torch.autograd.grad(loss, leaf)
-    rows, gradient, told = got
+    rows, gradient, reported_loss = got
     assert torch.allclose(dense(rows, gradient), wanted, rtol=1e-10)
-    assert float(told) == pytest.approx(float(loss.detach()), rel=1e-10)
+    assert float(reported_loss) == pytest.approx(float(loss.detach()), rel=1e-10)
     assert set(rows.tolist()) == {*batch.words.tolist(), *(each for some in negatives for each in some)}
 
 
@@ -227,12 +227,12 @@ def test_a_start_from_the_closed_form_is_better_than_none_whether_or_not_context
     texts = sentences(72)
     vocabulary = counted(texts)
     learner = X2Static()
-    heard = heard_by({"it": learner}, tiny_teacher([*vocabulary]), vocabulary, texts)["it"]
+    statistics = collect_statistics({"it": learner}, tiny_teacher([*vocabulary]), vocabulary, texts)["it"]
     loss = {}
     for whiten in (True, False):
         for start in ("closed", "zero"):
             chosen = X2Static(whiten=whiten, start=start, rate=1e-9, subsample=1.0, batch=1_000_000)
-            loss[whiten, start] = float(str(chosen.finish(heard).notes["loss"]))
+            loss[whiten, start] = float(str(chosen.finish(statistics).notes["loss"]))
     assert loss[True, "closed"] < 0.95 * loss[True, "zero"]
     assert loss[False, "closed"] == pytest.approx(loss[True, "closed"], rel=0.01)
 

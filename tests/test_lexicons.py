@@ -46,7 +46,7 @@ def test_a_list_gives_an_edge_for_each_neighbour(tmp_path: Path) -> None:
     assert [*read_lexicon(path)] == [Edge("ice", "snow"), Edge("ice", "frost"), Edge("#", "number")]
 
 
-def test_pairs_are_parted_by_spaces_or_by_a_tab(tmp_path: Path) -> None:
+def test_pairs_are_separated_by_spaces_or_by_a_tab(tmp_path: Path) -> None:
     path = _write(tmp_path / "pairs.txt", "hot cold\nice cream\tfrozen dessert\n")
     assert [*read_lexicon(f"pairs:{path}")] == [Edge("hot", "cold"), Edge("ice cream", "frozen dessert")]
 
@@ -154,7 +154,7 @@ def test_a_pointer_of_wordnet_to_nothing_is_named(wordnet: Path) -> None:
         [*read_lexicon(wordnet)]
 
 
-def test_a_lexicon_that_is_not_there_and_an_unknown_form_are_told(tmp_path: Path) -> None:
+def test_a_missing_lexicon_and_an_unknown_format_are_reported(tmp_path: Path) -> None:
     with raises(LexiconError, code="not-found", path=tmp_path / "nowhere.txt"):
         [*read_lexicon(tmp_path / "nowhere.txt")]
     with raises(LexiconError, code="not-found", path=tmp_path / "data.noun"):

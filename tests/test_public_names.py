@@ -100,7 +100,7 @@ def test_public_names_stay_functions_after_all_packages_were_imported() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error_that_names_it() -> None:
+def test_a_name_that_does_not_exist_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="no attribute 'distil'"):
         stillvec.distil  # noqa: B018
 
@@ -151,7 +151,7 @@ def test_a_call_without_a_verb_is_wrong_and_says_so() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_misspelt_command_gets_a_suggestion() -> None:
+def test_a_misspelled_command_gets_a_suggestion() -> None:
     done = _python("-m", "stillvec", "distil", "text.txt")
     assert done.returncode == 2
     assert "did you mean 'distill'" in done.stderr

@@ -141,7 +141,7 @@ def test_what_the_dimensions_do_not_allow_is_refused(wrong: Any, vectors: WordVe
         wrong(vectors)
 
 
-def test_an_unknown_step_is_told_its_nearest() -> None:
+def test_an_unknown_step_gets_the_nearest_name() -> None:
     with pytest.raises(UsageError, match="did you mean 'center'"):
         STEPS["centre"]
 

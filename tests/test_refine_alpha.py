@@ -37,11 +37,11 @@ def contexts(model: tuple[WordVectors, Any], tmp_path_factory: pytest.TempPathFa
 def _model(words: WordVectors, table: Any, reference: str, *, plus: bool = False) -> tuple[Any, Any, Any, Any]:
     """p_w (N, N), p0 (N,), ΔV and I, as the sheet defines them."""
     scores = (words.matrix + (table if plus else 0)) @ table.T
-    told = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+    probabilities = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
     counts = words.vocabulary.counts / words.vocabulary.counts.sum()
-    p0 = {"uniform": np.full(N, 1 / N), "counts": counts, "unigram": counts @ told}[reference]
+    p0 = {"uniform": np.full(N, 1 / N), "counts": counts, "unigram": counts @ probabilities}[reference]
     shifted = table - p0 @ table
-    return told, p0, shifted, shifted.T @ np.diag(p0) @ shifted
+    return probabilities, p0, shifted, shifted.T @ np.diag(p0) @ shifted
 
 
 def _cosine(a: Any, b: Any) -> Any:
@@ -66,8 +66,8 @@ def test_at_one_the_reference_only_shifts(reference: Any, model: tuple[WordVecto
 def test_at_minus_one_it_is_the_difference_of_expectations(
     reference: Any, model: tuple[WordVectors, Any], contexts: str
 ) -> None:
-    told, p0, _, fisher = _model(*model, reference)
-    wanted = np.linalg.solve(fisher, ((told - p0) @ model[1]).T).T
+    probabilities, p0, _, fisher = _model(*model, reference)
+    wanted = np.linalg.solve(fisher, ((probabilities - p0) @ model[1]).T).T
     assert np.abs(NaturalAlpha(-1.0, reference, contexts=contexts)(model[0]).matrix - wanted).max() < 1e-8
 
 
@@ -76,8 +76,8 @@ def test_at_minus_one_it_is_the_difference_of_expectations(
 def test_any_alpha_is_its_definition(
     value: float, reference: Any, model: tuple[WordVectors, Any], contexts: str
 ) -> None:
-    told, p0, shifted, fisher = _model(*model, reference, plus=True)
-    weights = p0 * 2 / (1 - value) * ((told / p0) ** ((1 - value) / 2) - 1)
+    probabilities, p0, shifted, fisher = _model(*model, reference, plus=True)
+    weights = p0 * 2 / (1 - value) * ((probabilities / p0) ** ((1 - value) / 2) - 1)
     wanted = np.linalg.solve(fisher, (weights @ shifted).T).T
     after = NaturalAlpha(value, reference, contexts=contexts, plus=True)(model[0]).matrix
     assert _cosine(after, wanted).min() > 1 - 1e-9  # rows that would overflow are scaled
@@ -107,11 +107,11 @@ def test_the_limit_is_where_a_falling_alpha_goes(model: tuple[WordVectors, Any],
 def test_the_limit_is_the_mean_of_the_contexts_that_stand_out(
     top: int, weighted: bool, model: tuple[WordVectors, Any], contexts: str
 ) -> None:
-    told, p0, shifted, fisher = _model(*model, "counts")
+    probabilities, p0, shifted, fisher = _model(*model, "counts")
     after = NaturalAlpha("limit", "counts", contexts=contexts, top=top, weighted=weighted)(model[0]).matrix
     rows = np.linalg.solve(fisher, shifted.T).T
     for word in (0, 7, 300):
-        ratios = told[word] / p0
+        ratios = probabilities[word] / p0
         chosen = np.argsort(-ratios)[:top]
         wanted = np.average(rows[chosen], axis=0, weights=ratios[chosen] if weighted else None)
         assert np.allclose(after[word], wanted, rtol=1e-6, atol=1e-10)

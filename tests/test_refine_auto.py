@@ -69,10 +69,11 @@ def test_the_vectors_are_those_of_the_steps_that_were_kept(true: Any, pairs: Pat
     kept = [made for made, _ in refine_steps(hidden, [AutoSteps((str(pairs),))]) if not made.get("left_out")]
     after = AutoSteps((str(pairs),))(hidden)
     assert np.array_equal(after.matrix, refine(hidden, *kept).matrix)
-    judged = np.array([[int(a[1:]), int(b[1:])] for a, b, _ in read_rated_pairs(pairs)[str(pairs)]])
+    rated_pairs = np.array([[int(a[1:]), int(b[1:])] for a, b, _ in read_rated_pairs(pairs)[str(pairs)]])
     said = [score for *_, score in read_rated_pairs(pairs)[str(pairs)]]
     assert (
-        spearmanr(said, _cosines(after.matrix, judged))[0] > spearmanr(said, _cosines(hidden.matrix, judged))[0] + 0.1
+        spearmanr(said, _cosines(after.matrix, rated_pairs))[0]
+        > spearmanr(said, _cosines(hidden.matrix, rated_pairs))[0] + 0.1
     )
 
 
@@ -88,14 +89,14 @@ def test_a_lexicon_that_tells_what_the_vectors_lack_is_kept_without_the_pairs(tr
     (tmp_path / "pairs.tsv").write_text("\n".join(lines))
     (tmp_path / "list.txt").write_text("\n".join(" ".join(f"w{i}" for i in range(g, 200, 20)) for g in range(20)))
     (tmp_path / "nonsense.txt").write_text("\n".join(f"w{a} w{b}" for a, b in random.integers(0, 200, (600, 2))))
-    judged = str(tmp_path / "pairs.tsv")
-    kept = _tried(AutoSteps((judged,), (str(tmp_path / "list.txt"),)), noisy)
+    rated_pairs = str(tmp_path / "pairs.tsv")
+    kept = _tried(AutoSteps((rated_pairs,), (str(tmp_path / "list.txt"),)), noisy)
     (retrofitted,) = [made for name, made in kept.items() if "retrofit" in name]
     assert not retrofitted.get("left_out")
-    assert retrofitted["settings"]["without"] == (judged,)
+    assert retrofitted["settings"]["without"] == (rated_pairs,)
     (nonsense,) = [
         made
-        for name, made in _tried(AutoSteps((judged,), (str(tmp_path / "nonsense.txt"),)), noisy).items()
+        for name, made in _tried(AutoSteps((rated_pairs,), (str(tmp_path / "nonsense.txt"),)), noisy).items()
         if "retrofit" in name
     ]
     assert nonsense["left_out"]
@@ -121,13 +122,13 @@ def test_the_verb_tells_every_gain_and_keeps_the_chosen_chain(
 def test_the_best_of_many_that_are_no_better_is_not_taken_for_better(true: Any, pairs: Path) -> None:
     """Twenty that differ by chance, twenty times: whoever looked at the held-out pairs would keep most of them."""
     step = AutoSteps((str(pairs),), resamples=200)
-    judged = step._split_pairs(WordVectors(WORDS, true.astype(np.float32)))
-    (plain,) = [_cosines(true, np.stack([j.left, j.right], 1)) for j in judged]
+    rated_pairs = step._split_pairs(WordVectors(WORDS, true.astype(np.float32)))
+    (plain,) = [_cosines(true, np.stack([j.left, j.right], 1)) for j in rated_pairs]
     random = np.random.default_rng(4)
     kept = 0
     for _ in range(20):
         base, *others = plain + 0.3 * random.normal(size=(21, len(plain)))
-        kept += step._gain(judged, [base], [[other] for other in others])[1] > 0
+        kept += step._gain(rated_pairs, [base], [[other] for other in others])[1] > 0
     assert kept <= 3
 
 
@@ -159,7 +160,7 @@ def test_spearman_is_scipys(true: Any) -> None:
     assert spearman(np.ones(5), np.arange(5)) == 0
 
 
-def test_judged_pairs_are_read_with_their_numbers(tmp_path: Path) -> None:
+def test_rated_pairs_are_read_with_their_scores(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("left\tright\tscore\nold\tnew\t1.5\n")
     assert read_rated_pairs(tmp_path) == {str(tmp_path / "a.tsv"): [("old", "new", 1.5)]}
     (tmp_path / "b.tsv").write_text("old\tnew\t1.5\nold\tnew\tmany\n")

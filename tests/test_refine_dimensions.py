@@ -66,7 +66,7 @@ def test_with_pairs_those_go_without_which_the_order_is_best(vectors: WordVector
         assert np.array_equal(SelectDims(dim, names)(vectors).matrix, vectors.matrix[:, _slowly(vectors, files, dim)])
 
 
-def test_loud_dimensions_that_say_nothing_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_dimensions_without_information_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """People judge by eight quiet dimensions of forty; rounds of several at once find them too."""
     random = np.random.default_rng(2)
     rows = random.normal(size=(300, 40)) * ([1.0] * 8 + [2.0] * 32)

@@ -120,7 +120,7 @@ def test_cross_entropy_orders_real_pairs_as_well_as_the_cosine(word_pieces: Word
         assert -spearmanr(gold, far)[0] == pytest.approx(cosine, abs=0.05)
 
 
-def test_a_base_that_makes_no_sense_is_refused() -> None:
+def test_a_base_that_is_invalid_is_refused() -> None:
     for base in (1.0, 0.0, -2.0, np.inf, np.nan):
         with pytest.raises(UsageError, match="base"):
             FeatureTuples(base=base)

@@ -265,11 +265,11 @@ def test_evaluated_pairs_are_taken_out_of_the_lexicon(
 ) -> None:
     left = {word: dict(row) for word, row in NEAR.items()}
     del left["ice"]["snow"], left["cold"]["hot"]
-    judged = tmp_path / "similarity"
-    judged.mkdir()
-    (judged / "set.tsv").write_text("snow\tice\t9\ncold\thot\t1\nfrost\tfire\t2\nnever\tseen\t1\n")
+    rated_pairs = tmp_path / "similarity"
+    rated_pairs.mkdir()
+    (rated_pairs / "set.tsv").write_text("snow\tice\t9\ncold\thot\t1\nfrost\tfire\t2\nnever\tseen\t1\n")
     other = _table(tmp_path / "left.tsv", left)
-    for place in (judged, tmp_path, judged / "set.tsv"):
+    for place in (rated_pairs, tmp_path, rated_pairs / "set.tsv"):
         after = kind((near,), without=(str(place),))(vectors)
         assert np.array_equal(after.matrix, kind((other,))(vectors).matrix)
 

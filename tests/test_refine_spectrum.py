@@ -111,7 +111,7 @@ def test_weights_make_the_mean_of_a_text_the_sif_mean(vectors: WordVectors) -> N
 
 
 @pytest.mark.parametrize("step", [Whiten(), Sif()])
-def test_vectors_that_carry_no_counts_are_told_what_to_say(step: Any, vectors: WordVectors) -> None:
+def test_vectors_without_counts_get_an_error_with_the_cure(step: Any, vectors: WordVectors) -> None:
     with pytest.raises(UsageError, match="frequencies=rank"):
         step(WordVectors(vectors.words, vectors.matrix))
 

@@ -98,7 +98,7 @@ def test_what_was_asked_in_one_task_only_is_ranked_there_and_not_over_all() -> N
     assert math.isnan(whole[1].value)
 
 
-def test_bias_is_told_and_ranks_nobody(tmp_path: Path) -> None:
+def test_bias_is_reported_and_not_ranked(tmp_path: Path) -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("a", 0.1, "weat", "bias"), score("b", 0.9, "weat", "bias"))
     assert [each.name for each in rank_sets(Report(scores))] == ["a", "b"]
     write_report(Report(scores), {}, tmp_path / "r.html")
@@ -119,21 +119,21 @@ def test_sets_that_know_different_items_are_ranked_on_common_ones() -> None:
 def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("c", 0.3))
 
-    def told(*overall: Comparison) -> str:
+    def output(*overall: Comparison) -> str:
         return re.sub("<[^>]*>", "", verdict(ReportData(Report(scores, overall=overall), {})))
 
-    assert told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01)).startswith("a is best over 1 dataset")
-    assert "is significant" in told(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01))
-    alike = told(compared("b", "a", -0.1, 0.2), compared("a", "c", 0.2, 0.01))
+    assert output(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01)).startswith("a is best over 1 dataset")
+    assert "is significant" in output(compared("a", "b", 0.1, 0.01), compared("c", "a", -0.2, 0.01))
+    alike = output(compared("b", "a", -0.1, 0.2), compared("a", "c", 0.2, 0.01))
     assert "the difference from b is not significant" in alike
-    both = told(compared("a", "b", -0.1, 0.01), compared("a", "c", 0.2, 0.01))
+    both = output(compared("a", "b", -0.1, 0.01), compared("a", "c", 0.2, 0.01))
     assert "significantly better than 1 of 2 others; it is significantly worse than b (" in both
-    assert "was not tested" in told()
-    assert "inside the intervals" not in told()
+    assert "was not tested" in output()
+    assert "inside the intervals" not in output()
     scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.4)) for task in ("x", "y"))
-    assert "with a mean of 50.0, 10.0 points ahead of b with overlapping intervals. " in told()
+    assert "with a mean of 50.0, 10.0 points ahead of b with overlapping intervals. " in output()
     scores = tuple(score(name, value, "d", task) for name, value in (("a", 0.5), ("b", 0.2)) for task in ("x", "y"))
-    assert "inside the intervals" not in told()
+    assert "inside the intervals" not in output()
     assert "no best set" in re.sub("<[^>]*>", "", verdict(ReportData(Report((score("a", math.nan),)), {})))
 
 
@@ -189,15 +189,15 @@ def test_a_name_that_tells_no_form_is_refused_and_nothing_is_written(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["f.html"]
 
 
-def test_a_teacher_judged_on_sentences_only_stands_on_the_page_without_a_rank(tmp_path: Path) -> None:
+def test_a_teacher_evaluated_on_sentences_only_is_on_the_page_without_a_rank(tmp_path: Path) -> None:
     given = sets(["a", "b"])
     report = evaluate(given, data(tmp_path), resamples=20)
     sentences = [score(name, value, "sts", "sentences") for name, value in (("a", 0.5), ("b", 0.6), ("teacher", 0.8))]
     common = [replace(each, words="common") for each in sentences]
     manifests = {"a": {"method": ["odd"], "teacher": "plain text", "corpus": None, "seconds": True}}
     whole = replace(report, scores=(*report.scores, *sentences, *common))
-    told = section(tmp_path, whole, "ranking", given)
-    overall, _, by_task = told.partition("<h3>")
+    section_text = section(tmp_path, whole, "ranking", given)
+    overall, _, by_task = section_text.partition("<h3>")
     assert ">a<" in overall
     assert "teacher" not in overall
     assert by_task.index("sentences <small>") < by_task.index("teacher")

@@ -30,16 +30,16 @@ def test_several_reports_are_written_and_named(tmp_path: Path, capsys: pytest.Ca
     assert main([*folder_of(tmp_path), "--report", str(page), "--report", str(table)]) == 0
     assert "one" in page.read_text("utf-8")
     assert table.read_text("utf-8").startswith("vectors,task,dataset,")
-    told = capsys.readouterr().out.replace("\n", "")
-    assert page.name in told
-    assert table.name in told
+    stdout = capsys.readouterr().out.replace("\n", "")
+    assert page.name in stdout
+    assert table.name in stdout
 
 
 def test_a_report_of_no_known_form_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*folder_of(tmp_path), "--report", str(tmp_path / "r.pdf")]) == 2
-    told = capsys.readouterr()
-    assert "r.pdf" in told.err.replace("\n", " ")
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert "r.pdf" in output.err.replace("\n", " ")
+    assert output.out == ""
     assert not (tmp_path / "r.pdf").exists()

@@ -88,7 +88,7 @@ def test_text_is_escaped_once_and_markup_not_at_all() -> None:
     assert element("td", Html("<i></i>"), data_sort=1, class_="num") == '<td data-sort="1" class="num"><i></i></td>'
 
 
-def test_numbers_are_told_in_hundredths_with_a_true_minus() -> None:
+def test_numbers_are_shown_in_hundredths_with_a_minus_sign() -> None:
     assert [number(value) for value in (0.7149, -0.05, -0.0001, 1.0, float("nan"))] == [
         "71.5",
         "−5.0",

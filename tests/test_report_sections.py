@@ -77,7 +77,7 @@ def test_a_page_of_a_saved_report_shows_the_answers_without_data_or_vectors(tmp_
     assert section(tmp_path, again, "largest-disagreements") == section(tmp_path, report, "largest-disagreements")
 
 
-def test_neighbours_and_what_sets_share_of_them_are_told(tmp_path: Path) -> None:
+def test_neighbours_and_their_overlap_are_shown(tmp_path: Path) -> None:
     given = sets(["a", "b"])
     report = evaluate(given, data(tmp_path), resamples=0)
     shared = Report(report.scores, overlaps=(NeighbourOverlap("a", "b", 0.37, 10, 60),))
@@ -122,13 +122,16 @@ def test_a_curve_joins_sets_of_one_method_made_from_several_sizes() -> None:
 
 
 def test_the_heat_map_shows_every_score_the_best_in_bold_and_how_far_it_is_from_the_mean(tmp_path: Path) -> None:
-    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4), score("a", 0.2, "e"))), "all-scores")
-    assert re.findall(r"<td[^>]*>(.*?)</td>", told) == ["<b>50.0</b>", "40.0", "<b>20.0</b>", "–"]
-    assert "a: 50.00, 95% 40.0 to 60.0; 10 of 10 items covered" in told
-    assert "b: not evaluated" in told
-    assert re.findall(r"--heat:([\d.]+)", told)[:2] == ["0.33", "0.33"]  # 5 points of 15 to each side of the mean
-    assert told.count('class="num up"') == 2
-    assert told.count('class="num down"') == 1
+    section_text = section(tmp_path, Report((score("a", 0.5), score("b", 0.4), score("a", 0.2, "e"))), "all-scores")
+    assert re.findall(r"<td[^>]*>(.*?)</td>", section_text) == ["<b>50.0</b>", "40.0", "<b>20.0</b>", "–"]
+    assert "a: 50.00, 95% 40.0 to 60.0; 10 of 10 items covered" in section_text
+    assert "b: not evaluated" in section_text
+    assert re.findall(r"--heat:([\d.]+)", section_text)[:2] == [
+        "0.33",
+        "0.33",
+    ]  # 5 points of 15 to each side of the mean
+    assert section_text.count('class="num up"') == 2
+    assert section_text.count('class="num down"') == 1
 
 
 def test_coverage_is_the_share_of_items_known(tmp_path: Path) -> None:
@@ -139,20 +142,20 @@ def test_coverage_is_the_share_of_items_known(tmp_path: Path) -> None:
     assert "all sets" in section(tmp_path, alike, "coverage")
 
 
-def test_differences_are_told_from_the_side_of_the_better_with_what_is_real(tmp_path: Path) -> None:
+def test_differences_are_stated_from_the_better_set_with_their_significance(tmp_path: Path) -> None:
     scores = (score("a", 0.5), score("b", 0.4), score("c", 0.3))
     overall = (compared("b", "a", -0.1, 0.2), compared("c", "a", -0.2, 0.01), compared("b", "c", 0.1, 0.0001))
     single = (compared("a", "b", 0.1, 0.01), compared("a", "b", 0.1, 0.5), compared("b", "c", -0.1, 0.01))
-    told = section(tmp_path, Report(scores, comparisons=single, overall=overall), "significant-differences")
-    text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", told))
+    section_text = section(tmp_path, Report(scores, comparisons=single, overall=overall), "significant-differences")
+    text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", section_text))
     assert "a − b +10.0 0.0 to 20.0 0.200 no" in text
     assert "a − c +20.0 10.0 to 30.0 0.010 yes" in text
     assert "b − c +10.0 0.0 to 20.0 &lt; 0.001 yes" in text
     assert re.findall(r"\d of \d", text) == ["1 of 2", "0 of 2", "0 of 1", "1 of 1"]
     assert "lexicon" not in text
     leaked = replace(overall[1], words="unleaked", difference=-0.04)
-    told = section(tmp_path, Report(scores, overall=(*overall, leaked)), "significant-differences")
-    text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", told))
+    section_text = section(tmp_path, Report(scores, overall=(*overall, leaked)), "significant-differences")
+    text = re.sub(r"\s+", " ", re.sub("<title>[^<]*</title>|<[^>]*>", " ", section_text))
     assert text.index("does not contain") < text.index("a − c +4.0")
 
 
@@ -161,8 +164,8 @@ def test_a_neighbour_that_another_set_has_too_is_pale(tmp_path: Path) -> None:
         "a": WordVectors(["here", "both", "mine"], [[1, 0], [1, 0.1], [0.9, 0.2]]),
         "b": WordVectors(["here", "both", "yours"], [[1, 0], [1, 0.1], [0.9, 0.2]]),
     }
-    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4))), "neighbours", given)
-    found = re.findall(r'<li( class="pale")?><bdi>(\w+)', told)
+    section_text = section(tmp_path, Report((score("a", 0.5), score("b", 0.4))), "neighbours", given)
+    found = re.findall(r'<li( class="pale")?><bdi>(\w+)', section_text)
     assert {word: bool(pale) for pale, word in found} == {"here": True, "both": True, "mine": False, "yours": False}
 
 
@@ -185,9 +188,9 @@ def test_places_that_hang_on_unknown_words_are_marked(tmp_path: Path) -> None:
     values = {"skip": {"a": 0.5, "b": 0.4}, "mean": {"a": 0.3, "b": 0.4}, "zero": {"a": 0.5, "b": math.nan}}
     kept = {"skip": {"a": 0.5, "b": 0.4}, "mean": {"a": 0.5, "b": 0.4}, "zero": {"a": 0.5, "b": 0.4}}
     rankings = (PolicyRanking("similarity", "d", "m", values), PolicyRanking("similarity", "e", "m", kept))  # type: ignore[arg-type]
-    told = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings), "coverage")
-    assert "In 1 of 2 rankings" in told
-    part = told[told.index("Effect of out-of-vocabulary") :]
+    section_text = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings), "coverage")
+    assert "In 1 of 2 rankings" in section_text
+    part = section_text[section_text.index("Effect of out-of-vocabulary") :]
     cells = [re.sub("</?small>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", part)]
     assert cells == ["1. 50.0", "2. 40.0", "<b>2.</b> 30.0", "<b>1.</b> 40.0", "1. 50.0", " –"]
     same = section(tmp_path, Report((score("a", 0.5), score("b", 0.4)), policies=rankings[1:]), "coverage")
@@ -200,9 +203,9 @@ def test_intervals_and_sections_stand_on_the_page_folded() -> None:
         Score(name, "analogy", "google", "accuracy", value, 0.41, 0.62, 100, 90, "skip", details=sections)
         for name, value in (("a", 0.5), ("b", 0.51))
     )
-    told = details_section(ReportData(Report(scores), {}))
-    assert told is not None
-    reader = Reader(told)
+    section_text = details_section(ReportData(Report(scores), {}))
+    assert section_text is not None
+    reader = Reader(section_text)
     assert [tag for tag, _ in reader.tags].count("details") == 2
     for wanted in ("41.0 to 62.0", "All 2 scores with their 95% intervals", "capitals", "25.0", "75.0", "30 of 40"):
         assert wanted in reader.texts

@@ -95,8 +95,8 @@ def test_nearest_to_a_word_a_text_and_a_vector_agree_with_brute_force(client: Te
     by_word = client.get("/nearest", params={"word": "king", "k": 3}).json()
     assert [each["word"] for each in by_word["data"]] == wanted[1:4]  # without itself
     assert by_word["search"] == "exact"
-    for asked in ({"text": "king!"}, {"vector": [1e300, 1e300, 0]}, {"vector": [1e-300, 1e-300, 0]}):
-        said = client.post("/nearest", json={**asked, "k": 3}).json()
+    for requested in ({"text": "king!"}, {"vector": [1e300, 1e300, 0]}, {"vector": [1e-300, 1e-300, 0]}):
+        said = client.post("/nearest", json={**requested, "k": 3}).json()
         assert [each["word"] for each in said["data"]] == wanted[:3]
         assert [each["score"] for each in said["data"]] == pytest.approx([cosines[word] for word in wanted[:3]])
 
@@ -123,10 +123,10 @@ def test_the_approximate_search_is_used_once_it_is_built_and_says_so() -> None:
 
 @pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
 def test_analogy_finds_the_queen(client: TestClient, method: str) -> None:
-    asked = {"a": "man", "b": "king", "c": "woman", "k": 1, "method": method}
-    said = client.get("/analogy", params=asked).json()
+    requested = {"a": "man", "b": "king", "c": "woman", "k": 1, "method": method}
+    said = client.get("/analogy", params=requested).json()
     assert said["data"][0]["word"] == "queen"
-    assert client.post("/analogy", json=asked).json() == said
+    assert client.post("/analogy", json=requested).json() == said
 
 
 def test_embed_gives_means_and_names_texts_without_a_known_word(client: TestClient) -> None:
@@ -148,9 +148,11 @@ def test_embeddings_have_openais_form_and_length_one(client: TestClient) -> None
 
 
 def test_embeddings_in_base64_are_the_same_numbers(client: TestClient) -> None:
-    asked = {"input": "king queen", "dimensions": 3, "user": "me"}
-    plain = client.post("/v1/embeddings", json=asked).json()["data"][0]["embedding"]
-    packed = client.post("/v1/embeddings", json=asked | {"encoding_format": "base64"}).json()["data"][0]["embedding"]
+    requested = {"input": "king queen", "dimensions": 3, "user": "me"}
+    plain = client.post("/v1/embeddings", json=requested).json()["data"][0]["embedding"]
+    packed = client.post("/v1/embeddings", json=requested | {"encoding_format": "base64"}).json()["data"][0][
+        "embedding"
+    ]
     assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == plain
 
 
@@ -334,12 +336,12 @@ def test_the_root_redirects_to_the_docs(token: str | None) -> None:
 
 
 def test_the_description_has_this_servers_numbers(client: TestClient) -> None:
-    told = client.get("/openapi.json").json()
-    parts = told["components"]["schemas"]
+    description = client.get("/openapi.json").json()
+    parts = description["components"]["schemas"]
     assert parts["EmbedRequest"]["properties"]["texts"]["maxItems"] == 4
     assert parts["NearestRequest"]["properties"]["k"]["maximum"] == 12
-    assert "422" not in told["paths"]["/nearest"]["post"]["responses"]
-    assert set(SIMPLE) <= set(told["paths"])
+    assert "422" not in description["paths"]["/nearest"]["post"]["responses"]
+    assert set(SIMPLE) <= set(description["paths"])
 
 
 def test_the_docs_page_loads_nothing_from_other_hosts_and_may_not(client: TestClient) -> None:
@@ -372,11 +374,11 @@ def test_metrics_count_what_was_answered_and_do_not_grow_with_addresses(fresh: T
 
 
 def test_the_log_has_addresses_and_no_words() -> None:
-    told: list[str] = []
-    with TestClient(create_app(_models(), LIMITS, log=told.append)) as client:
+    events: list[str] = []
+    with TestClient(create_app(_models(), LIMITS, log=events.append)) as client:
         client.get("/vectors", params={"word": "king"})
         client.get("/a%0Ab")
-    assert [line.rpartition(" ")[0].rpartition(" ")[0] for line in told] == ["GET /vectors 200", "GET /a%0Ab 404"]
+    assert [line.rpartition(" ")[0].rpartition(" ")[0] for line in events] == ["GET /vectors 200", "GET /a%0Ab 404"]
 
 
 @pytest.mark.parametrize("name", ["body", "batch", "k", "seconds", "requests", "threads"])

@@ -49,12 +49,12 @@ def place() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def page(place: str) -> Iterator[Any]:
     """Opened, with the token given; no dialog, no error, no request but to the server."""
-    asked: list[str] = []
+    requested: list[str] = []
     troubles: list[str] = []
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": 390, "height": 844})
-        opened.on("request", lambda request: asked.append(request.url))
+        opened.on("request", lambda request: requested.append(request.url))
         opened.on("pageerror", lambda error: troubles.append(str(error)))
         opened.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
         opened.goto(f"{place}/docs#post/nearest")
@@ -67,14 +67,14 @@ def page(place: str) -> Iterator[Any]:
         yield opened
         browser.close()
     assert troubles == []
-    assert [url for url in asked if not url.startswith((place, "data:"))] == []
+    assert [url for url in requested if not url.startswith((place, "data:"))] == []
 
 
-def test_every_address_is_told_and_its_example_is_answered(page: Any, place: str) -> None:
-    told = create_app(ServedModels({"one": WordVectors(["x"], [[1.0]])})).openapi()["paths"]
+def test_every_address_is_documented_and_its_example_is_answered(page: Any, place: str) -> None:
+    output = create_app(ServedModels({"one": WordVectors(["x"], [[1.0]])})).openapi()["paths"]
     assert page.locator("details[open]").get_attribute("id") == "post/nearest"  # the one that the address names
     every = page.locator("details").all()
-    assert [each.get_attribute("id") for each in every] == [f"{way}{path}" for path in told for way in told[path]]
+    assert [each.get_attribute("id") for each in every] == [f"{way}{path}" for path in output for way in output[path]]
     for each in every:
         if each.get_attribute("open") is None:
             each.locator("summary").click()

@@ -70,7 +70,7 @@ def address(start: Start, folder: Path) -> str:
     return start(f"text-embedding-3-small={folder}")[1]  # beside the one that has the folder's name
 
 
-def _asked(url: str, body: object = None, token: str | None = None, host: str | None = None) -> tuple[int, Any]:
+def _request(url: str, body: object = None, token: str | None = None, host: str | None = None) -> tuple[int, Any]:
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
     headers |= {} if host is None else {"Host": host}
     data = None if body is None else json.dumps(body).encode()
@@ -109,7 +109,7 @@ def test_a_real_openai_client_works_unchanged(address: str) -> None:
 
 
 def test_a_word_that_looks_like_markup_goes_over_the_wire(address: str) -> None:
-    status, said = _asked(f"{address}/nearest?word=%3Cscript%3E&k=1")
+    status, said = _request(f"{address}/nearest?word=%3Cscript%3E&k=1")
     assert status == 200
     assert said["data"][0]["word"] in {"king", "queen", "man", "woman"}
 
@@ -121,10 +121,10 @@ def test_another_name_is_refused_where_nothing_else_guards(
     _, address = start(*flags, token=token)
     port = address.rpartition(":")[2]
     for name in (f"localhost:{port}", f"[::1]:{port}", "127.0.0.1"):
-        assert _asked(f"{address}/v1/models", token=token, host=name)[0] == 200, name
-    got, told = _asked(f"{address}/v1/models", token=token, host="x.example")
+        assert _request(f"{address}/v1/models", token=token, host=name)[0] == 200, name
+    got, reported = _request(f"{address}/v1/models", token=token, host="x.example")
     assert got == status
-    assert ("'Host' header" in str(told)) == (status == 403)
+    assert ("'Host' header" in str(reported)) == (status == 403)
 
 
 def test_the_message_about_a_large_body_reaches_the_client(address: str) -> None:
@@ -157,11 +157,11 @@ def test_more_requests_than_are_taken_at_once_are_503_and_health_is_not(start: S
     with _connected(address) as connection:
         connection.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
         until = time.monotonic() + 30
-        while (answer := _asked(f"{address}/vectors?word=king"))[0] == 200:  # until the other is being read
+        while (answer := _request(f"{address}/vectors?word=king"))[0] == 200:  # until the other is being read
             assert time.monotonic() < until
         assert answer[0] == 503
         assert answer[1]["error"]["code"] == "overloaded"
-        assert _asked(f"{address}/health")[0] == 200
+        assert _request(f"{address}/health")[0] == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -210,19 +210,19 @@ def test_a_token_from_the_environment_or_a_file_is_required(start: Start, tmp_pa
         "from-outside": start(token="from-outside"),
         "from-a-file": start("--token-file", str(tmp_path / "token"), token="not-this"),
     }.items():
-        assert _asked(f"{address}/vectors?word=king")[0] == 401
-        assert _asked(f"{address}/vectors?word=king", token=token)[0] == 200
-        assert _asked(f"{address}/health")[0] == 200
+        assert _request(f"{address}/vectors?word=king")[0] == 401
+        assert _request(f"{address}/vectors?word=king", token=token)[0] == 200
+        assert _request(f"{address}/health")[0] == 200
 
 
 def test_a_port_that_is_taken_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["serve", str(folder), "--port", port]) == 2
-    out, told = capsys.readouterr()
+    out, output = capsys.readouterr()
     assert out == ""
-    assert told.startswith(f"stillvec: Cannot listen on 127.0.0.1:{port} (address already in use)")
-    assert told.count("\n") == 1
+    assert output.startswith(f"stillvec: Cannot listen on 127.0.0.1:{port} (address already in use)")
+    assert output.count("\n") == 1
 
 
 WRONG = {
@@ -245,9 +245,9 @@ def test_a_wrong_call_is_one_sentence(
     flags, sentence = WRONG[case]
     missing_file = case in ("no file of a token", "vectors that are not there")
     assert main(["serve", "--port", "0", *flags, str(folder)]) == (1 if missing_file else 2)
-    out, told = capsys.readouterr()
-    assert sentence in told
-    assert (out, told.count("\n")) == ("", 1)
+    out, output = capsys.readouterr()
+    assert sentence in output
+    assert (out, output.count("\n")) == ("", 1)
 
 
 def test_names_of_two_sets_must_differ(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,12 +89,12 @@ def test_a_zero_vector_is_never_proposed(index: ApproximateIndex, vectors: WordV
 
 
 def test_building_can_be_stopped(vectors: WordVectors) -> None:
-    asked = count()
+    requested = count()
     stopped = ApproximateIndex(vectors)
-    assert not stopped.build(lambda: next(asked) > 0)
+    assert not stopped.build(lambda: next(requested) > 0)
     assert stopped.recall is None
-    asked = count()
-    assert not ApproximateIndex(vectors).build(lambda: next(asked) > 5)  # while it is being measured
+    requested = count()
+    assert not ApproximateIndex(vectors).build(lambda: next(requested) > 5)  # while it is being measured
 
 
 def test_vectors_without_words_have_an_index(vectors: WordVectors) -> None:
@@ -122,9 +122,9 @@ def test_a_large_set_builds_its_index_at_the_start_and_uses_it(
     vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_models, "LARGE", 2500)
-    told: list[str] = []
+    events: list[str] = []
     ready = threading.Event()
-    served = ServedModel("large", vectors, lambda line: (told.append(line), ready.set())[0])
+    served = ServedModel("large", vectors, lambda line: (events.append(line), ready.set())[0])
     assert served.default_search == "approximate"
     served.prepare()
     assert ready.wait(60)
@@ -132,7 +132,7 @@ def test_a_large_set_builds_its_index_at_the_start_and_uses_it(
     search, exact = served.nearest(vectors["w0"], 3, "w0", True)
     assert search == "exact"
     assert [word for word, _ in exact] == [f"w{row}" for row in _brute(vectors, 0, 3)]
-    assert f"recall@10 {served.recall:.3f}" in told[0]
+    assert f"recall@10 {served.recall:.3f}" in events[0]
     served.stop()
 
 

@@ -140,8 +140,8 @@ def test_an_unseen_word_is_written_as_the_vocabulary_writes_words(known: WordVec
     mixed = known[["snow", "snowing"]]
     np.testing.assert_array_equal(mixed, [known["snow"], known["snowing"]])
     assert known.nearest_batch(["snow", "snowing"], 2) == [
-        [(word, pytest.approx(cosine, abs=1e-5)) for word, cosine in known.nearest(asked, 2)]
-        for asked in ("snow", "snowing")
+        [(word, pytest.approx(cosine, abs=1e-5)) for word, cosine in known.nearest(requested, 2)]
+        for requested in ("snow", "snowing")
     ]
     assert known.analogy("walk", "walking", "snow", 1)[0][0]
     assert known.similarity("snowing", "snow") > 0.5
@@ -192,15 +192,15 @@ def test_a_folder_keeps_the_n_grams_and_tells_of_them(known: WordVectors, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("expected", "sentence"),
     [({"buckets": 3001}, "3,001 x 8 floats"), ({"minn": 9}, "minn"), ({"max": 3}, "'max'")],
 )
 def test_a_folder_whose_n_grams_do_not_fit_is_refused(
-    known: WordVectors, tmp_path: Path, told: dict[str, Any], sentence: str
+    known: WordVectors, tmp_path: Path, expected: dict[str, Any], sentence: str
 ) -> None:
     save(known, tmp_path / "v")
     manifest = read_manifest(tmp_path / "v")
-    manifest["subwords"] |= told
+    manifest["subwords"] |= expected
     (tmp_path / "v" / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(FormatError, match=sentence):
         load(tmp_path / "v")

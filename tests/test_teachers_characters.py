@@ -76,15 +76,15 @@ class Slow:
         row = characters.index(character) if character in characters else self.config["unknown"]
         return self.weights[direction]["embedding.weight"][row]
 
-    def words(self, text: str, spans: Sequence[tuple[int, int]], room: int) -> list[np.ndarray]:
+    def words(self, text: str, spans: Sequence[tuple[int, int]], directory: int) -> list[np.ndarray]:
         """(2, D) of each span: layer 0, layer 1; from the window in whose middle its last character stands most."""
-        starts = window_starts(len(text), room)
-        read = {start: self.both(text[start : start + room]) for start in starts}
+        starts = window_starts(len(text), directory)
+        read = {start: self.both(text[start : start + directory]) for start in starts}
         words = []
         for begin, end in spans:
             last = end - 1
-            holding = [start for start in starts if start <= last < start + room]
-            start = min(holding, key=lambda start: (abs(last + 0.5 - start - room / 2), -start))
+            holding = [start for start in starts if start <= last < start + directory]
+            start = min(holding, key=lambda start: (abs(last + 0.5 - start - directory / 2), -start))
             first = max(begin, start)
             ahead, back = read[start]
             letters = [
@@ -116,16 +116,16 @@ def _compare(teacher: Teacher, folder: Path, texts: Sequence[str], budget: int =
         spans = [*zip(found.starts[found.text_index == number], found.ends[found.text_index == number], strict=True)]
         expected += slow.words(text, spans, teacher.window - 2)
     preparation = BatchBuilder(teacher.tokenizer, WordMatcher(Vocabulary(["x"])), teacher.window, teacher.pad, budget)
-    heard: list[int] = []
+    statistics: list[int] = []
     made = preparation(TextChunk(texts, found))
     for batch in made:
         encoded = encode_batch(teacher, batch, [0, 1])
-        heard += batch.word_id.tolist()
+        statistics += batch.word_id.tolist()
         for layer in (0, 1):
             want = [expected[word][layer] for word in batch.word_id.tolist()]
             for pooling in ("mean", "first", "max") if want else ():
                 np.testing.assert_allclose(encoded.words(layer, pooling).numpy(), np.stack(want), atol=2e-5)
-    assert sorted(heard) == [*range(len(found.ids))]
+    assert sorted(statistics) == [*range(len(found.ids))]
     assert any((batch.lengths != batch.ids.shape[1]).any() for batch in made)  # some are padded
 
 
@@ -151,10 +151,10 @@ def test_a_text_over_the_limit_is_read_in_windows_and_a_word_comes_from_one(teac
 
 
 def _flair() -> Path:
-    told = os.environ.get("STILLVEC_FLAIR", "")
-    if not told or not (Path(told) / "config.json").is_file():
+    folder_name = os.environ.get("STILLVEC_FLAIR", "")
+    if not folder_name or not (Path(folder_name) / "config.json").is_file():
         pytest.skip("There are no real character models; STILLVEC_FLAIR names their folder.")
-    return Path(told)
+    return Path(folder_name)
 
 
 def test_real_character_models_agree_with_the_slow_reading() -> None:
@@ -224,10 +224,10 @@ def test_batches_come_alike_from_worker_processes(teacher: Teacher) -> None:
 
 def test_methods_take_it_like_any_teacher(teacher: Teacher) -> None:
     vocabulary = Vocabulary(["house", "sea", "new york"])
-    lesson = make_pass({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
-    for _ in lesson.run([TextChunk(TEXTS)], BatchBudget(256, 16)):
+    encoding_pass = make_pass({"aggregate": LEARNERS["aggregate"](layer="all")}, teacher, vocabulary)
+    for _ in encoding_pass.run([TextChunk(TEXTS)], BatchBudget(256, 16)):
         pass
-    vectors = lesson.plan.learners["aggregate"].finish(lesson.statistics_of("aggregate")).vectors
+    vectors = encoding_pass.plan.learners["aggregate"].finish(encoding_pass.statistics_of("aggregate")).vectors
     assert vectors.matrix.shape == (3, 16)
     assert np.linalg.norm(vectors.matrix, axis=1).min() > 0
 

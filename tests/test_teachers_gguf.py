@@ -153,14 +153,14 @@ def _slow(model: Any, tokenizer: Any) -> dict[int, np.ndarray]:
     """One text at a time, straight from `transformers`, after <|endoftext|> and a space."""
     found, words = _numbered(), {}
     for number, text in enumerate(TEXTS):
-        told = tokenizer(f" {text}", split_special_tokens=True, return_offsets_mapping=True)
-        ids = [tokenizer.convert_tokens_to_ids("<|endoftext|>"), *told["input_ids"]]
+        encoding = tokenizer(f" {text}", split_special_tokens=True, return_offsets_mapping=True)
+        ids = [tokenizer.convert_tokens_to_ids("<|endoftext|>"), *encoding["input_ids"]]
         with torch.no_grad():
             layers = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
         states = torch.stack(layers)[:, 0, 1:].numpy()
         for word in np.flatnonzero(found.text_index == number).tolist():
             begin, stop = found.starts[word] + 1, found.ends[word] + 1
-            own = [p for p, (start, end) in enumerate(told["offset_mapping"]) if max(start, begin) < min(end, stop)]
+            own = [p for p, (start, end) in enumerate(encoding["offset_mapping"]) if max(start, begin) < min(end, stop)]
             words[word] = states[:, own].mean(1)
     return words
 

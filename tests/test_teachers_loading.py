@@ -120,14 +120,14 @@ def test_a_name_that_leads_nowhere_is_named_without_the_network(name: str, monke
     assert "\n" not in str(caught.value)
 
 
-def test_pickled_weights_are_read_when_the_user_insists(tmp_path: Path) -> None:
+def test_pickled_weights_are_read_if_the_user_allows_it(tmp_path: Path) -> None:
     write_tiny_model(tmp_path, "bert")
     safe = load_teacher(str(tmp_path)).digest
     _pickle_weights(tmp_path)
     assert load_teacher(str(tmp_path), unsafe_weights=True).digest == safe
 
 
-def test_code_of_the_model_is_run_when_the_user_insists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_the_model_is_run_if_the_user_allows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     folder = tmp_path / "own_model"
     write_tiny_model(folder, "bert")
@@ -177,7 +177,7 @@ def test_a_wrong_setting_names_the_nearest_known(case: str) -> None:
 
 
 @WITHOUT_GPU
-def test_a_gpu_that_is_not_there_is_said() -> None:
+def test_a_gpu_that_does_not_exist_is_said() -> None:
     with pytest.raises(UsageError, match="'cuda' is not available"):
         load_teacher("minilm", device="cuda")
 
@@ -369,7 +369,7 @@ def test_the_fake_does_not_touch_the_random_numbers_of_others() -> None:
     assert torch.rand(1) == before
 
 
-def test_a_family_that_is_not_there_is_named() -> None:
+def test_a_family_that_does_not_exist_is_named() -> None:
     with pytest.raises(KeyError, match="did you mean 'roberta'"):
         tiny_teacher(family="robert")
 

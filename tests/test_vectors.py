@@ -320,7 +320,7 @@ def test_of_equally_near_words_the_first_ones_come(monkeypatch: pytest.MonkeyPat
     assert [word for word, _ in alike.nearest("a1", k=3)] == ["a0", "a2", "a3"]
 
 
-def test_no_queries_have_no_neighbours_and_no_words_are_nobodys(vectors: WordVectors) -> None:
+def test_no_queries_have_no_neighbours_and_no_vectors_have_none_either(vectors: WordVectors) -> None:
     assert vectors.nearest_batch([]) == []
     assert vectors.nearest_batch(np.zeros((0, 12))) == []
     assert WordVectors([], np.zeros((0, 3), np.float32)).nearest_batch(np.ones((2, 3))) == [[], []]

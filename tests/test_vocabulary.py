@@ -449,7 +449,7 @@ def test_many_words_are_counted_exactly_across_the_learning_of_new_ones() -> Non
     assert counter.counts() == Counter(words)
 
 
-def test_forgetting_bounds_the_words_held_and_spares_the_frequent_and_the_kept() -> None:
+def test_pruning_bounds_the_number_of_words_and_keeps_frequent_and_included_ones() -> None:
     counter = WordCounter(include_words=["Rare", "new york"], max_types=1000)
     counter.add(["rare new york"])
     for round_ in range(20):

@@ -51,18 +51,20 @@ def counted(texts: Iterable[str], keep: Sequence[str] = ()) -> Vocabulary:
     return Vocabulary.build(counts, min_count=1, include_words=keep)
 
 
-def heard_by(
+def collect_statistics(
     learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]
 ) -> dict[str, dict[str, Statistics]]:
     """What each learner hears in one encoding."""
-    lesson = make_pass(learners, teacher, vocabulary)
-    for _ in lesson.run([TextChunk(texts[i : i + 32]) for i in range(0, len(texts), 32)], BatchBudget(256, 32)):
+    encoding_pass = make_pass(learners, teacher, vocabulary)
+    for _ in encoding_pass.run([TextChunk(texts[i : i + 32]) for i in range(0, len(texts), 32)], BatchBudget(256, 32)):
         pass
-    return {name: lesson.statistics_of(name) for name in learners}
+    return {name: encoding_pass.statistics_of(name) for name in learners}
 
 
 def matrix_of(learner: Learner, teacher: Teacher, vocabulary: Vocabulary, texts: Sequence[str]) -> np.ndarray:
-    return np.array(learner.finish(heard_by({"it": learner}, teacher, vocabulary, texts)["it"]).vectors.matrix)
+    return np.array(
+        learner.finish(collect_statistics({"it": learner}, teacher, vocabulary, texts)["it"]).vectors.matrix
+    )
 
 
 def slow_states(teacher: Teacher, text: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
@@ -83,13 +85,13 @@ def likeness(matrix: np.ndarray) -> np.ndarray:
 
 def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
     """The one line that says why, after exit code 1 (failed), 2 (a wrong call) or 130 (interrupted)."""
-    told = capsys.readouterr().err
-    assert code in (1, 2, 130), told
-    assert told.startswith("stillvec: "), told
-    assert told.count("\n") == 1, told
-    assert told.endswith((".\n", "?\n", ")\n")), told
-    assert "Traceback" not in told
-    return told
+    stderr = capsys.readouterr().err
+    assert code in (1, 2, 130), stderr
+    assert stderr.startswith("stillvec: "), stderr
+    assert stderr.count("\n") == 1, stderr
+    assert stderr.endswith((".\n", "?\n", ")\n")), stderr
+    assert "Traceback" not in stderr
+    return stderr
 
 
 def make_pass(
@@ -102,11 +104,13 @@ def make_pass(
     return EncodingPass(PassPlan(learners, vocabulary, known), teacher, store=store)
 
 
-def listened(lesson: EncodingPass, texts: Sequence[str], workers: int = 0, *, whole: bool = False) -> EncodingPass:
+def run_pass(
+    encoding_pass: EncodingPass, texts: Sequence[str], workers: int = 0, *, whole: bool = False
+) -> EncodingPass:
     """A lesson that was read these texts, as sentences or as paragraphs read whole."""
     unit = TextUnit.WHOLE_PARAGRAPHS if whole else TextUnit.SENTENCES
     chunks = [TextChunk(texts[i : i + 16], unit=unit) for i in range(0, len(texts), 16)]
     load = BatchBudget(256, 16, workers)
-    for _ in lesson.run([], load, chunks) if whole else lesson.run(chunks, load):
+    for _ in encoding_pass.run([], load, chunks) if whole else encoding_pass.run(chunks, load):
         pass
-    return lesson
+    return encoding_pass

@@ -263,7 +263,9 @@ def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
     assert note.count("\n") == 1
 
 
-def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(
+    corpus: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
     call = ["train", corpus, "--method", "sent2vec:epochs=4", *SMALL, "--quiet", "--context-cache", "kept"]
     assert main([*call, "--out", "whole"]) == 0
@@ -281,7 +283,10 @@ def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(corpus: str, monkey
         patched.setattr(Sent2vecModel, "train_job", stopping)
         assert main([*call, "--out", "half"]) == 130
     assert not Path("half").exists()
-    assert [*Path("kept").glob("training-*")]
+    (checkpoint,) = Path("kept").glob("training-*")
+    message = capsys.readouterr().err
+    assert "--resume" in message
+    assert str(checkpoint) in message
     assert main([*call, "--out", "half", "--resume"]) == 0
     assert np.array_equal(load("whole").matrix, load("half").matrix)
     assert [*Path("kept").glob("training-*")] == []

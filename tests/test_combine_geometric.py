@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from stillvec.combination.average import Average
 from stillvec.combination.geometric import Geometric
 from stillvec.combination.joint_space import JointSpace, join_spaces
-from stillvec.combination.metric_learning import Shared
+from stillvec.combination.metric_learning import Shared, Spectra
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 
@@ -73,7 +73,7 @@ def _objective(w: np.ndarray, x: np.ndarray, z: np.ndarray, ridge: float) -> tup
 def test_the_closed_form_is_the_minimum(ridge: float, other: int) -> None:
     random = np.random.default_rng(3)
     x, z = random.normal(size=(60, 5)), random.normal(size=(60, other))
-    found = Shared(x.T @ x, z.T @ z, x.T @ z).solution(ridge)
+    found = Spectra(Shared(x.T @ x, z.T @ z, x.T @ z)).solution(ridge)
     value, gradient = _objective(found, x, z, ridge)
     assert np.linalg.norm(gradient) < 1e-10 * np.linalg.norm(2 * x.T @ z)
 

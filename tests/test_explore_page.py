@@ -26,7 +26,7 @@ import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.exploration import Explorer, PageServer, build_export_page, build_live_page, build_page_data
-from stillvec.exploration.explorer_page import SCRIPTS
+from stillvec.exploration.page_export import SCRIPTS
 from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne

@@ -15,10 +15,9 @@ from stillvec.cli import main
 from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
 from stillvec.formats import load, read_manifest, save
-from stillvec.refinement.loss import loss
-from stillvec.refinement.product_codes import ProductCodes
 from stillvec.refinement.prune import Prune
-from stillvec.refinement.quantize import Quantize
+from stillvec.refinement.quantize import ProductCodes, Quantize
+from stillvec.refinement.steps import measure_loss
 from stillvec.vectors import WordVectors
 
 ROWS, DIM = 4000, 300
@@ -124,7 +123,7 @@ def test_the_loss_is_what_was_turned_and_what_went(gaussian: WordVectors) -> Non
         lost = ((gaussian.matrix - after.matrix) ** 2).sum() / (gaussian.matrix**2).sum()
         assert measured["lost squares"] == pytest.approx(lost, rel=1e-4)
     zeros = WordVectors(["a"], [[0.0, 0.0]])
-    assert loss(zeros, zeros) == {"mean cosine": 0.0, "lost squares": 0.0}
+    assert measure_loss(zeros, zeros) == {"mean cosine": 0.0, "lost squares": 0.0}
 
 
 def test_the_verb_tells_the_loss_and_keeps_it(

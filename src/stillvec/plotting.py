@@ -7,17 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import MissingExtra, UsageError
+from stillvec.errors import UsageError
 from stillvec.numerics import principal_plane, unit_rows
 from stillvec.numerics.tsne import embed_points
+from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
-try:
-    from matplotlib.figure import Figure
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "matplotlib":
-        raise
-    raise MissingExtra("matplotlib", "plot", "A plot") from None
+require("matplotlib.figure", "plot", "A plot")
+from matplotlib.figure import Figure  # noqa: E402
 
 Floats = NDArray[np.float64]
 _COLOURS = ("#2b6cb8", "#d1722b", "#3a8f5c", "#8a5fb5", "#b8433f", "#7a7a7a", "#1f8a9c", "#a07d1c")
@@ -137,11 +134,8 @@ def _add_labels(figure: Drawing, axes: Any, names: list[str], positions: Floats,
         )  # fmt: skip
         box = label.get_window_extent()
         half = np.array([box.width, box.height]) / 2
-        middles = [
-            np.array([x + right * (distance * point + half[0]), y + up * (distance * point + half[1])])
-            for distance in _DISTANCES
-            for right, up in _DIRECTIONS
-        ]
+        steps = [np.array(side) * (distance * point + half) for distance in _DISTANCES for side in _DIRECTIONS]
+        middles = [np.array([x, y]) + step for step in steps]
         boxes = [np.concatenate([middle - half, middle + half]) for middle in middles]
         costs = [
             sum(_overlap(candidate, other) for other in taken) + _outside(candidate, frame) + 0.01 * number
@@ -169,9 +163,8 @@ def _add_legend(axes: Any, names: Sequence[str]) -> None:
         return
     for name, colour in zip(names, (_COLOURS[at % len(_COLOURS)] for at in range(len(names))), strict=True):
         axes.scatter([], [], s=30, color=colour, label=name or " ")
-    axes.legend(
-        frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(names), fontsize=10, handletextpad=0.1
-    )
+    place = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+    axes.legend(frameon=False, **place, ncols=len(names), fontsize=10, handletextpad=0.1)
 
 
 def _axis_label(pair: Sequence[str]) -> str:

@@ -111,6 +111,14 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
     return kind(**ready)
 
 
+def check_least(settings: object, **least: float) -> None:
+    """Raise an error for the first setting that is below its least value; None is accepted."""
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if value is not None and not value >= smallest:
+            raise UsageError.expected(f"at least {smallest}", value, where=f"setting {name!r}")
+
+
 def create(registry: Registry[type[T]], spec: str | Spec) -> T:
     """The entry that `NAME[:key=value,...]` names, with these settings."""
     parsed = parse_spec(spec) if isinstance(spec, str) else spec

@@ -6,17 +6,5 @@ from stillvec.analysis.principal_space import PrincipalSpace
 from stillvec.analysis.space_analysis import Analysis, analyze
 from stillvec.analysis.space_geometry import Geometry, geometry
 
-__all__ = [
-    "Analysis",
-    "Geometry",
-    "PrincipalSpace",
-    "Probed",
-    "Study",
-    "analyze",
-    "geometry",
-    "mean_value",
-    "probe",
-    "read_labelled",
-    "saturation",
-    "study",
-]
+__all__ = ["Analysis", "Geometry", "PrincipalSpace", "Probed", "Study", "analyze", "geometry", "mean_value"]
+__all__ += ["probe", "read_labelled", "saturation", "study"]

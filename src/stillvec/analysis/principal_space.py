@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.numerics import iterate_blocks, principal_axes, second_moments, sum_weighted_rows
+from stillvec.numerics import apply_map, principal_axes, second_moments, sum_weighted_rows
 from stillvec.vectors import WordVectors
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,4 @@ class PrincipalSpace:
 
     def _map_rows(self, by: Floats) -> WordVectors:
         dtype = np.result_type(self.vectors.matrix.dtype, np.float32)
-        matrix = np.empty((len(self.vectors), by.shape[1]), dtype)
-        for rows, block in iterate_blocks(self.vectors.matrix):
-            matrix[rows] = (block - self.mean) @ by
-        return self.vectors.with_matrix(matrix)
+        return self.vectors.with_matrix(apply_map(self.vectors.matrix, by, self.mean, dtype))

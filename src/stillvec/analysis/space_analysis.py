@@ -13,7 +13,7 @@ from stillvec.analysis.space_geometry import Geometry, geometry
 from stillvec.combination.change import Change, Moves
 from stillvec.errors import MissingExtra, UsageError
 from stillvec.evaluation import Score
-from stillvec.formats import load
+from stillvec.formats import open_vectors
 from stillvec.vectors import WordVectors
 
 Vectors = WordVectors | str | os.PathLike[str]
@@ -78,7 +78,7 @@ def analyze(
     if controls and against is None:
         raise UsageError.conflict("controls estimate chance for against, which was not given")
     labelled = {Path(file).stem: read_labelled(file) for file in probes}
-    space = _open(vectors)
+    space = open_vectors(vectors)
     measured = geometry(space, neighbours=neighbours, seed=seed)
     studied, missing = None, ""
     if components:
@@ -89,13 +89,9 @@ def analyze(
     probed = tuple(probe(space, *texts, name) for name, texts in labelled.items())
     moves = None
     if against is not None:
-        pairs = [(_open(first), _open(second)) for first, second in controls]
-        moves = Change(seed=seed)(_open(against), space, pairs)
+        pairs = [(open_vectors(first), open_vectors(second)) for first, second in controls]
+        moves = Change(seed=seed)(open_vectors(against), space, pairs)
     return Analysis(measured, studied, missing, probed, moves)
-
-
-def _open(vectors: Vectors) -> WordVectors:
-    return vectors if isinstance(vectors, WordVectors) else load(vectors)
 
 
 def _plain_scores(parts: Mapping[Any, Sequence[Score]]) -> dict[str, list[dict[str, Any]]]:

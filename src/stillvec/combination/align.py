@@ -18,6 +18,7 @@ from stillvec.combination.rotation import mutual_nearest, procrustes, reweight_d
 from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.lexicons import LEXICONS
 from stillvec.numerics import iterate_blocks, principal_axes, second_moments, unit_rows
+from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -62,20 +63,15 @@ class Align:
     words: Words = "union"
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 0), ("candidates", 1), ("neighbours", 1)):
-            if getattr(self, name) < least:
-                raise UsageError.expected(f"at least {least}", getattr(self, name), where=name)
+        check_least(self, rounds=0, candidates=1, neighbours=1)
         if not 0 <= self.reweight <= 1:
             raise UsageError.expected("0 to 1", self.reweight, where="reweight")
         if len(set(self.tags)) < len(self.tags):
             raise UsageError.expected("a different tag per space", ",".join(self.tags), where="tags")
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
-        named = spaces
-        if self.tags:
-            _check_length("tags", self.tags, len(spaces))
-            named = tuple(map(_tag_words, spaces, self.tags))
-        both = join_spaces(named, self.words)
+        _check_length("tags", self.tags, len(spaces))
+        both = join_spaces([*map(_tag_words, spaces, self.tags)] if self.tags else spaces, self.words)
         aligned = self.fit(*spaces)
         matrix = both.empty(max(both.dims))
         for start in range(0, len(matrix), _BLOCK):
@@ -87,8 +83,7 @@ class Align:
 
     def fit(self, *spaces: WordVectors) -> list[AlignedSpace]:
         """The map of each space onto the first."""
-        if self.alphas:
-            _check_length("alphas", self.alphas, len(spaces))
+        _check_length("alphas", self.alphas, len(spaces))
         for name in ("dictionary", "reweight"):
             if getattr(self, name) and len(spaces) != 2:
                 raise UsageError.expected("two spaces", len(spaces), where=name, cure="align them in pairs")
@@ -146,17 +141,15 @@ class Align:
             rows = first.vocabulary.rows_in(second.vocabulary)
             left = np.flatnonzero(rows >= 0)
             if not len(left):
-                raise VocabularyError(
-                    "The spaces have no word in common; give the setting dictionary.", code="no-common-words"
-                )
+                message = "The spaces have no word in common; give the setting dictionary."
+                raise VocabularyError(message, code="no-common-words")
             return left, rows[left]
         edges = LEXICONS["pairs"](self.dictionary)
         rows_of_pairs = [(first.vocabulary.row(edge.left), second.vocabulary.row(edge.right)) for edge in edges]
         known = np.array([pair for pair in rows_of_pairs if None not in pair], np.int64).reshape(-1, 2)
         if not len(known):
-            raise LexiconError.expected(
-                "pairs known to both spaces", f"none of {len(rows_of_pairs)}", path=self.dictionary
-            )
+            none = f"none of {len(rows_of_pairs)}"
+            raise LexiconError.expected("pairs known to both spaces", none, path=self.dictionary)
         return known[:, 0], known[:, 1]
 
 
@@ -168,5 +161,5 @@ def _tag_words(space: WordVectors, tag: str) -> WordVectors:
 
 
 def _check_length(name: str, values: Sequence[object], n_spaces: int) -> None:
-    if len(values) != n_spaces:
+    if values and len(values) != n_spaces:
         raise UsageError.expected(f"{n_spaces} {name}, one per space", len(values))

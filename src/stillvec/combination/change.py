@@ -13,7 +13,8 @@ from scipy.stats import false_discovery_control
 from stillvec.combination.align import Align
 from stillvec.combination.joint_space import Floats
 from stillvec.combination.rotation import procrustes
-from stillvec.errors import UsageError, VocabularyError
+from stillvec.errors import VocabularyError
+from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 
 
@@ -43,17 +44,15 @@ class Change:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("most", 2), ("resamples", 0), ("band", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise UsageError.expected(f"at least {least}", getattr(self, name), where=name)
+        check_least(self, most=2, resamples=0, band=1, seed=0)
 
     def __call__(
         self, before: WordVectors, after: WordVectors, controls: Sequence[tuple[WordVectors, WordVectors]] = ()
     ) -> Moves:
         words, x, z = self._align(before, after)
-        moved = 1 - (x * z).sum(1)
+        moved = _distances(x, z)
         low, high = self._interval(x, z, moved)
-        p = self._chance(moved, [self._moves(*pair) for pair in controls] or [moved])
+        p = self._chance(moved, [_distances(*self._align(*pair)[1:]) for pair in controls] or [moved])
         order = np.lexsort((np.arange(len(words)), -moved))
         columns = (column[order] for column in (moved, low, high, p, np.asarray(false_discovery_control(p))))
         return Moves(tuple(words[row] for row in order.tolist()), *columns)
@@ -66,10 +65,6 @@ class Change:
         pair = before.subset(common), after.subset(common)
         x, z = (space.rows(np.arange(len(common))) for space in Align(rounds=0).fit(*pair))
         return common, x, z
-
-    def _moves(self, before: WordVectors, after: WordVectors) -> Floats:
-        _, x, z = self._align(before, after)
-        return np.asarray(1 - (x * z).sum(1))
 
     def _interval(self, x: Floats, z: Floats, moved: Floats) -> tuple[Floats, Floats]:
         if not self.resamples:
@@ -92,6 +87,10 @@ class Change:
             own = controls[0] is moved  # the band of a word includes the word itself
             p[number] = (farther + (not own)) / (sum(map(len, bands)) + (not own))
         return p
+
+
+def _distances(x: Floats, z: Floats) -> Floats:
+    return np.asarray(1 - (x * z).sum(1))
 
 
 def _band(moves: Floats, place: float, width: int) -> Floats:

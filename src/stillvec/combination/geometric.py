@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.combination.joint_space import Floats, JointSpace, Words, join_spaces
-from stillvec.combination.metric_learning import Shared, latent_maps, ridge_from
+from stillvec.combination.metric_learning import Shared, Spectra, latent_maps, ridge_from
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
@@ -63,13 +63,12 @@ class Geometric:
 
     def _pair(self, shared: Shared, number: int) -> tuple[Floats, Floats]:
         if not shared.n_words:
-            raise VocabularyError(
-                f"Vectors number {number + 1} share no word with those before.", code="no-common-words"
-            )
+            message = f"Vectors number {number + 1} share no word with those before."
+            raise VocabularyError(message, code="no-common-words")
         if not self.metric:
             return latent_maps(shared.cross, metric=False)
         ridge = ridge_from(shared) if self.ridge == "auto" else self.ridge
-        return latent_maps(shared.solution(ridge), metric=True)
+        return latent_maps(Spectra(shared).solution(ridge), metric=True)
 
 
 def _mean_latent(

@@ -41,7 +41,7 @@ class JointSpace:
     def vectors(self, matrix: NDArray[Any]) -> WordVectors:
         """The combined vectors; their provenance describes each space."""
         common = int((self.rows >= 0).all(0).sum())
-        history = {"combined": [*map(describe_space, self.spaces)], "common_words": common}
+        history = {"combined": [*map(_describe_space, self.spaces)], "common_words": common}
         return WordVectors(self.vocabulary, matrix, provenance=history)
 
     def empty(self, dim: int) -> NDArray[np.float32]:
@@ -49,7 +49,7 @@ class JointSpace:
         return np.zeros((len(self.vocabulary), dim), np.float32)
 
 
-def describe_space(space: WordVectors) -> dict[str, Any]:
+def _describe_space(space: WordVectors) -> dict[str, Any]:
     """Size and provenance of a space."""
     history = {key: space.provenance[key] for key in _OF_EACH if key in space.provenance}
     return {"words": len(space), "dim": space.dim} | history
@@ -71,10 +71,8 @@ def join_spaces(spaces: Sequence[WordVectors], words: Words) -> JointSpace:
         shared = set(spaces[0].words).intersection(*(space.words for space in spaces[1:]))
         counts = {word: count for word, count in counts.items() if word in shared}
     if not counts:
-        raise VocabularyError(
-            f"The {len(spaces)} sets of vectors have no word in common; are they of the same language?",
-            code="no-common-words",
-        )
+        message = f"The {len(spaces)} sets of vectors have no word in common; are they of the same language?"
+        raise VocabularyError(message, code="no-common-words")
     chosen = sorted(counts, key=lambda word: -counts[word])
     lowercase = all(space.vocabulary.lowercase for space in spaces)
     vocabulary = Vocabulary(chosen, [counts[word] for word in chosen], lowercase=lowercase)

@@ -40,10 +40,6 @@ class Shared:
         self.n_words += len(x)
         return self
 
-    def solution(self, ridge: float) -> Floats:
-        """W (a, b)."""
-        return Spectra(self).solution(ridge)
-
 
 class Spectra:
     """The eigenvectors of both sides, computed once for all ridges."""
@@ -55,6 +51,7 @@ class Spectra:
         self.cross = self.q.T @ shared.cross @ self.r
 
     def solution(self, ridge: float) -> Floats:
+        """W (a, b)."""
         return np.asarray(self.q @ (self.cross / (self.products + ridge)) @ self.r.T)
 
     def scale(self) -> float:

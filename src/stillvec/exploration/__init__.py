@@ -4,34 +4,23 @@ import logging
 import os
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import MAX_SETS, Explorer
-from stillvec.exploration.explorer_page import build_export_page, build_live_page
-from stillvec.exploration.page_export import build_page_data, export_steps
+from stillvec.exploration.page_export import build_export_page, build_live_page, build_page_data, export_steps
 from stillvec.exploration.page_server import PageServer
 from stillvec.exploration.relations import LexiconRelations
 from stillvec.exploration.word_map import WordMap, compute_map
+from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import read_lexicon
 from stillvec.progress import Progress, drain
 from stillvec.vectors import WordVectors
 
-__all__ = [
-    "Explorer",
-    "PageServer",
-    "WordMap",
-    "build_export_page",
-    "build_live_page",
-    "build_page_data",
-    "compute_map",
-    "create_explorer",
-    "explore",
-    "export_steps",
-]
+__all__ = ["Explorer", "PageServer", "WordMap", "build_export_page", "build_live_page", "build_page_data"]
+__all__ += ["compute_map", "create_explorer", "explore", "export_steps"]
 
 PathLike = str | os.PathLike[str]
 VectorSets = WordVectors | PathLike | Sequence[PathLike] | Mapping[str, WordVectors]
@@ -103,9 +92,4 @@ def _load_sets(sources: VectorSets) -> Mapping[str, WordVectors]:
     if isinstance(sources, Mapping):
         return sources
     paths = [sources] if isinstance(sources, str | os.PathLike) else [*sources]
-    parts = [Path(path).resolve().parts for path in paths]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len({*names}) == len(names):
-            return {name: load(path) for name, path in zip(names, paths, strict=True)}
-    raise UsageError.conflict("The same vectors are given twice", cure="leave one out")
+    return {name: load(path) for name, path in zip(unique_names(paths), paths, strict=True)}

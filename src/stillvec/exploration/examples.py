@@ -79,19 +79,12 @@ def _match(matcher: WordMatcher, texts: list[str], missing: np.ndarray | None = 
 
 
 def _quote(text: str, start: int, end: int) -> Quote:
-    return _shorten_start(text[:start]), text[start:end], _shorten_end(text[end:])
-
-
-def _shorten_start(text: str) -> str:
-    """The last characters of a text, from the start of a word."""
-    if len(text) <= _CONTEXT:
-        return text
-    _, blank, rest = text[-_CONTEXT:].partition(" ")
-    return f"… {rest if blank else text[-_CONTEXT:]}"
-
-
-def _shorten_end(text: str) -> str:
-    if len(text) <= _CONTEXT:
-        return text
-    rest, blank, _ = text[:_CONTEXT].rpartition(" ")
-    return f"{rest if blank else text[:_CONTEXT]} …"
+    """The word with some text on either side, cut between words."""
+    before, after = text[:start], text[end:]
+    if len(before) > _CONTEXT:
+        _, blank, rest = before[-_CONTEXT:].partition(" ")
+        before = f"… {rest if blank else before[-_CONTEXT:]}"
+    if len(after) > _CONTEXT:
+        rest, blank, _ = after[:_CONTEXT].rpartition(" ")
+        after = f"{rest if blank else after[:_CONTEXT]} …"
+    return before, text[start:end], after

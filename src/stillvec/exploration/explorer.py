@@ -11,10 +11,9 @@ import numpy as np
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.exploration.axes import pair_words, project_words
 from stillvec.exploration.examples import ExampleReader
-from stillvec.exploration.map_cache import MapCache
 from stillvec.exploration.relations import PARTS, LexiconRelations
 from stillvec.exploration.suggestions import Suggester
-from stillvec.exploration.word_map import MAX_WORDS, WordMap
+from stillvec.exploration.word_map import MAX_WORDS, MapCache, WordMap
 from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
 
@@ -93,10 +92,8 @@ class Explorer:
         for end in (end for pairs in axes.values() for pair in pairs for end in pair):
             if not has_vector(vectors, end):
                 raise UnknownWord(end, name, self._suggesters[name].suggest(end))
-        coordinates = {
-            side: project_words(vectors, pairs, known).tolist() if known else [] for side, pairs in axes.items()
-        }
-        return {"words": known, "unknown": [word for word in words if not has_vector(vectors, word)], **coordinates}
+        ends = {side: project_words(vectors, pairs, known).tolist() if known else [] for side, pairs in axes.items()}
+        return {"words": known, "unknown": [word for word in words if not has_vector(vectors, word)], **ends}
 
     def describe_word(self, word: str) -> Json:
         """Count, rank and vector length in each set, relations in the lexicon; a word made of n-grams has no rank."""
@@ -113,13 +110,10 @@ class Explorer:
             raise UnknownWord(word, None, self._suggest(word))
         facts.sort(key=lambda fact: fact["rank"] is None)  # a set with the word decides how it is written
         lexicon = {"relations": self.find_relations(word), "part": self.relations.part(word)} if self.relations else {}
-        layers = [
-            (name, vectors.nearest(word, N_LAYER_NEIGHBOURS))
-            for name, vectors in self.layers.items()
-            if word in vectors
-        ]
+        layers = {name: vectors for name, vectors in self.layers.items() if word in vectors}
+        near = [(name, vectors.nearest(word, N_LAYER_NEIGHBOURS)) for name, vectors in layers.items()]
         suggestions = self._suggest(word) if facts[0]["rank"] is None else []
-        return {"word": facts[0]["word"], "sets": facts, "layers": layers, "alike": suggestions, **lexicon}
+        return {"word": facts[0]["word"], "sets": facts, "layers": near, "alike": suggestions, **lexicon}
 
     def find_relations(self, word: str) -> dict[str, list[str]]:
         """Related words in the lexicon that the first set with this word contains, the nearest first."""

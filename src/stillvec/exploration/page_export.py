@@ -1,5 +1,10 @@
-"""The data of a page without a server: the most frequent words, quantized vectors, maps, and all details of a word."""
+"""The explorer page: one HTML file with its style and script; with its data inside, it needs no server.
 
+The data are the most frequent words, quantized vectors, maps, and all details of a word.
+"""
+
+import html
+import json
 import os
 import time
 from collections.abc import Generator
@@ -8,18 +13,39 @@ from typing import Any
 
 import numpy as np
 
+from stillvec import __version__
 from stillvec.errors import UsageError
 from stillvec.exploration.explorer import N_LAYER_NEIGHBOURS, Explorer, encode_base64
-from stillvec.exploration.explorer_page import build_export_page
 from stillvec.exploration.word_map import compute_map
 from stillvec.files import atomic_file
 from stillvec.numerics import unit_rows
 from stillvec.progress import Progress
 from stillvec.report.html_markup import plain
+from stillvec.report.web_page import fill_template, join_assets, read_asset
 from stillvec.vectors import WordVectors
 
+SCRIPTS = ("source.js", "map.js", "state.js", "words.js", "axes.js", "map_view.js", "page.js")  # joined in this order
 N_QUOTES = 3  # sentences per word
 _N_COMPARED = 200  # words whose cosines are compared before and after quantization
+
+
+def build_live_page() -> tuple[str, str]:
+    """The page that queries a server, and its content security policy."""
+    return _build_page("", "'self'")
+
+
+def build_export_page(data: dict[str, Any]) -> str:
+    """The page with its data inside; it may connect to nothing."""
+    # no "<" of a word may end the element; JSON reads \u003c as the same character
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return _build_page(f'<script type="application/json" id="data">{text}</script>\n', "'none'")[0]
+
+
+def _build_page(data: str, connect: str) -> tuple[str, str]:
+    parts, policy = join_assets(__package__, "style.css", SCRIPTS, connect)
+    in_page = policy.replace("; frame-ancestors 'none'", "")  # which is valid in a header only
+    parts |= {"policy": html.escape(in_page), "version": __version__, "data": data}
+    return fill_template(read_asset(__package__, "page.html"), parts), policy
 
 
 def export_steps(

@@ -12,49 +12,46 @@ from urllib.parse import parse_qs, urlsplit
 
 from stillvec.errors import StillvecError, UsageError
 from stillvec.exploration.explorer import Explorer, UnknownWord
-from stillvec.exploration.explorer_page import build_live_page
+from stillvec.exploration.page_export import build_live_page
 
-Query = Mapping[str, list[str]]
 _MAX_PATH = 20_000  # characters
 
 
-def _get_one(query: Query, name: str, default: str | None = None) -> str:
-    values = query.get(name, [])
-    if len(values) == 1:
+class Query:
+    """The parameters of a request."""
+
+    def __init__(self, text: str) -> None:
+        self.values = parse_qs(text, keep_blank_values=True)
+
+    def all(self, name: str) -> list[str]:
+        return self.values.get(name, [])
+
+    def one(self, name: str, default: str | None = None) -> str:
+        values = self.all(name) or ([] if default is None else [default])
+        if len(values) != 1:
+            raise UsageError.expected(f"one {name!r}", len(values), where="query")
         return values[0]
-    if not values and default is not None:
-        return default
-    raise UsageError.expected(f"one {name!r}", len(values), where="query")
 
-
-def _get_number(query: Query, name: str, default: int) -> int:
-    text = _get_one(query, name, str(default))
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError.expected("a whole number", repr(text), where=name) from None
+    def number(self, name: str, default: int) -> int:
+        text = self.one(name, str(default))
+        try:
+            return int(text)
+        except ValueError:
+            raise UsageError.expected("a whole number", repr(text), where=name) from None
 
 
 QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
     "about": lambda explorer, query: explorer.describe(),
-    "complete": lambda explorer, query: explorer.complete(_get_one(query, "typed")),
-    "neighbours": lambda explorer, query: explorer.find_neighbours(
-        _get_one(query, "word"), _get_number(query, "k", 12)
-    ),
+    "complete": lambda explorer, query: explorer.complete(query.one("typed")),
+    "neighbours": lambda explorer, query: explorer.find_neighbours(query.one("word"), query.number("k", 12)),
     "analogy": lambda explorer, query: explorer.solve_analogy(
-        _get_one(query, "a"),
-        _get_one(query, "b"),
-        _get_one(query, "c"),
-        _get_number(query, "k", 8),
-        _get_one(query, "method", "3cosadd"),
+        query.one("a"), query.one("b"), query.one("c"), query.number("k", 8), query.one("method", "3cosadd")
     ),
-    "odd": lambda explorer, query: explorer.find_odd_one_out(query.get("word", [])),
-    "axes": lambda explorer, query: explorer.project_words(
-        _get_one(query, "set"), query.get("x", []), query.get("y", []), query.get("word", [])
-    ),
-    "card": lambda explorer, query: explorer.describe_word(_get_one(query, "word")),
-    "examples": lambda explorer, query: explorer.find_examples(_get_one(query, "word")),
-    "map": lambda explorer, query: explorer.get_map(_get_one(query, "set")),
+    "odd": lambda explorer, query: explorer.find_odd_one_out(query.all("word")),
+    "axes": lambda explorer, query: explorer.project_words(query.one("set"), *map(query.all, ("x", "y", "word"))),
+    "card": lambda explorer, query: explorer.describe_word(query.one("word")),
+    "examples": lambda explorer, query: explorer.find_examples(query.one("word")),
+    "map": lambda explorer, query: explorer.get_map(query.one("set")),
 }
 
 
@@ -103,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif url.path == "/":
             self._send(200, self.server.page.encode(), "text/html; charset=utf-8")
         elif (name := url.path.removeprefix("/api/")) in QUERIES and url.path.startswith("/api/"):
-            self._answer(name, parse_qs(url.query, keep_blank_values=True))
+            self._answer(name, Query(url.query))
         else:
             self._send_json(404, {"error": f"Nothing at {url.path}; the page is at /."})
 

@@ -1,17 +1,19 @@
 """The map: positions of the most frequent words in a plane, cached under a digest of their vectors, and clusters."""
 
+import threading
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.errors import StillvecError, UsageError
 from stillvec.files import atomic_file, cache_folder, digest
 from stillvec.numerics import kmeans, principal_plane, top_k, tsne, unit_rows
-from stillvec.progress import Progress
+from stillvec.progress import Progress, drain
 from stillvec.vectors import WordVectors
 
 MAX_WORDS = 50_000
@@ -20,6 +22,7 @@ _N_CLUSTERS = 20
 _N_CENTRAL = 3  # words that name a cluster
 _N_FREQUENT = 50  # words of a cluster that may name it, or its first tenth
 _VERSION = 3  # of this algorithm: maps of another version are not read from the cache
+_FAILURES = (StillvecError, OSError, MemoryError, ArithmeticError, ValueError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def _read_cache(path: Path, n_words: int) -> WordMap | None:
     """A cached map; None if there is none or the file cannot be read."""
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            columns = [arrays[name] for name in ("positions", "labels", "central")]
-            cached = WordMap(columns[0], columns[1], columns[2], float(arrays["preservation"]))
+            table = {name: arrays[name] for name in ("positions", "labels", "central")}
+            cached = WordMap(**table, preservation=float(arrays["preservation"]))
     except Exception:  # a damaged archive fails in many ways, and only costs time
         return None
     return cached if cached.positions.shape == (n_words, 2) else None
@@ -96,3 +99,30 @@ def _fit_square(positions: NDArray[Any]) -> NDArray[np.float32]:
     low, high = positions.min(axis=0), positions.max(axis=0)
     half = max(float((high - low).max()) / 2, np.finfo(np.float32).tiny)
     return np.asarray((positions - (low + high) / 2) / half, np.float32)
+
+
+@dataclass(frozen=True)
+class MapCache:
+    """The maps of several sets, each computed once, in a background thread and one at a time."""
+
+    maps: dict[str, Progress | WordMap | Exception] = field(default_factory=dict)
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+    _computing: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, name: str, vectors: WordVectors) -> Progress | WordMap:
+        """The map of a set, or the progress of computing it, which the first call starts."""
+        with self._starting:
+            if name not in self.maps:
+                self.maps[name] = Progress("waiting for another map", 0, None, "", 0.0)
+                threading.Thread(target=self._compute, args=(name, vectors), daemon=True).start()
+            state = self.maps[name]
+        if isinstance(state, Exception):
+            raise UsageError(f"Cannot compute the map of {name}: {state}", code="map-failed")
+        return state
+
+    def _compute(self, name: str, vectors: WordVectors) -> None:
+        with self._computing:
+            try:
+                self.maps[name] = drain(compute_map(vectors), lambda event: self.maps.update({name: event}))
+            except _FAILURES as error:
+                self.maps[name] = error

@@ -15,6 +15,7 @@ __all__ = [
     "Format",
     "format_by_ending",
     "load",
+    "open_vectors",
     "read_manifest",
     "read_model",
     "read_statistics",
@@ -58,6 +59,11 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
         raise FormatError.not_found(place, "vectors")
     vectors = FORMATS[format or _recognize(place)].read(place)
     return vectors if vectors.provenance else vectors.with_provenance({"source": place.name})
+
+
+def open_vectors(vectors: WordVectors | str | os.PathLike[str]) -> WordVectors:
+    """The vectors themselves, or those that a path names."""
+    return vectors if isinstance(vectors, WordVectors) else load(vectors)
 
 
 def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None) -> None:

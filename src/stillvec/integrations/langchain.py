@@ -4,15 +4,11 @@
 >>> store = InMemoryVectorStore(StillvecEmbeddings(stillvec.load("vectors")))  # doctest: +SKIP
 """
 
-from stillvec.errors import MissingExtra
+from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
-try:
-    from langchain_core.embeddings import Embeddings
-except ModuleNotFoundError as error:
-    if error.name != "langchain_core":
-        raise
-    raise MissingExtra("langchain_core", "langchain", "The LangChain integration") from None
+require("langchain_core", "langchain", "The LangChain integration")
+from langchain_core.embeddings import Embeddings  # noqa: E402
 
 
 class StillvecEmbeddings(Embeddings):

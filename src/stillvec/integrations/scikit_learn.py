@@ -13,19 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import MissingExtra, UsageError
-from stillvec.formats import load
+from stillvec.errors import UsageError
+from stillvec.formats import open_vectors
 from stillvec.numerics import unit_rows
+from stillvec.registry import require
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
-try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-    from sklearn.utils.validation import check_is_fitted
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "sklearn":
-        raise
-    raise MissingExtra("sklearn", "sklearn", "TextVectorizer") from None
+require("sklearn", "sklearn", "TextVectorizer")
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin  # noqa: E402
+from sklearn.utils.validation import check_is_fitted  # noqa: E402
 
 Weighting = Literal["mean", "sif", "idf"]
 _WEIGHTINGS = ("mean", "sif", "idf")
@@ -66,7 +63,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not self.a > 0:
             raise UsageError.expected("more than 0", self.a, where="a")
         texts = _check_texts(X)
-        self.vectors_ = self.vectors if isinstance(self.vectors, WordVectors) else load(self.vectors)
+        self.vectors_ = open_vectors(self.vectors)
         self.weights_ = self._weight_words(texts)  # (V,)
         return self
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from stillvec.numerics.rows import iterate_blocks
 
@@ -63,9 +63,11 @@ def raise_to_power(values: Array, exponent: float) -> Array:
     return np.where(values > 0, np.where(values > 0, values, 1) ** exponent, 0)
 
 
-def apply_map(matrix: NDArray[Any], change: Array, mean: Array | None = None) -> NDArray[Any]:
-    """`(x_i - mean) change` (V, K), in the precision of `matrix`."""
-    result = np.empty((len(matrix), change.shape[1]), matrix.dtype)
+def apply_map(
+    matrix: NDArray[Any], change: Array, mean: Array | None = None, dtype: DTypeLike | None = None
+) -> NDArray[Any]:
+    """`(x_i - mean) change` (V, K), in the precision of `matrix` unless `dtype` is another."""
+    result = np.empty((len(matrix), change.shape[1]), dtype or matrix.dtype)
     for rows, block in iterate_blocks(matrix):
         result[rows] = (block if mean is None else block - mean) @ change
     return result

@@ -12,7 +12,7 @@ from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
 from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
-from stillvec.registry import Registry, settings_from
+from stillvec.registry import Registry, check_least, settings_from
 
 if TYPE_CHECKING:
     from stillvec.learners import Learner
@@ -45,7 +45,7 @@ class Distillation:
     remote_code: bool = False
 
     def __post_init__(self) -> None:
-        _check_least(self, {"min_count": 1, "max_words": 1, "contexts": 1, "dim": 1, "seed": 0})
+        check_least(self, min_count=1, max_words=1, contexts=1, dim=1, seed=0)
         if self.purpose not in ("words", "sentences"):
             raise UsageError.expected("'words' or 'sentences'", repr(self.purpose), where="setting 'purpose'")
         unknown_steps(self.oov)  # refuse a wrong one before the work
@@ -107,7 +107,7 @@ class Training:
     parser: str | None = None  # a spaCy pipeline, by name or folder; None: methods that need parses read CoNLL-U
 
     def __post_init__(self) -> None:
-        _check_least(self, {"min_count": 1, "max_words": 1, "dim": 1, "seed": 0, "threads": 1})
+        check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1)
         unknown_steps(self.oov)  # refuse a wrong one before the work
 
     def baselines(self) -> dict[str, Baseline]:
@@ -131,13 +131,6 @@ def from_manifest(values: Mapping[str, Any], where: str) -> Distillation:
     """The settings in a manifest, without the included words."""
     named = {Distillation.RENAMED.get(key, key): value for key, value in values.items()}
     return settings_from(Distillation, named | {"include_words": ()}, where)
-
-
-def _check_least(settings: object, least: Mapping[str, int]) -> None:
-    for name, smallest in least.items():
-        value = getattr(settings, name)
-        if value is not None and value < smallest:
-            raise UsageError.expected(f"at least {smallest}", value, where=f"setting {name!r}")
 
 
 def _fields(kind: type[Learner]) -> set[str]:

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
@@ -21,9 +21,6 @@ from stillvec.progress import Progress, relay
 from stillvec.result import MethodResult, Result
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
 
 class TrainingRun:
@@ -40,7 +37,7 @@ class TrainingRun:
         self.parser = self._load_parser()
         self.results: dict[str, Result] = {}
         self.facts: dict[str, Any] = {}
-        self.checkpoint: PassCheckpoint | None = None  # training has checkpoints of its own
+        self.checkpoint: Any = None  # of the method that is being trained
 
     def _load_parser(self) -> Parser | None:
         needed = any(getattr(baseline, "parsed", False) for baseline in self.baselines.values())
@@ -99,7 +96,7 @@ class TrainingRun:
         begun = time.perf_counter()
         stage = f"training {name}"
         yield Progress(stage, 0, None, "", 0.0)
-        checkpoint = self._checkpoint(name, baseline, text)
+        checkpoint = self.checkpoint = self._checkpoint(name, baseline, text)
         threads = self.settings.threads or os.cpu_count() or 1
         try:
             learnt = yield from relay(

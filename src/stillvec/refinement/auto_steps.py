@@ -9,31 +9,27 @@ otherwise the candidate that is best on all pairs is used.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError
 from stillvec.numerics import spearman
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
 from stillvec.refinement.graph_retrofit import GraphRetrofit
-from stillvec.refinement.pair_correlation import read_known_pairs
+from stillvec.refinement.pair_correlation import RatedPairs, read_known_pairs
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.refinement.similarity_order import SimilarityOrder
 from stillvec.refinement.steps import Step
+from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 
 Array = NDArray[Any]
 
 
-class JudgedSets(NamedTuple):
-    """The pairs of one file whose words are known."""
-
-    left: Array  # rows (n,)
-    right: Array  # rows (n,)
-    gold: Array  # human ratings (n,)
+@dataclass(frozen=True)
+class JudgedSets(RatedPairs):
     fold: Array  # fold that the pair is held out in (n,)
 
 
@@ -49,9 +45,7 @@ class AutoSteps:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("folds", 2), ("resamples", 40)):
-            if getattr(self, name) < least:
-                raise UsageError.expected(f"at least {least}", getattr(self, name), where=name)
+        check_least(self, folds=2, resamples=40)
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         steps = [step for step, facts in self.choose(vectors) if not facts.get("left_out")]
@@ -89,7 +83,7 @@ class AutoSteps:
         random = np.random.default_rng(self.seed)
         least = 4 * self.folds  # a fold needs several pairs for a rank correlation
         files = read_known_pairs(vectors.vocabulary, self.pairs, least)
-        return [JudgedSets(*pairs, random.permutation(np.arange(len(pairs.gold)) % self.folds)) for pairs in files]
+        return [JudgedSets(**vars(f), fold=random.permutation(np.arange(len(f.gold)) % self.folds)) for f in files]
 
     def _gain(
         self, judged: list[JudgedSets], before: list[Array], tried: list[list[Array]]

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import UsageError
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import Matrix, WordVectors
 
 _BLOCK = 1 << 14  # rows converted to double precision per block
@@ -32,20 +33,19 @@ class FeatureTuples:
     def __call__(self, vectors: WordVectors) -> WordVectors:
         matrix = vectors.matrix
         kind = np.result_type(matrix.dtype, np.float32)  # half precision cannot represent 1e-6
-        starts = range(0, len(matrix), _BLOCK)
-        blocks = [slice(start, start + _BLOCK) for start in starts]
         result = np.empty(matrix.shape, kind)
         largest = matrix.max(0, initial=-np.inf).astype(np.float64)  # (D,)
-        sums = sum((self._powers(matrix[rows], largest).sum(0) for rows in blocks), np.zeros(vectors.dim))
-        for rows in blocks:
+        blocks = iterate_blocks(matrix, size=_BLOCK)
+        sums = sum((self._powers(block, largest).sum(0) for _, block in blocks), np.zeros(vectors.dim))
+        for rows, block in iterate_blocks(matrix, size=_BLOCK):
             if self.over == "row":
-                powers = self._powers(matrix[rows], np.max(matrix[rows], 1, keepdims=True))
+                powers = self._powers(block, block.max(1, keepdims=True))
                 shares = powers / powers.sum(1, keepdims=True)
             else:
-                shares = self._powers(matrix[rows], largest) / sums
+                shares = self._powers(block, largest) / sums
             result[rows] = np.clip(shares, _LEAST, _MOST)
         return vectors.with_matrix(result)
 
     def _powers(self, rows: Matrix, largest: Matrix) -> Matrix:
         """`base^rows`, scaled so that the largest is one."""
-        return np.asarray(np.exp(math.log(self.base) * (np.asarray(rows, np.float64) - largest)))
+        return np.asarray(np.exp(math.log(self.base) * (rows - largest)))

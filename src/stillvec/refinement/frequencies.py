@@ -20,10 +20,6 @@ def frequencies(vocabulary: Vocabulary, kind: Frequencies) -> NDArray[np.float64
         shares = 1 / np.arange(1, size + 1)
         return np.asarray(shares / shares.sum())
     if not vocabulary.counts.any():
-        raise UsageError.expected(
-            "vectors with word counts",
-            "none",
-            where="frequencies=counts",
-            cure="use frequencies=rank if the words are in order of frequency, else frequencies=uniform",
-        )
+        cure = "use frequencies=rank if the words are in order of frequency, else frequencies=uniform"
+        raise UsageError.expected("vectors with word counts", "none", where="frequencies=counts", cure=cure)
     return vocabulary.frequencies()

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
 Features = NDArray[Any]
+Scored = list[tuple[str, float]]
 _TINY = float(np.finfo(np.float32).tiny)
-_BLOCK = 1 << 14
 
 
 def intersection(a: Features, b: Features) -> Features:
@@ -65,18 +66,15 @@ def divergence(s: Features, t: Features, *, one_sided: bool = False) -> Any:
     return heads if one_sided else heads + np.sum(_times_log(1 - s, 1 - s) - _times_log(1 - s, 1 - t), axis=-1)
 
 
-def nearest(
-    tuples: WordVectors, target: Features, k: int = 10, *, exclude: Iterable[str] = ()
-) -> list[tuple[str, float]]:
+def nearest(tuples: WordVectors, target: Features, k: int = 10, *, exclude: Iterable[str] = ()) -> Scored:
     """The `k` words with the lowest cross-entropy to the features `target`, closest first."""
-    blocks = (tuples.matrix[start : start + _BLOCK] for start in range(0, len(tuples), _BLOCK))
-    distances = np.concatenate([cross_entropy(target, block) for block in blocks])
+    distances = np.concatenate([cross_entropy(target, block) for _, block in iterate_blocks(tuples.matrix)])
     excluded = {row for word in exclude if (row := tuples.vocabulary.row(word)) is not None}
     order = (row for row in np.argsort(distances, kind="stable").tolist() if row not in excluded)
     return [(tuples.words[row], float(distances[row])) for row, _ in zip(order, range(k), strict=False)]
 
 
-def analogy(tuples: WordVectors, a: str, b: str, c: str, k: int = 1) -> list[tuple[str, float]]:
+def analogy(tuples: WordVectors, a: str, b: str, c: str, k: int = 1) -> Scored:
     """a is to b as c is to what? The words closest to `(b ⊔ c) \\ a`."""
     first, second, third = (tuples[word].astype(np.float64) for word in (a, b, c))
     target = np.clip(difference(second + third, first), _TINY, 1)

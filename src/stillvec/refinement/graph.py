@@ -37,9 +37,8 @@ class LexiconGraph:
             left, right = np.concatenate([left, right]), np.concatenate([right, left])
             weights = np.concatenate([weights, weights])
         if not len(left):
-            warnings.warn(
-                f"No edge of {', '.join(self.sources)} connects two known words.", StillvecWarning, stacklevel=4
-            )
+            message = f"No edge of {', '.join(self.sources)} connects two known words."
+            warnings.warn(message, StillvecWarning, stacklevel=4)
         return _build_graph(left, right, weights, len(vocabulary))
 
     def _edges(self) -> Iterator[Edge]:
@@ -78,11 +77,6 @@ def check_settings(step: object, *, positive: tuple[str, ...], not_negative: tup
         value = getattr(step, name)
         if value is not None and not (value > 0 or (value == 0 and name in not_negative)):
             raise UsageError.expected("a number above 0" if name in positive else "0 or more", value, where=name)
-
-
-def rows_with_edges(graph: Csr) -> Rows:
-    """Rows that have at least one edge."""
-    return np.flatnonzero(np.diff(graph.indptr))
 
 
 def shares(graph: Csr) -> Csr:

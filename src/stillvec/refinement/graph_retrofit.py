@@ -20,16 +20,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.refinement.antonym_push import Push
-from stillvec.refinement.graph import (
-    Csr,
-    LexiconGraph,
-    Part,
-    check_settings,
-    rows_with_edges,
-    shares,
-    sweep,
-    without_edges,
-)
+from stillvec.refinement.graph import Csr, LexiconGraph, Part, check_settings, shares, sweep, without_edges
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -86,7 +77,7 @@ class GraphRetrofit:
         graph = graph.copy()
         logs = log_gamma_weights(_squares(vectors, graph), self.nu, sigma) + np.log(graph.data)
         degrees = np.diff(graph.indptr)
-        rows = rows_with_edges(graph)
+        rows = np.flatnonzero(degrees)
         if self.form == "printed":
             graph.data = np.exp(logs) / np.repeat(degrees, degrees)
             return graph

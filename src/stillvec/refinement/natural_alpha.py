@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError, UsageError
 from stillvec.numerics import principal_axes, raise_to_power
 from stillvec.refinement.frequencies import frequencies
+from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 
 _AT_ONCE = 1 << 22  # probabilities per block
@@ -46,8 +47,7 @@ class NaturalAlpha:
     def __post_init__(self) -> None:
         if isinstance(self.alpha, float) and not np.isfinite(self.alpha):
             raise UsageError.expected("a finite number or 'limit'", self.alpha, where="alpha")
-        if self.top < 1:
-            raise UsageError.expected("at least 1", self.top, where="top")
+        check_least(self, top=1)
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         contexts = self._contexts(vectors)  # (V, D)
@@ -79,16 +79,13 @@ class NaturalAlpha:
     def _log_reference(self, vectors: WordVectors, words: Array, contexts: Array) -> Array:
         """`ln p0`: uniform, the mean of the model over the words weighted by frequency, or the word frequencies."""
         if self.reference != "uniform" and not vectors.vocabulary.counts.any():
-            raise UsageError.expected(
-                "vectors with word counts", "none", where=f"reference={self.reference}", cure="use reference=uniform"
-            )
+            where, cure = f"reference={self.reference}", "use reference=uniform"
+            raise UsageError.expected("vectors with word counts", "none", where=where, cure=cure)
         shares = np.log(frequencies(vectors.vocabulary, "uniform" if self.reference == "uniform" else "counts"))
         if self.reference != "unigram":
             return shares
-        parts = [
-            np.logaddexp.reduce(probabilities + shares[rows, None], axis=0)
-            for rows, probabilities in _log_probabilities(words, contexts)
-        ]
+        blocks = _log_probabilities(words, contexts)
+        parts = [np.logaddexp.reduce(logs + shares[rows, None], axis=0) for rows, logs in blocks]
         return np.asarray(np.logaddexp.reduce(parts, axis=0))
 
     def _weights(self, ratios: Array, logs: Array) -> Array:

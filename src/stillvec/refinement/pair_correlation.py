@@ -1,7 +1,8 @@
 """Development pairs of known words."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,8 @@ from stillvec.vocabulary import Vocabulary
 Array = NDArray[Any]
 
 
-class RatedPairs(NamedTuple):
+@dataclass(frozen=True)
+class RatedPairs:
     """The pairs of one file whose words are known."""
 
     left: Array  # rows (n,)
@@ -29,7 +31,6 @@ def read_known_pairs(vocabulary: Vocabulary, places: Sequence[str], least: int) 
         if len(known) >= least:
             usable.append(RatedPairs(*(np.array(column) for column in zip(*known, strict=True))))
     if not usable:
-        raise UsageError.expected(
-            f"a file with {least} pairs of known words", "fewer", where=f"pairs {', '.join(places)}"
-        )
+        where = f"pairs {', '.join(places)}"
+        raise UsageError.expected(f"a file with {least} pairs of known words", "fewer", where=where)
     return usable

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.refinement.loss import loss
+from stillvec.refinement.steps import measure_loss
 from stillvec.vectors import WordVectors
 
 
@@ -19,6 +19,8 @@ from stillvec.vectors import WordVectors
 class Prune:
     SUMMARY: ClassVar[str] = "small values set to zero"
     PAPERS: ClassVar[tuple[str, ...]] = ("gordon-2020",)
+    loss = staticmethod(measure_loss)
+    stored: ClassVar[str] = "sparse"
 
     sparsity: float = 0.3
     scope: Literal["matrix", "row", "column"] = "matrix"
@@ -41,13 +43,6 @@ class Prune:
             removed = np.take(np.argsort(sizes, axis, kind="stable"), range(n_zeros), axis)
             np.put_along_axis(matrix, removed, 0, axis)
         return vectors.with_matrix(matrix)
-
-    @property
-    def stored(self) -> str:
-        return "sparse"
-
-    def loss(self, before: WordVectors, after: WordVectors) -> dict[str, float]:
-        return loss(before, after)
 
 
 def _smallest(sizes: NDArray[Any], share: float) -> NDArray[np.bool_]:

@@ -10,24 +10,31 @@ After int8 and pq the matrix has the rounded values in full precision. If this i
 (`stored`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.refinement.loss import loss
-from stillvec.refinement.product_codes import ProductCodes
+from stillvec.numerics import iterate_blocks, kmeans, nearest_centres
+from stillvec.refinement.steps import measure_loss
 from stillvec.vectors import Matrix, WordVectors
 
-_BLOCK = 1 << 14
 _STEPS = 1 << 17  # 17 bits of a scale and 7 of a step are the 24 of single precision
+_TRAINING_ROWS = 1 << 16  # at most, for k-means
+_ROUNDS = 15
+
+Centres = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Quantize:
     SUMMARY: ClassVar[str] = "values rounded to a few bits"
     PAPERS: ClassVar[tuple[str, ...]] = ("jegou-2011",)
+    loss = staticmethod(measure_loss)
 
     to: Literal["fp16", "int8", "pq"] = "int8"
     parts: int | None = None  # for pq; None: one per four dimensions
@@ -41,9 +48,6 @@ class Quantize:
     @property
     def stored(self) -> str | None:
         return None if self.to == "fp16" else self.to
-
-    def loss(self, before: WordVectors, after: WordVectors) -> dict[str, float]:
-        return loss(before, after)
 
     def _product(self, matrix: Matrix) -> Matrix:
         parts = max(1, matrix.shape[1] // 4) if self.parts is None else self.parts
@@ -63,16 +67,47 @@ def _half(matrix: Matrix) -> Matrix:
 
 def _bytes(matrix: Matrix) -> Matrix:
     result = np.empty(matrix.shape, _full(matrix))
-    for start in range(0, len(matrix), _BLOCK):
-        block = np.asarray(matrix[start : start + _BLOCK], result.dtype)
+    for rows, block in iterate_blocks(matrix, result.dtype):
         halves, exponents = np.frexp(np.abs(block).max(1, keepdims=True, initial=0) / 127)  # (b, 1)
         scales = np.ldexp(np.rint(halves * _STEPS) / _STEPS, exponents).astype(result.dtype)
         scales[scales < np.finfo(result.dtype).tiny] = 0  # subnormal scales are inexact: such a row becomes zero
         codes = np.clip(np.rint(block / np.where(scales > 0, scales, 1)), -127, 127).astype(np.int8)
-        result[start : start + _BLOCK] = codes * scales
+        result[rows] = codes * scales
     return result
 
 
 def _full(matrix: Matrix) -> np.dtype[Any]:
     """At least single precision: half precision would round a second time."""
     return np.result_type(matrix.dtype, np.float32)
+
+
+@dataclass(frozen=True)
+class ProductCodes:
+    """Product quantisation (Jégou et al. 2011): each part of a row is replaced by one of a few centres."""
+
+    centres: list[Centres]  # (K, d) per part
+    codes: NDArray[np.uint8]  # (V, parts)
+
+    @classmethod
+    def learn(cls, matrix: NDArray[Any], parts: int, size: int, seed: int) -> ProductCodes:
+        random = np.random.default_rng(seed)
+        training = np.sort(random.permutation(len(matrix))[:_TRAINING_ROWS])
+        centres, codes = [], np.empty((len(matrix), parts), np.uint8)
+        for part, columns in enumerate(np.array_split(np.arange(matrix.shape[1]), parts)):
+            inside = slice(int(columns[0]), int(columns[-1]) + 1)
+            learnt = _learn_centres(np.asarray(matrix[training, inside], np.float32), size, random)
+            codes[:, part] = nearest_centres(matrix[:, inside], learnt)
+            centres.append(learnt)
+        return cls(centres, codes)
+
+    def decode(self) -> NDArray[np.float32]:
+        """The table reconstructed from the codes (V, D)."""
+        return np.hstack([centres[self.codes[:, part]] for part, centres in enumerate(self.centres)])
+
+
+def _learn_centres(rows: NDArray[np.float32], size: int, generator: np.random.Generator) -> Centres:
+    """k-means started from `size` distinct rows."""
+    distinct = np.unique(rows, axis=0)
+    start = distinct[np.sort(generator.permutation(len(distinct))[:size])]
+    n_rounds = _ROUNDS if len(distinct) > size else 0
+    return kmeans(rows, size, generator, centres=start, n_rounds=n_rounds).centres

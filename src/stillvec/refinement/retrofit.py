@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillvec.refinement.graph import LexiconGraph, Part, check_settings, rows_with_edges, shares, sweep
+from stillvec.refinement.graph import LexiconGraph, Part, check_settings, shares, sweep
 from stillvec.vectors import WordVectors
 
 
@@ -32,9 +32,7 @@ class Retrofit:
         check_settings(self, positive=("alpha",), not_negative=("sweeps", "beta"))
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
-        graph = LexiconGraph(self.lexicon, self.relations, self.parts, self.directed, self.without).over(
-            vectors.vocabulary
-        )
-        total = self.alpha + self.beta
-        home = np.full(len(vectors), self.alpha / total)
-        return sweep(vectors, home, shares(graph) * (self.beta / total), rows_with_edges(graph), self.sweeps)
+        lexicon = LexiconGraph(self.lexicon, self.relations, self.parts, self.directed, self.without)
+        graph, total = lexicon.over(vectors.vocabulary), self.alpha + self.beta
+        home, moved = np.full(len(vectors), self.alpha / total), np.flatnonzero(np.diff(graph.indptr))
+        return sweep(vectors, home, shares(graph) * (self.beta / total), moved, self.sweeps)

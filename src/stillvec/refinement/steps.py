@@ -1,8 +1,16 @@
-"""The registry of refinement steps."""
+"""The registry of refinement steps, and chains of steps: parsed from text or a manifest, applied, and described."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from stillvec.registry import Registry
+import numpy as np
+
+from stillvec.errors import UsageError
+from stillvec.files import file_digest
+from stillvec.numerics import iterate_blocks
+from stillvec.registry import Registry, create, settings_from
 from stillvec.vectors import WordVectors
 
 Step = Callable[[WordVectors], WordVectors]
@@ -28,3 +36,64 @@ STEPS: Registry[type[Step]] = Registry(
     },
     renamed={"alpha": "natural_alpha", "dimensions": "select_dims", "unit": "normalize", "weight": "sif"},
 )
+
+
+def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[dict[str, Any], WordVectors]]:
+    """Yield the description of each step and the vectors after it, whose provenance has the steps under `refined`.
+
+    A step that chooses others is replaced by those; one that it tried and rejected has `left_out`.
+    """
+    for given in steps:
+        choose = getattr(given, "choose", None)
+        for step, facts in choose(vectors) if choose else [(given, {})]:
+            record = _describe(step) | facts
+            after = vectors if record.get("left_out") else step(vectors)
+            if loss := getattr(step, "loss", None):
+                record["loss"] = loss(vectors, after)
+            if stored := getattr(step, "stored", None):
+                record["stored"] = stored
+            if not record.get("left_out"):
+                history = after.provenance
+                after = after.with_provenance({**history, "refined": [*history.get("refined", ()), record]})
+            yield record, after
+            vectors = after
+
+
+def read_step(step: str | Step | Mapping[str, Any]) -> Step:
+    """A step from `NAME:key=value,...` or its manifest entry; a repeated key collects its values."""
+    if isinstance(step, Mapping):
+        return settings_from(STEPS[step.get("step", "")], step.get("settings", {}), f"step {step.get('step')}")
+    if not isinstance(step, str):
+        return step
+    return create(STEPS, step)
+
+
+def _describe(step: Step) -> dict[str, Any]:
+    """Name, settings, and digests of the files that the settings name."""
+    name = next((name for name in STEPS if STEPS[name] is type(step)), type(step).__name__)
+    settings = dataclasses.asdict(step)  # type: ignore[call-overload]
+    items = [item for value in settings.values() if isinstance(value, tuple) for item in value if isinstance(item, str)]
+    files = [path for item in items for path in (Path(item), Path(item.partition(":")[2]))]
+    digests = {str(path): file_digest(path) for path in files if path.is_file()}
+    return {"step": name, "settings": settings} | ({"files": digests} if digests else {})
+
+
+def unknown_steps(text: str | None) -> list[Step]:
+    """The steps for out-of-vocabulary words: `subword`, optionally with settings; none for None."""
+    if text is None:
+        return []
+    if text.partition(":")[0] != "subword":
+        raise UsageError.expected("'subword' or 'subword:key=value,...'", repr(text), where="oov")
+    return [read_step(text)]
+
+
+def measure_loss(before: WordVectors, after: WordVectors) -> dict[str, float]:
+    """Mean cosine of rows before and after, over non-zero rows, and the share of the squared norm that is lost."""
+    cosines, rows, lost, whole = 0.0, 0, 0.0, 0.0
+    for (_, old), (_, new) in zip(iterate_blocks(before.matrix), iterate_blocks(after.matrix), strict=True):
+        squares = (old * old).sum(1)
+        lengths = np.sqrt(squares * (new * new).sum(1))
+        dots = np.divide((old * new).sum(1), lengths, out=np.zeros(len(old)), where=lengths > 0)
+        cosines, rows = cosines + float(dots.sum()), rows + int((squares > 0).sum())
+        lost, whole = lost + float(((old - new) ** 2).sum()), whole + float(squares.sum())
+    return {"mean cosine": cosines / max(rows, 1), "lost squares": lost / whole if whole else 0.0}

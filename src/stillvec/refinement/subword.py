@@ -48,9 +48,8 @@ class Subword:
         buckets = self.buckets or min(_MOST, max(1000, 2 * len(vectors)))
         ngrams = Ngrams(buckets, self.minn, self.maxn, self.hash_count)
         targets = np.array(vectors.matrix, np.float32)
-        live = targets.any(axis=1) & np.array(
-            [word != "" for word in vectors.words]
-        )  # zero vectors carry no information
+        # zero vectors carry no information
+        live = targets.any(axis=1) & np.array([word != "" for word in vectors.words])
         targets = targets[live]
         mean = targets.mean(axis=0, keepdims=True, dtype=np.float64).astype(np.float32) if len(targets) else 0
         words = [vectors.words[row] for row in np.flatnonzero(live).tolist()]

@@ -4,8 +4,8 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 
-from stillvec.formats import load
-from stillvec.registry import require
+from stillvec.formats import open_vectors
+from stillvec.registry import require_all
 from stillvec.service.limits import Limits
 from stillvec.vectors import WordVectors
 
@@ -37,8 +37,7 @@ def serve(
         notify: Receives one line when vectors are loaded, the server starts or an index is built (default: logging).
         log_requests: Receives one line per request, without the words of the query.
     """
-    for package in ("fastapi", "uvicorn", "usearch", "threadpoolctl"):
-        require(package, "serve", "stillvec serve")
+    require_all(dict.fromkeys(("fastapi", "uvicorn", "usearch", "threadpoolctl"), "serve"), "stillvec serve")
     from stillvec.service.application import create_app
     from stillvec.service.models import ServedModels
     from stillvec.service.server import bind_socket, format_address, run_app
@@ -46,7 +45,7 @@ def serve(
     limits, notify = limits or Limits(), notify or logging.getLogger(__name__).info
     protected = token is not None or allow_remote
     with bind_socket(host, port, allow_remote=protected) as listener:
-        models = ServedModels({name: _load(source) for name, source in _name_sources(vectors).items()}, notify)
+        models = ServedModels({name: open_vectors(source) for name, source in _name_sources(vectors).items()}, notify)
         for name, model in models.items():
             model.prepare()
             facts = f"{len(model.vectors):,} words, {model.vectors.dim} dimensions, {model.default_search} search"
@@ -64,7 +63,3 @@ def _name_sources(vectors: VectorSource | Mapping[str, VectorSource]) -> Mapping
         return vectors
     name = "vectors" if isinstance(vectors, WordVectors) else os.path.basename(os.path.abspath(vectors))
     return {name: vectors}
-
-
-def _load(source: VectorSource) -> WordVectors:
-    return source if isinstance(source, WordVectors) else load(source)

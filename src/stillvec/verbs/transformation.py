@@ -12,7 +12,7 @@ from stillvec.combination import COMBINERS, Combiner
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import check_replaceable
 from stillvec.files.path_names import unique_names
-from stillvec.formats import FORMATS, format_by_ending, load, read_manifest, save
+from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save
 from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, read_step, refine_steps, unknown_steps
 from stillvec.registry import create
@@ -146,11 +146,6 @@ def convert(
         opened = _replace_spaces(opened, replace_space)
     save(opened, place, format=name)
     return opened
-
-
-def open_vectors(vectors: Vectors) -> WordVectors:
-    """The vectors themselves, or those that a path names."""
-    return vectors if isinstance(vectors, WordVectors) else load(vectors)
 
 
 def _names_of(vectors: Sequence[Vectors]) -> list[str]:

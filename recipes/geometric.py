@@ -19,9 +19,8 @@ import stillvec
 from stillvec import WordVectors
 from stillvec.combination.average import Average
 from stillvec.combination.concat import Concat
-from stillvec.combination.geometric import Geometric, sum_shared
+from stillvec.combination.geometric import Geometric, Spectra, ridge_from, sum_shared
 from stillvec.combination.joint_space import join_spaces
-from stillvec.combination.metric_learning import Spectra, ridge_from
 
 COLOURS = ("#2a6ebb", "#d1495b")
 

@@ -10,9 +10,8 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from stillvec.combination.average import Average
-from stillvec.combination.geometric import Geometric
+from stillvec.combination.geometric import Geometric, Shared, Spectra
 from stillvec.combination.joint_space import JointSpace, join_spaces
-from stillvec.combination.metric_learning import Shared, Spectra
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.vectors import WordVectors
 

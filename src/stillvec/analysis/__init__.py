@@ -2,9 +2,8 @@
 
 from stillvec.analysis.component_probe import Probed, probe, read_labelled
 from stillvec.analysis.components import Study, mean_value, saturation, study
-from stillvec.analysis.principal_space import PrincipalSpace
 from stillvec.analysis.space_analysis import Analysis, analyze
-from stillvec.analysis.space_geometry import Geometry, geometry
+from stillvec.analysis.space_geometry import Geometry, PrincipalSpace, geometry
 
 __all__ = ["Analysis", "Geometry", "PrincipalSpace", "Probed", "Study", "analyze", "geometry", "mean_value"]
 __all__ += ["probe", "read_labelled", "saturation", "study"]

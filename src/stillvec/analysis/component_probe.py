@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from stillvec.analysis.principal_space import Floats, PrincipalSpace
+from stillvec.analysis.space_geometry import Floats, PrincipalSpace
 from stillvec.errors import DatasetError
 from stillvec.evaluation.linear_probe import Scaling, logistic, one_hot, predict
 from stillvec.vectors import WordVectors

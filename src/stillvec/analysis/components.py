@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from stillvec.analysis.principal_space import PrincipalSpace
+from stillvec.analysis.space_geometry import PrincipalSpace
 from stillvec.errors import UsageError
 from stillvec.evaluation import Score, evaluate
 from stillvec.vectors import WordVectors

@@ -18,8 +18,8 @@ from stillvec.numerics import spearman
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
 from stillvec.refinement.graph_retrofit import GraphRetrofit
-from stillvec.refinement.pair_correlation import RatedPairs, read_known_pairs
 from stillvec.refinement.retrofit import Retrofit
+from stillvec.refinement.select_dims import RatedPairs, read_known_pairs
 from stillvec.refinement.similarity_order import SimilarityOrder
 from stillvec.refinement.steps import Step
 from stillvec.registry import check_least

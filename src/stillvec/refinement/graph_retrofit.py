@@ -6,21 +6,23 @@ From `Σ_i α |q_i - q'_i|² + β Σ_j γ_ij |q_i - q_j|²` with Student's
 - normalized (default): `q_i <- (α q'_i + β Σ_j γ_ij q_j / Σ_j γ_ij) / (α + β)`, no row shrinks.
 - printed: `q_i <- α q'_i + β (Σ_j γ_ij q_j) / m` with m neighbours, as in the paper.
 
-Antonyms repel each other while they are close (`antonym_push`); the negative term of the paper is unbounded. A pair in
+Antonyms repel each other while they are close (`AntonymPush`); the negative term of the paper is unbounded. A pair in
 both lexicons is treated as antonyms. `repel` and `margin` were chosen on RG-65, WordSim-353 and SimLex-999.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.refinement.antonym_push import Push
-from stillvec.refinement.graph import Csr, LexiconGraph, Part, check_settings, shares, sweep, without_edges
+from stillvec.refinement.graph import Csr, LexiconGraph, Part, Rows, check_settings, shares, sweep, without_edges
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -62,7 +64,7 @@ class GraphRetrofit:
             base = home + self.beta * _has_edges(near)
             home, pull = home / base, sparse.diags(1 / base) @ pull
         moved = np.flatnonzero(_has_edges(near) | _has_edges(apart))
-        push = Push.of(vectors, self.repel * apart, moved, base, self.margin) if apart.nnz else None
+        push = AntonymPush.of(vectors, self.repel * apart, moved, base, self.margin) if apart.nnz else None
         return sweep(vectors, home, pull, moved, self.sweeps, push)
 
     def _graphs(self, vocabulary: Vocabulary) -> tuple[Csr, Csr]:
@@ -111,3 +113,70 @@ def _squares(vectors: WordVectors, graph: Csr) -> NDArray[np.float64]:
 def _mean_square(vectors: WordVectors, graph: Csr) -> float:
     squares = _squares(vectors, graph)
     return float(squares.mean()) or 1.0 if len(squares) else 1.0
+
+
+@dataclass(frozen=True)
+class AntonymPush:
+    """Antonym repulsion: stronger for closer pairs, zero below a cosine of `margin` (after Mrkšić et al. 2016).
+
+    A word moves towards the opposite of its antonyms, `q_i <- (b x_i - |q'_i| Σ_k r_ik q_k/|q_k|) / (b + Σ_k r_ik)`,
+    with the strength `r_ik = repel w_ik max(0, cos(q_i, q_k) - margin)`; x_i is its target without them and b the
+    weight of that target. Pushing pairs that are far apart would damage the similarity to words that are related.
+    """
+
+    words: Rows  # (W,) rows that have antonyms or are antonyms
+    own: Rows  # (A,) which of these have antonyms
+    at: Rows  # (A,) their positions among the moved rows
+    edges: Any  # csr (A, W), the weights of the antonyms times repel
+    lengths: NDArray[Any]  # (A, 1) norms before refining
+    base: NDArray[Any]  # (A, 1) weight of the target without antonyms; 0: no division
+    margin: float
+
+    @classmethod
+    def of(cls, vectors: WordVectors, apart: Csr, moved: Rows, base: NDArray[Any], margin: float) -> AntonymPush:
+        """`apart` is csr (V, V), `base` (V,); `moved` contains every word that has antonyms."""
+        with_antonyms = np.flatnonzero(np.diff(apart.indptr))
+        words = np.union1d(with_antonyms, apart.indices)
+        kind = np.result_type(vectors.matrix.dtype, np.float32)
+        lengths = np.linalg.norm(np.asarray(vectors.matrix[with_antonyms], np.float64), axis=1)[:, None].astype(kind)
+        return cls(
+            words,
+            np.searchsorted(words, with_antonyms),
+            np.searchsorted(moved, with_antonyms),
+            apart[with_antonyms][:, words].tocsr().astype(kind),
+            lengths,
+            base[with_antonyms, None].astype(kind),
+            margin,
+        )
+
+    def __call__(self, targets: NDArray[Any], table: NDArray[Any]) -> None:
+        """Update the targets of the moved rows (M, D) in place, given the present table (V, D)."""
+        unit = table[self.words]  # (W, D)
+        current = unit[self.own]  # (A, D)
+        norms = np.linalg.norm(unit, axis=1, keepdims=True)
+        np.divide(unit, norms, out=unit, where=norms > 0)
+        strength = self._strength(unit)
+        target = targets[self.at]
+        pushed = (strength @ unit) * self.lengths
+        if self.base.any():
+            target = (target * self.base - pushed) / (self.base + np.asarray(strength.sum(1)))
+        else:
+            target -= pushed
+        targets[self.at] = current + self._pace * (target - current)
+
+    @cached_property
+    def _pace(self) -> NDArray[Any]:
+        """Step size (A, 1): two words that repel each other would overshoot with a full step."""
+        weight = np.where(self.base > 0, self.base, 1)
+        return np.asarray(1 / (1 + np.asarray(self.edges.sum(1)) / weight))
+
+    def _strength(self, unit: NDArray[Any]) -> Any:
+        """r (A, W)."""
+        edges = self.edges
+        rows = np.repeat(self.own, np.diff(edges.indptr))
+        cosines = np.empty(edges.nnz, unit.dtype)
+        for start in range(0, edges.nnz, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            cosines[block] = np.einsum("ed,ed->e", unit[rows[block]], unit[edges.indices[block]])
+        data = edges.data * np.maximum(cosines - unit.dtype.type(self.margin), 0)
+        return sparse.csr_matrix((data, edges.indices, edges.indptr), shape=edges.shape)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError
 from stillvec.numerics import principal_axes, raise_to_power
-from stillvec.refinement.frequencies import frequencies
+from stillvec.refinement.sif import frequencies
 from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 

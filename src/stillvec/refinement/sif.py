@@ -4,11 +4,16 @@ Cosines of words do not change; in the mean of a text, frequent words get low we
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.refinement.frequencies import Frequencies, frequencies
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary import Vocabulary
+
+Frequencies = Literal["counts", "rank", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -26,3 +31,17 @@ class Sif:
     def __call__(self, vectors: WordVectors) -> WordVectors:
         factors = self.a / (self.a + frequencies(vectors.vocabulary, self.frequencies))  # (V,)
         return vectors.with_matrix(vectors.matrix * factors[:, None].astype(vectors.matrix.dtype))
+
+
+def frequencies(vocabulary: Vocabulary, kind: Frequencies) -> NDArray[np.float64]:
+    """Relative frequency of each word (V,): from counts, by Zipf's law from the rank of the word, or uniform."""
+    size = len(vocabulary)
+    if kind == "uniform":
+        return np.full(size, 1 / max(size, 1))
+    if kind == "rank":
+        shares = 1 / np.arange(1, size + 1)
+        return np.asarray(shares / shares.sum())
+    if not vocabulary.counts.any():
+        cure = "use frequencies=rank if the words are in order of frequency, else frequencies=uniform"
+        raise UsageError.expected("vectors with word counts", "none", where="frequencies=counts", cure=cure)
+    return vocabulary.frequencies()

@@ -11,7 +11,7 @@ import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments, sum_weighted_rows
-from stillvec.refinement.frequencies import Frequencies, frequencies
+from stillvec.refinement.sif import Frequencies, frequencies
 from stillvec.vectors import WordVectors
 
 

@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from stillvec import __version__
@@ -13,12 +15,22 @@ from stillvec.service import http_errors, routes
 from stillvec.service.limits import Limits
 from stillvec.service.middleware import DOCS_PATH, RequestGuard
 from stillvec.service.models import ServedModels
-from stillvec.service.openapi_schema import build_schema, describe_errors
 
 _DESCRIPTION = """\
 Static word vectors over HTTP: vectors, similarities, nearest neighbours, analogies, text embeddings, and an endpoint
 compatible with OpenAI's. Words are looked up as written, then in lower case if the vectors are lower-cased. Every error
 has one sentence in `error.message`."""
+_BATCHES = (("VectorsRequest", "words"), ("SimilarityRequest", "pairs"), ("EmbedRequest", "texts"))
+ERRORS = {  # status: meaning; every endpoint may respond with these
+    400: "An invalid request, or one above a limit.",
+    403: "The `Host` header does not name this machine.",
+    404: "An unknown word or set of vectors.",
+    408: "The request was not received in time.",
+    413: "The body is too large.",
+    503: "Too many concurrent requests.",
+    504: "No result within the time limit.",
+}
+_TOKEN_ERROR = {401: "The token is missing or wrong."}
 
 
 def create_app(
@@ -41,7 +53,7 @@ def create_app(
         lifespan=_close_at_end,
         docs_url=None,  # FastAPI's own page loads a script from another host
         redoc_url=None,
-        responses=describe_errors(token is not None),
+        responses=_describe_errors(token is not None),
     )
     app.state.executor = executor
     for router in (routes.router, routes.openai, routes.monitoring):
@@ -50,7 +62,7 @@ def create_app(
     app.add_api_route("/", _redirect_to_docs, include_in_schema=False)
     http_errors.install_handlers(app)
     app.add_middleware(RequestGuard, executor.limits, token, executor.metrics, log, hosts)
-    schema = build_schema(app, executor.limits, models.dims(), token=token is not None)
+    schema = _build_schema(app, executor.limits, models.dims(), token=token is not None)
     app.openapi = lambda: schema  # type: ignore[method-assign]  # how FastAPI lets one replace its schema
     return app
 
@@ -77,3 +89,35 @@ def _build_page() -> tuple[str, str]:
 async def _close_at_end(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.executor.close()
+
+
+def _describe_errors(token: bool) -> dict[int | str, dict[str, Any]]:
+    errors, model = ERRORS | (_TOKEN_ERROR if token else {}), http_errors.ErrorResponse
+    return {status: {"model": model, "description": meaning} for status, meaning in sorted(errors.items())}
+
+
+def _build_schema(app: FastAPI, limits: Limits, dims: list[int], *, token: bool) -> dict[str, Any]:
+    """FastAPI's schema with the values of this server filled in."""
+    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    parts = schema["components"]["schemas"]
+    for name, field in _BATCHES:
+        parts[name]["properties"][field]["maxItems"] = limits.batch
+    embeddings = parts["EmbeddingsRequest"]["properties"]
+    embeddings["input"]["anyOf"][1]["maxItems"] = limits.batch
+    embeddings["dimensions"]["anyOf"][0]["enum"] = dims
+    parts["NearestRequest"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
+    for name in ("NearestRequest", "AnalogyRequest"):
+        parts[name]["properties"]["k"]["maximum"] = limits.k
+    for path, methods in schema["paths"].items():
+        for operation in methods.values():
+            operation["responses"].pop("422", None)  # answered with 400 here, as OpenAI does
+            for parameter in operation.get("parameters", []):
+                if parameter["name"] == "k":
+                    parameter["schema"]["maximum"] = limits.k
+            if token and path != "/health":
+                operation["security"] = [{"token": []}]
+    if token:
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for unused in ("HTTPValidationError", "ValidationError"):
+        parts.pop(unused, None)
+    return schema

@@ -1,4 +1,4 @@
-"""Requests and responses as JSON; `openapi_schema` adds the limits of the server to these."""
+"""Requests and responses as JSON; `application` adds the limits of the server to these."""
 
 from typing import Annotated, Literal
 

@@ -230,7 +230,7 @@ def test_gcca_finds_what_the_spaces_share() -> None:
         (Average(weights=(0.0, 0.0, 0.0)), "not all 0"),
         (Svd(dim=25), "1 to 24"),
         (Gcca(dim=0), "1 to 24"),
-        (Gcca(ridge=-1.0), "0 or more"),
+        (Gcca(ridge=-1.0), "ridge"),
     ],
 )
 def test_what_is_invalid_is_refused(wrong: Any, expected: str, spaces: list[WordVectors]) -> None:

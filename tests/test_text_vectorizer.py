@@ -107,7 +107,7 @@ def test_what_is_no_list_of_texts_is_refused(vectors: WordVectors) -> None:
             TextVectorizer(vectors).fit(wrong)
     with pytest.raises(UsageError, match="did you mean 'idf'"):
         TextVectorizer(vectors, weighting="tfidf").fit(TEXTS)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="more than 0"):
+    with pytest.raises(UsageError, match="above 0"):
         TextVectorizer(vectors, a=0).fit(TEXTS)
     with pytest.raises(NotFittedError):
         TextVectorizer(vectors).transform(TEXTS)

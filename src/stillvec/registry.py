@@ -119,6 +119,14 @@ def check_least(settings: object, **least: float) -> None:
             raise UsageError.expected(f"at least {smallest}", value, where=f"setting {name!r}")
 
 
+def check_positive(settings: object, *names: str) -> None:
+    """Raise an error for the first setting that is not above 0; None is accepted."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and not value > 0:
+            raise UsageError.expected("a number above 0", value, where=f"setting {name!r}")
+
+
 def create(registry: Registry[type[T]], spec: str | Spec) -> T:
     """The entry that `NAME[:key=value,...]` names, with these settings."""
     parsed = parse_spec(spec) if isinstance(spec, str) else spec

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.combination.joint_space import Floats, JointSpace, Words, join_spaces, powers, resolve_dim
-from stillvec.errors import UsageError
 from stillvec.numerics import principal_axes
+from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 
 
@@ -31,8 +31,7 @@ class Gcca:
     words: Words = "union"
 
     def __call__(self, *spaces: WordVectors) -> WordVectors:
-        if self.ridge < 0:
-            raise UsageError.expected("0 or more", self.ridge, where="ridge")
+        check_least(self, ridge=0)
         both = join_spaces(spaces, self.words)
         dim = resolve_dim(self.dim, both.dims)
         means = [np.zeros(width) for width in both.dims] if not self.center else _means(both)

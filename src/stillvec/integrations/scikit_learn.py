@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.formats import open_vectors
 from stillvec.numerics import unit_rows
-from stillvec.registry import require
+from stillvec.registry import check_positive, require
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
@@ -60,8 +60,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Load the vectors if they are a path, and weight their words; `y` is ignored."""
         if self.weighting not in _WEIGHTINGS:
             raise UsageError.unknown("weighting", self.weighting, _WEIGHTINGS)
-        if not self.a > 0:
-            raise UsageError.expected("more than 0", self.a, where="a")
+        check_positive(self, "a")
         texts = _check_texts(X)
         self.vectors_ = open_vectors(self.vectors)
         self.weights_ = self._weight_words(texts)  # (V,)

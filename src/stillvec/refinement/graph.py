@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from stillvec.errors import StillvecWarning, UsageError
+from stillvec.errors import StillvecWarning
 from stillvec.lexicons import Edge, as_pair, read_evaluation_pairs, read_lexicon
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -69,14 +69,6 @@ def _build_graph(left: Rows, right: Rows, weights: NDArray[np.float64], size: in
     first = order[np.unique(keys[order], return_index=True)[1]]
     first = first[weights[first] > 0]
     return sparse.csr_matrix((weights[first], (left[first], right[first])), shape=(size, size))
-
-
-def check_settings(step: object, *, positive: tuple[str, ...], not_negative: tuple[str, ...]) -> None:
-    """Raise an error for the first setting that is out of range; None is accepted."""
-    for name in (*positive, *not_negative):
-        value = getattr(step, name)
-        if value is not None and not (value > 0 or (value == 0 and name in not_negative)):
-            raise UsageError.expected("a number above 0" if name in positive else "0 or more", value, where=name)
 
 
 def shares(graph: Csr) -> Csr:

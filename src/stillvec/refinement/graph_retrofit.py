@@ -22,7 +22,8 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.refinement.graph import Csr, LexiconGraph, Part, Rows, check_settings, shares, sweep, without_edges
+from stillvec.refinement.graph import Csr, LexiconGraph, Part, Rows, shares, sweep, without_edges
+from stillvec.registry import check_least, check_positive
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -50,7 +51,8 @@ class GraphRetrofit:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_settings(self, positive=("alpha", "nu", "sigma"), not_negative=("sweeps", "beta", "repel"))
+        check_positive(self, "alpha", "nu", "sigma")
+        check_least(self, sweeps=0, beta=0, repel=0)
         if not -1 <= self.margin <= 1:
             raise UsageError.expected("a cosine, -1 to 1", self.margin, where="margin")
 

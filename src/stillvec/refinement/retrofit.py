@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillvec.refinement.graph import LexiconGraph, Part, check_settings, shares, sweep
+from stillvec.refinement.graph import LexiconGraph, Part, shares, sweep
+from stillvec.registry import check_least, check_positive
 from stillvec.vectors import WordVectors
 
 
@@ -29,7 +30,8 @@ class Retrofit:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_settings(self, positive=("alpha",), not_negative=("sweeps", "beta"))
+        check_positive(self, "alpha")
+        check_least(self, sweeps=0, beta=0)
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         lexicon = LexiconGraph(self.lexicon, self.relations, self.parts, self.directed, self.without)

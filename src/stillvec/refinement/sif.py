@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.registry import check_positive
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -25,8 +26,7 @@ class Sif:
     frequencies: Frequencies = "counts"
 
     def __post_init__(self) -> None:
-        if not self.a > 0:
-            raise UsageError.expected("a number above 0", self.a, where="a")
+        check_positive(self, "a")
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         factors = self.a / (self.a + frequencies(vectors.vocabulary, self.frequencies))  # (V,)

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillvec.errors import UsageError
 from stillvec.numerics import apply_map, principal_axes, raise_to_power, second_moments, sum_weighted_rows
 from stillvec.refinement.sif import Frequencies, frequencies
+from stillvec.registry import check_least
 from stillvec.vectors import WordVectors
 
 
@@ -24,8 +24,7 @@ class Whiten:
     ridge: float = 0.0  # share of the mean variance that is added to all
 
     def __post_init__(self) -> None:
-        if not self.ridge >= 0:
-            raise UsageError.expected("0 or more", self.ridge, where="ridge")
+        check_least(self, ridge=0)
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         shares = frequencies(vectors.vocabulary, self.frequencies)

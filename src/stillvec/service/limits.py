@@ -1,9 +1,8 @@
 """Limits of one request, and on requests at the same time."""
 
-import dataclasses
 from dataclasses import dataclass
 
-from stillvec.errors import UsageError
+from stillvec.registry import check_least, check_positive
 
 DEFAULT_K = 10
 
@@ -20,8 +19,5 @@ class Limits:
     threads: int = 4  # worker threads; the event loop only reads and writes
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            if not getattr(self, field.name) > 0:
-                raise UsageError.expected("more than 0", getattr(self, field.name), where=f"limit {field.name!r}")
-        if self.k < DEFAULT_K:
-            raise UsageError.expected(f"at least {DEFAULT_K} (the default k)", self.k, where="limit 'k'")
+        check_positive(self, *vars(self))
+        check_least(self, k=DEFAULT_K)

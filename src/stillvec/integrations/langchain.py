@@ -7,7 +7,7 @@
 from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
-require("langchain_core", "langchain", "The LangChain integration")
+require("langchain_core.embeddings", "langchain", "The LangChain integration")
 from langchain_core.embeddings import Embeddings  # noqa: E402
 
 

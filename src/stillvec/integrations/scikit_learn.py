@@ -20,7 +20,7 @@ from stillvec.registry import check_positive, require
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
-require("sklearn", "sklearn", "TextVectorizer")
+require("sklearn.base", "sklearn", "TextVectorizer")
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin  # noqa: E402
 from sklearn.utils.validation import check_is_fitted  # noqa: E402
 

@@ -33,11 +33,6 @@ class ProcessGroup:
         self.local_world_size = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # on this machine
         self._store = self._communicate(self._join)
 
-    @classmethod
-    def is_started(cls) -> bool:
-        """Whether torchrun started several processes."""
-        return "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
-
     def _join(self) -> Any:
         dist.init_process_group("gloo", timeout=_TIMEOUT)
         return dist.distributed_c10d._get_default_store()  # private; read in torch 2.4 to 2.9
@@ -137,7 +132,7 @@ def _messages(raw: NDArray[np.uint8]) -> Iterator[torch.Tensor]:
 @contextmanager
 def join_group(device: str) -> Iterator[ProcessGroup | None]:
     """The group of processes that torchrun started, or None. Only the first prints; an error in any is shown once."""
-    if not ProcessGroup.is_started():
+    if "RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "1")) < 2:
         yield None
         return
     group = ProcessGroup()

@@ -103,9 +103,10 @@ def read_texts(ray: Any, stream: SentenceStream, unit: str, n_chunks: int, concu
     size = data.block.BlockMetadata(num_rows=None, size_bytes=None, exec_stats=None, input_files=None)  # not known
     shared = [ray.put(replace(stream, corpus=Corpus.from_texts(())))]  # its vocabulary is sent once
     tasks = [data.ReadTask(partial(read_blocks, ray.get, shared, part, unit, n_chunks), size) for part in slices]
+    members = {"get_read_tasks": lambda *_, **__: tasks, "estimate_inmemory_data_size": lambda _: None}
     with warnings.catch_warnings(action="ignore"), data.DataContext.current(_in_order(data)):
         dataset = data.read_datasource(
-            _make_source(data, tasks),
+            type("CorpusDatasource", (data.Datasource,), members)(),
             num_cpus=0,  # the workers hold the processors
             concurrency=concurrency,
             override_num_blocks=len(tasks),
@@ -134,11 +135,6 @@ def block_chunks(block: Any) -> Iterator[TextChunk]:
     for texts, unit in zip(block["texts"], block["unit"], strict=True):
         for chunk in texts.values:
             yield TextChunk(chunk.as_py(), unit=TextUnit(unit.as_py()))
-
-
-def _make_source(data: Any, tasks: list[Any]) -> Any:
-    members = {"get_read_tasks": lambda *_, **__: tasks, "estimate_inmemory_data_size": lambda _: None}
-    return type("CorpusDatasource", (data.Datasource,), members)()
 
 
 def _in_order(data: Any) -> Any:

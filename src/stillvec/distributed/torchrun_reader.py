@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
-from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask, read_stream
+from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress, relay
 from stillvec.statistics import Statistics, merge
@@ -80,8 +80,7 @@ class TorchrunReader(Reader):
             )
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
-        reading = read_stream(task, self.budget(task.encoding_pass.teacher), self.partition)
-        own = yield from relay(reading, self._scale)
+        own = yield from relay(super().read(task), self._scale)
         sizes = {"n_sentences": own.n_sentences, "n_words": own.n_words, "n_tokens": own.n_tokens}
         sums = self.group.all_reduce({name: np.array([size]) for name, size in sizes.items()})
         group = {"processes": self.group.world_size}
@@ -95,16 +94,20 @@ class TorchrunReader(Reader):
     def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
         """Statistics are merged as those of results are; shards of contexts are concatenated."""
         yield Progress("merging the statistics of all processes", 0, None, "", 0.0)
-        encoding_pass = task.encoding_pass
+        encoding_pass, vocabulary = task.encoding_pass, task.plan.vocabulary
         merged: dict[AccumulatorSpec, Statistics] = {}
+
+        def merge_arrays(one: Arrays, other: Arrays) -> Arrays:
+            return dict(merge(Statistics(vocabulary, one), Statistics(vocabulary, other), vocabulary).arrays)
+
         for spec, accumulator in encoding_pass.accumulators.items():
             if isinstance(accumulator, ContextStoreWriter):
                 self._join(accumulator, task)
                 continue
             own = {name: np.asarray(array) for name, array in encoding_pass.statistics(spec).arrays.items()}
-            whole = self.group.tree_reduce(own, _make_merge(task.plan.vocabulary))
+            whole = self.group.tree_reduce(own, merge_arrays)
             if whole is not None:
-                merged[spec] = Statistics(task.plan.vocabulary, whole)
+                merged[spec] = Statistics(vocabulary, whole)
         return merged
 
     def _join(self, writer: ContextStoreWriter, task: ReadTask) -> None:
@@ -132,13 +135,6 @@ def check_distributable(settings: Distillation, corpus: Corpus | None) -> None:
             raise UsageError(
                 f"The method {name} without a corpus needs one process; give a corpus, or run it in one process."
             )
-
-
-def _make_merge(vocabulary: Vocabulary) -> Callable[[Arrays, Arrays], Arrays]:
-    def merge_arrays(one: Arrays, other: Arrays) -> Arrays:
-        return dict(merge(Statistics(vocabulary, one), Statistics(vocabulary, other), vocabulary).arrays)
-
-    return merge_arrays
 
 
 def _pack(counts: CorpusCounts) -> Arrays:

@@ -119,7 +119,8 @@ class BatchLoader:
         bookmark = bookmark or Bookmark()
         first, n_read = bookmark.chunks, bookmark.batches
         rest = islice(chunks, first, None)
-        prepared = self._pool.batches(rest) if self._pool is not None else self._make_here(rest)
+        here = ((chunk.corpus_position, self._builder(chunk)) for chunk in rest)
+        prepared = here if self._pool is None else self._pool.batches(rest)
         numbered = (
             (chunk, position, number, batch)
             for chunk, (position, batches) in enumerate(prepared, first)
@@ -130,9 +131,6 @@ class BatchLoader:
         for bookmark.chunks, bookmark.corpus_position, number, batch in ready:
             bookmark.batches = number + 1
             yield batch
-
-    def _make_here(self, chunks: Iterable[TextChunk]) -> Iterator[tuple[int, list[Batch]]]:
-        return ((chunk.corpus_position, self._builder(chunk)) for chunk in chunks)
 
 
 def _available_cores() -> int:

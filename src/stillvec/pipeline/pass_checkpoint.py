@@ -68,7 +68,9 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return None
         self.check(facts)
-        self._remove_partial()
+        for left in self.out.parent.glob(f".{self.out.name}.*.part"):  # what the killed run had begun to write
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
         return self._arrays()
 
     def _facts(self) -> dict[str, Any]:
@@ -120,12 +122,6 @@ class PassCheckpoint:
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
             self.path.with_name(f".{self.path.name}.part").unlink(missing_ok=True)
-
-    def _remove_partial(self) -> None:
-        """Remove what the killed run had begun to write."""
-        for left in self.out.parent.glob(f".{self.out.name}.*.part"):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
 
 
 def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, object]:

@@ -94,6 +94,7 @@ class Reader:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
+        self.partition = Partition()  # of the corpus, that this process reads
 
     def check(self, settings: Distillation, corpus: Corpus | None) -> None:
         """Raise an error for text or methods that cannot be read this way."""
@@ -117,37 +118,33 @@ class Reader:
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
         """The second reading, by the teacher."""
-        return read_stream(task, self.budget(task.encoding_pass.teacher), Partition())
+        encoding_pass = task.encoding_pass
+        budget = self.budget(encoding_pass.teacher)
+        stream = task.stream(budget, self.partition, task.plan.matcher)
+        sentences = stream if encoding_pass.reads(TextSource.SENTENCES) else None
+        paragraphs = stream if encoding_pass.reads(TextSource.PARAGRAPHS) else None
+        start = time.perf_counter()
+        stages: dict[str, PassProgress] = {}
+        chunks = sentences.chunks() if sentences else ()
+        for stage, progress in encoding_pass.run(chunks, budget, paragraphs.paragraphs() if paragraphs else ()):
+            stages[stage] = progress
+            task.after_batch()
+            in_corpus = stage in (CORPUS, PARAGRAPHS) and task.corpus is not None
+            total = task.facts.n_words if in_corpus else None
+            remark = ", ".join(f"loss {loss:.4f}" for loss in encoding_pass.losses)
+            yield Progress(f"reading {stage}", progress.corpus_position, total, "words", progress.seconds, remark)
+        corpus_stage = CORPUS if sentences else PARAGRAPHS if paragraphs else ""
+        of_corpus = stages.get(corpus_stage, PassProgress())
+        return ReadFacts(
+            task.settings.contexts,
+            of_corpus.n_sentences,
+            of_corpus.n_words,
+            sum(progress.n_tokens for progress in stages.values()),
+            time.perf_counter() - start,
+            encoding_pass.n_missing_words if sentences else 0,
+        )
 
     def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
         """Statistics of all processes, where there are several."""
         yield from ()
         return {}
-
-
-def read_stream(task: ReadTask, budget: BatchBudget, partition: Partition) -> Generator[Progress, None, ReadFacts]:
-    """Read one part of the corpus, or all of it, in this process."""
-    encoding_pass = task.encoding_pass
-    stream = task.stream(budget, partition, task.plan.matcher)
-    sentences = stream if encoding_pass.reads(TextSource.SENTENCES) else None
-    paragraphs = stream if encoding_pass.reads(TextSource.PARAGRAPHS) else None
-    start = time.perf_counter()
-    stages: dict[str, PassProgress] = {}
-    chunks = sentences.chunks() if sentences else ()
-    for stage, progress in encoding_pass.run(chunks, budget, paragraphs.paragraphs() if paragraphs else ()):
-        stages[stage] = progress
-        task.after_batch()
-        in_corpus = stage in (CORPUS, PARAGRAPHS) and task.corpus is not None
-        total = task.facts.n_words if in_corpus else None
-        remark = ", ".join(f"loss {loss:.4f}" for loss in encoding_pass.losses)
-        yield Progress(f"reading {stage}", progress.corpus_position, total, "words", progress.seconds, remark)
-    corpus_stage = CORPUS if sentences else PARAGRAPHS if paragraphs else ""
-    of_corpus = stages.get(corpus_stage, PassProgress())
-    return ReadFacts(
-        task.settings.contexts,
-        of_corpus.n_sentences,
-        of_corpus.n_words,
-        sum(progress.n_tokens for progress in stages.values()),
-        time.perf_counter() - start,
-        encoding_pass.n_missing_words if sentences else 0,
-    )

@@ -49,7 +49,8 @@ def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teac
             f"{place} has no model.safetensors with a table and projections; distil it again.", path=place
         )
     vocabulary = load(place, format="stillvec").vocabulary
-    _check_known(sentence, vocabulary, place)
+    if (n_known := int((WordMatcher(vocabulary).match_rows([sentence])[0] >= 0).sum())) < 2:
+        raise UsageError.expected(f"a sentence with at least two words of {place}", f"{n_known} in {sentence!r}")
     reader = _teacher(place, manifest, teacher)
     # known=vocabulary: only the sentence is read, no single words
     encoding_pass = EncodingPass(PassPlan({"attention": learner}, vocabulary, known=vocabulary), reader)
@@ -71,13 +72,6 @@ def _learner(place: Path, manifest: dict[str, Any]) -> AttentiveSkipgram | Conte
             f"{place} was made by {how}, which has no attention; expected a result of attentive_skipgram.", path=place
         )
     return settings_from(kind, {**settings, "stream": False}, str(place))
-
-
-def _check_known(sentence: str, vocabulary: Vocabulary, place: Path) -> None:
-    rows, _ = WordMatcher(vocabulary).match_rows([sentence])
-    known = int((rows >= 0).sum())
-    if known < 2:
-        raise UsageError.expected(f"a sentence with at least two words of {place}", f"{known} in {sentence!r}")
 
 
 def _teacher(place: Path, manifest: dict[str, Any], given: str | Teacher | None) -> Teacher:

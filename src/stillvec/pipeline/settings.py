@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -66,7 +66,10 @@ class Distillation:
                     learners[f"{label}-layer-{layer}"] = self._learner(kind, {**given, "layer": str(layer)})
             else:
                 learners[label] = self._learner(kind, given)
-        self._check_taken(learners.values())
+        known = {name for learner in learners.values() for name in _fields(type(learner))}
+        for name, value in self._general().items():
+            if value is not None and name not in known:
+                raise UsageError.conflict(f"Method {self.method} has no setting {name!r}, got {value!r}")
         return learners
 
     def _learner(self, kind: type[Learner], given: Mapping[str, Value]) -> Learner:
@@ -80,13 +83,6 @@ class Distillation:
         """The settings that go to every method with a field of the same name."""
         purpose = self.purpose if self.purpose != "words" else None
         return {"layer": self.layer, "dictionary": self.dictionary, "purpose": purpose}
-
-    def _check_taken(self, learners: Iterable[Learner]) -> None:
-        """Refuse a general setting that no method has."""
-        known = {name for learner in learners for name in _fields(type(learner))}
-        for name, value in self._general().items():
-            if value is not None and name not in known:
-                raise UsageError.conflict(f"Method {self.method} has no setting {name!r}, got {value!r}")
 
 
 @dataclass(frozen=True)

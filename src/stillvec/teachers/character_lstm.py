@@ -160,26 +160,18 @@ def _load_direction(folder: str, name: str, label: str, n_rows: int) -> _Directi
     shapes = {key: tuple(value.shape) for key, value in weights.items()}
     hidden = shapes.get("lstm.weight_hh_l0", (0, 0))[-1]
     embedded = min(hidden, shapes.get("embedding.weight", (0, 0))[-1])  # layer 0 must fit into a state
-    expected = _list_shapes(n_rows, embedded, hidden)
-    if shapes != expected:
-        wrong = next(key for key in expected | shapes if shapes.get(key) != expected.get(key))
-        raise TeacherError.expected(
-            f"shape {expected.get(wrong)} (one LSTM layer over {n_rows} characters)",
-            str(shapes.get(wrong)),
-            where=repr(wrong),
-            path=path,
-        )
-    direction = _Direction(n_rows, embedded, hidden)
-    direction.load_state_dict(weights)
-    return direction
-
-
-def _list_shapes(n_rows: int, embedded: int, hidden: int) -> dict[str, tuple[int, ...]]:
     gates = 4 * hidden
-    return {
+    expected = {
         "embedding.weight": (n_rows, embedded),
         "lstm.weight_ih_l0": (gates, embedded),
         "lstm.weight_hh_l0": (gates, hidden),
         "lstm.bias_ih_l0": (gates,),
         "lstm.bias_hh_l0": (gates,),
     }
+    if shapes != expected:
+        wrong = next(key for key in expected | shapes if shapes.get(key) != expected.get(key))
+        what = f"shape {expected.get(wrong)} (one LSTM layer over {n_rows} characters)"
+        raise TeacherError.expected(what, str(shapes.get(wrong)), where=repr(wrong), path=path)
+    direction = _Direction(n_rows, embedded, hidden)
+    direction.load_state_dict(weights)
+    return direction

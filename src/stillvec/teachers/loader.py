@@ -135,7 +135,8 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
         except Exception as error:  # damaged files make transformers raise almost anything
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
     _check_weights(name, model, report["missing_keys"])
-    _check_vocabulary(name, tokenizer)
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # without its files, it has only these
+        raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
     return model, tokenizer
 
 
@@ -149,12 +150,6 @@ def _check_weights(name: str, model: Any, missing: Iterable[str]) -> None:
             "download the model again.",
             code="missing-weights",
         )
-
-
-def _check_vocabulary(name: str, tokenizer: Any) -> None:
-    """Without its files, `transformers` makes a tokenizer of special tokens only."""
-    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
-        raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
 
 
 def _reason(name: str, source: str, error: Exception, unsafe: bool, remote: bool) -> str:

@@ -4,7 +4,8 @@ import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +50,18 @@ def refine(
     """
     if out is not None:
         check_replaceable(out, "manifest.json")
-    chain = [*_steps_of(like), *map(read_step, _flatten(steps)), *unknown_steps(oov)]
-    if not chain:
+    flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
+    given = [*_steps_of(like), *map(read_step, flat), *unknown_steps(oov)]
+    if not given:
         raise UsageError.expected("at least one step", "none", where="refine", cure="as in refine(vectors, 'center')")
     before = after = open_vectors(vectors)
     begun = time.perf_counter()
     with show_progress(progress) as listener:
-        for number, (description, after) in enumerate(refine_steps(before, chain), 1):
+        for number, (description, after) in enumerate(refine_steps(before, given), 1):
             if listener is not None:
                 remark = _describe_effect(description, after)
                 seconds = time.perf_counter() - begun
-                listener(Progress(description["step"], number, len(chain), "steps", seconds, remark))
+                listener(Progress(description["step"], number, len(given), "steps", seconds, remark))
     if before.subwords is not None and after.subwords is None:
         message = "The n-grams were fitted to the old vectors and are dropped; fit new ones with oov='subword'."
         warnings.warn(message, StillvecWarning, stacklevel=2)
@@ -153,10 +155,6 @@ def _names_of(vectors: Sequence[Vectors]) -> list[str]:
     if len(paths) == len(vectors) and paths:
         return unique_names(paths)
     return [f"vectors-{number}" for number in range(1, len(vectors) + 1)]
-
-
-def _flatten(steps: Iterable[StepSpec | Sequence[StepSpec]]) -> list[StepSpec]:
-    return [item for step in steps for item in (step if isinstance(step, list | tuple) else [step])]  # type: ignore[misc]
 
 
 def _steps_of(folder: str | os.PathLike[str] | None) -> list[Step]:

@@ -110,7 +110,9 @@ def _draw(lines: Mapping[str, list[tuple[int, float]]], path: Path, across: str,
     mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "stillvec", "font.size": 9}
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     for name, points in lines.items():
-        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3.5, linewidth=1.3, label=name)
+        axes.plot(
+            *zip(*sorted(points), strict=True), marker="o", markersize=3.5, linewidth=1.3, label=name.replace("`", "")
+        )
     if log:
         axes.set_xscale("log")
         ticks = sorted({count for points in lines.values() for count, _ in points})

@@ -96,7 +96,7 @@ def test_each_word_names_its_neighbours() -> None:
     assert k_occurrences(rows, 99).tolist() == [3, 3, 3, 3]
 
 
-def test_rounding_is_no_relation_of_norm_and_frequency() -> None:
+def test_rounding_is_not_a_relation_of_norm_and_frequency() -> None:
     rows = np.random.default_rng(6).normal(size=(200, 5)).astype(np.float32)
     assert geometry(_space(rows / np.linalg.norm(rows, axis=1, keepdims=True))).norm_frequency == 0
 
@@ -145,7 +145,7 @@ def test_taking_out_the_top_leaves_the_rest_alone(vectors: WordVectors) -> None:
         space.project(4, 11)
 
 
-def test_variance_is_no_sign_of_use() -> None:
+def test_variance_is_not_a_sign_of_use() -> None:
     """Sheet 19: sentences labelled by a component of the bottom third are told apart by that third alone."""
     random = np.random.default_rng(4)
     space = PrincipalSpace(_space(random.normal(size=(5000, 90)) * 0.967 ** np.arange(90)))

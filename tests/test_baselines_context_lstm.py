@@ -168,7 +168,7 @@ def test_the_loss_falls(text: EncodedCorpus) -> None:
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_what_was_stopped_within_an_epoch_goes_on_from_there(
+def test_what_was_stopped_within_an_epoch_continues_from_there(
     text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)

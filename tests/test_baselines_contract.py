@@ -68,7 +68,7 @@ def learner(name: str, **given: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", [*BASELINES])
-def test_every_word_gets_a_finite_row_of_the_dimensions_asked_for(name: str, text: EncodedCorpus) -> None:
+def test_every_word_gets_a_finite_row_of_the_requested_dimensions(name: str, text: EncodedCorpus) -> None:
     trained: Result = run(learner(name).steps(text, Resources(1)))[0]
     assert trained.vectors.words == text.vocabulary.words
     assert trained.vectors.matrix.shape == (len(text.vocabulary), 8)
@@ -133,7 +133,7 @@ def test_a_training_that_is_left_leaves_nothing_behind_and_stops(name: str, text
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_what_was_stopped_goes_on_to_the_same_bytes(
+def test_what_was_stopped_continues_to_the_same_bytes(
     name: str, text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)

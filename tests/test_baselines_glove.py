@@ -150,7 +150,7 @@ def test_rows_of_glove_have_no_line_of_memory_in_common(factors: tuple[GloveMode
         assert table.ctypes.data % 64 == table.strides[0] % 64 == table.strides[1] % 64 == 0
 
 
-def test_what_pads_rows_of_glove_stays_as_it_was(factors: tuple[GloveModel, SortedRun]) -> None:
+def test_padding_of_glove_rows_does_not_change(factors: tuple[GloveModel, SortedRun]) -> None:
     model, share = factors
     model.train_job(GloveJob(share, np.arange(len(model.words)), (0, len(model.words))))
     for table, one in ((model.words, 7), (model.contexts, 6)):

@@ -104,7 +104,7 @@ def test_negatives_drawn_at_once_have_the_proportions_of_the_paper_and_are_mixed
     assert len(NegativeSampler(counts, 0.5).draw_stratified(0, np.random.default_rng(0))) == 0
 
 
-def test_sent2vec_learns_who_stands_together(tmp_path: Path) -> None:
+def test_sent2vec_learns_which_words_occur_together(tmp_path: Path) -> None:
     text = written(tmp_path / "text")
     given = {"dim": 16, "subsample": 1.0, "rate": 0.5}
     made, first = (drained(Sent2vec(epochs=epochs, **given).steps(text, ONE)) for epochs in (60, 1))
@@ -112,7 +112,7 @@ def test_sent2vec_learns_who_stands_together(tmp_path: Path) -> None:
     assert made.notes["loss"] < 0.9 * first.notes["loss"]
 
 
-def test_a_sentence_of_thousands_of_words_is_no_leap(tmp_path: Path) -> None:
+def test_a_sentence_of_thousands_of_words_makes_no_large_step(tmp_path: Path) -> None:
     choose = np.random.default_rng(0)
     words = [one + other for one in "bcdfg" for other in "aeiou"]
     texts = [" ".join(choose.choice(words, 2000)) for _ in range(20)]

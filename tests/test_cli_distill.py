@@ -199,7 +199,7 @@ def test_terms_that_are_kept_are_counted_and_read_as_a_whole(
     assert read_manifest(out)["read"]["words_without_context"] == 2
 
 
-def test_capitals_are_kept_apart_if_asked(distil: Callable[..., int], corpus: Path, out: Path) -> None:
+def test_capitals_are_kept_apart_on_request(distil: Callable[..., int], corpus: Path, out: Path) -> None:
     assert distil(corpus, "--cased") == 0
     assert {"The", "the"} <= set(load(out).words)
     assert distil(corpus) == 0
@@ -278,7 +278,7 @@ def test_vectors_for_sentences_are_additive(
     assert load(out).dim == load(tmp_path / "additive").dim
 
 
-def test_statistics_are_left_out_if_asked(distil: Callable[..., int], corpus: Path, out: Path) -> None:
+def test_statistics_are_left_out_on_request(distil: Callable[..., int], corpus: Path, out: Path) -> None:
     assert distil(corpus, "--no-statistics") == 0
     assert not (out / "statistics.safetensors").exists()
 
@@ -603,7 +603,7 @@ def test_distill_in_python_gives_vectors_and_writes_them(corpus: Path, model: st
     assert "distill_all" in str(refused.value)
 
 
-def test_threads_are_those_asked_for_and_afterwards_as_before(
+def test_threads_are_those_requested_and_afterwards_as_before(
     distil: Callable[..., int], corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[tuple[int, int | None]] = []

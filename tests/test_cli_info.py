@@ -142,7 +142,9 @@ def test_a_folder_of_model2vec_is_vectors_and_no_teacher(tmp_path: Path, capsys:
     assert capsys.readouterr().out.startswith("Vectors")
 
 
-def test_info_on_vectors_is_short_unless_all_is_asked_for(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_on_vectors_is_short_unless_everything_is_requested(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["info", str(directory / "vectors")]) == 0
     short = capsys.readouterr().out
     assert "auto (" in short

@@ -60,7 +60,7 @@ def test_the_words_are_those_that_distill_takes(corpus: str, model: str) -> None
     assert read_manifest("a")["corpus"] == read_manifest("b")["corpus"]
 
 
-def test_words_never_seen_have_a_vector_where_that_is_asked(corpus: str, model: str) -> None:
+def test_words_never_seen_have_a_vector_on_request(corpus: str, model: str) -> None:
     words = ["--min-count", "1", "--oov", "subword", "--quiet"]
     assert main(["train", corpus, "--method", QUICK, "--dim", "6", "--out", "a", *words]) == 0
     assert main(["distill", corpus, "--teacher", model, "--method", "aggregate", "--out", "b", *words]) == 0
@@ -263,7 +263,7 @@ def test_resume_is_for_methods_with_checkpoints_and_the_others_say_so(
     assert note.count("\n") == 1
 
 
-def test_a_stopped_training_goes_on_and_leaves_no_checkpoint(
+def test_a_stopped_training_continues_and_leaves_no_checkpoint(
     corpus: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)

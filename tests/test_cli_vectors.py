@@ -143,7 +143,7 @@ def test_convert_reads_the_given_format(tmp_path: Path, capsys: pytest.CaptureFi
     assert "v:2: expected a word and 3 numbers" in capsys.readouterr().err
 
 
-def test_convert_replaces_spaces_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_replaces_spaces_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(WordVectors(Vocabulary(["new york", "ice"], [5, 4]), np.eye(2)), tmp_path / "v")
     call = ["convert", str(tmp_path / "v"), str(tmp_path / "o.bin")]
     assert main(call) == 1

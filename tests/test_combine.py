@@ -155,7 +155,9 @@ def test_concatenation_has_zeros_where_a_space_lacks_the_word(spaces: list[WordV
     assert np.allclose(Concat(unit=False)(*spaces)["word30"][:9], spaces[0]["word30"], atol=1e-6)
 
 
-def test_an_average_fills_narrow_spaces_with_zeros_and_skips_who_lacks_the_word(spaces: list[WordVectors]) -> None:
+def test_an_average_fills_narrow_spaces_with_zeros_and_skips_spaces_that_lack_the_word(
+    spaces: list[WordVectors],
+) -> None:
     weights = (1.0, 3.0, 2.0)
     made = Average(weights)(*spaces)
     known = [_unit(space) for space in spaces]

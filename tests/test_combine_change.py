@@ -102,7 +102,7 @@ def test_the_same_seed_gives_the_same_moves() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"most": 1}, {"resamples": -1}, {"band": 0}])
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="at least"):
         Change(**wrong)
 

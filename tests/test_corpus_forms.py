@@ -71,7 +71,7 @@ def test_an_unknown_field_names_all_if_none_is_near(tmp_path: Path) -> None:
         ("[" * 100_000, "not-json", "nested"),
     ],
 )
-def test_a_line_that_is_no_record_is_named_with_its_number(line: str, code: str, said: str, tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_record_is_named_with_its_number(line: str, code: str, said: str, tmp_path: Path) -> None:
     with raises(CorpusError, code=code, path=tmp_path / "a.jsonl", line=3, match=said):
         _read(tmp_path / "a.jsonl", '{"text": "fine"}\n\n' + line + "\n")
 

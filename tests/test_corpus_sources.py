@@ -37,7 +37,7 @@ def test_a_glob_reaches_into_folders(tmp_path: Path) -> None:
     assert list(Corpus(f"{tmp_path}/**/*.txt").paragraphs()) == ["deep", "flat"]
 
 
-def test_a_name_with_brackets_that_exists_is_no_glob(tmp_path: Path) -> None:
+def test_a_name_with_brackets_that_exists_is_not_a_glob(tmp_path: Path) -> None:
     (tmp_path / "a[1].txt").write_text("here")
     assert list(Corpus(tmp_path / "a[1].txt").paragraphs()) == ["here"]
 
@@ -140,7 +140,7 @@ def test_texts_in_memory_are_read_as_often_as_wanted() -> None:
     assert list(corpus.sentences()) == list(corpus.sentences()) == ["One.", "Two.", "Three", "four"]
 
 
-def test_one_string_is_no_list_of_texts() -> None:
+def test_one_string_is_not_a_list_of_texts() -> None:
     with raises(UsageError, code="unexpected-value", match="list"):
         Corpus.from_texts("text")
 

@@ -244,6 +244,6 @@ def test_a_file_that_is_only_called_an_archive_is_named(suffix: str, tmp_path: P
     ],
 )
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
-def test_a_file_that_is_no_text_is_refused_with_a_cure(content: bytes, said: str, name: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_text_is_refused_with_a_cure(content: bytes, said: str, name: str, tmp_path: Path) -> None:
     with raises(CorpusError, code="not-text", path=tmp_path / name, match=said):
         _read(tmp_path, gzip.compress(content) if name.endswith("gz") else content, name)

@@ -46,7 +46,7 @@ def test_markup_becomes_prose(wikitext: str) -> None:
     assert prose == f"{MARKUP[wikitext]} {LONG}".replace("``", "")
 
 
-def test_what_is_no_prose_is_taken_away_whole() -> None:
+def test_what_is_not_prose_is_removed_completely() -> None:
     wikitext = f"""{{{{Infobox
 | name = X
 | text = {{{{plainlist|
@@ -128,7 +128,7 @@ def test_malformed_xml_is_named(end: str, said: str, tmp_path: Path) -> None:
         list(Corpus(tmp_path / "a.xml").paragraphs())
 
 
-def test_xml_that_is_no_dump_is_named(tmp_path: Path) -> None:
+def test_xml_that_is_not_a_dump_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<html><body>text</body></html>")
     with raises(CorpusError, path=tmp_path / "a.xml", match="MediaWiki"):
         list(Corpus(tmp_path / "a.xml").paragraphs())

@@ -255,7 +255,7 @@ def test_a_pooling_that_does_not_exist_is_named() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_last_layer_asked_for_alone_is_the_last_of_all(family: str) -> None:
+def test_the_last_layer_requested_alone_is_the_last_of_all(family: str) -> None:
     teacher = tiny_teacher(family=family)
     ids = torch.arange(8, 20)[None]
     alone, among = (teacher.states(ids, None, layers)[teacher.depth] for layers in ([2], [0, 1, 2]))

@@ -180,7 +180,7 @@ def test_paragraphs_of_fewer_sentences_are_left_out(least: int, teacher: Teacher
     assert len(kept["states"]) == len(kept["words"]) == kept["lengths"].sum()
 
 
-def test_a_word_without_a_context_is_no_short_paragraph(teacher: Teacher) -> None:
+def test_a_word_without_a_context_is_not_a_short_paragraph(teacher: Teacher) -> None:
     vocabulary = Vocabulary([*vocabulary_of(SPLIT).words, "zebra"], lowercase=True)
     kept = by_words(kept_paragraphs(teacher, PARAGRAPHS, vocabulary, min_sentences=3))
     assert (vocabulary.index["zebra"],) in kept

@@ -164,7 +164,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("case", [*FOREIGN])
-def test_a_folder_of_other_things_is_no_store(case: str, place: Path) -> None:
+def test_a_folder_of_other_things_is_not_a_store(case: str, place: Path) -> None:
     place.mkdir(parents=True)
     text = FOREIGN[case]
     if text is not None:
@@ -173,7 +173,7 @@ def test_a_folder_of_other_things_is_no_store(case: str, place: Path) -> None:
         Contexts.open(place)
 
 
-def test_a_file_is_no_store(place: Path) -> None:
+def test_a_file_is_not_a_store(place: Path) -> None:
     place.parent.mkdir()
     place.write_text("mine", "utf-8")
     with pytest.raises(FormatError, match="not a store"):
@@ -320,7 +320,7 @@ def test_an_interrupt_while_the_store_is_closed_leaves_nothing(
     assert there(place.parent) == []
 
 
-def test_leftovers_of_the_dead_are_swept_and_those_of_the_living_and_of_others_stay(place: Path) -> None:
+def test_leftovers_of_ended_processes_are_removed_and_those_of_running_ones_and_of_others_stay(place: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     place.parent.mkdir()

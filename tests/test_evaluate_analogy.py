@@ -136,7 +136,7 @@ def test_the_direction_is_that_of_a_slow_loop() -> None:
     assert (found["direction"] != found["3cosadd"]).any()
 
 
-def test_the_forms_asked_for_are_the_metrics(tmp_path: Path) -> None:
+def test_the_requested_forms_are_the_metrics(tmp_path: Path) -> None:
     folder = analogy_folder(tmp_path, google_form())
     scores = evaluate(structured_vectors(True), folder).scores
     assert [score.metric for score in scores] == ["accuracy", "accuracy-3cosmul", "accuracy-direction"]
@@ -184,7 +184,7 @@ def test_the_words_of_the_question_and_zero_vectors_are_no_answers(tmp_path: Pat
     assert [score.value for score in scores] == [1, 1, 1]
 
 
-def test_unknown_words_are_skipped_or_stood_in_for(tmp_path: Path) -> None:
+def test_unknown_words_are_skipped_or_replaced(tmp_path: Path) -> None:
     vectors = structured_vectors(True, dim=60, others=20, noise=0.0)
     text = google_form() + "\nAthens Greece Missing Egypt\nAthens Greece Cairo Missing\nMissing Greece Cairo Egypt\n"
     folder = analogy_folder(tmp_path, text)

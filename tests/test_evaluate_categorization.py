@@ -134,7 +134,7 @@ def test_many_words_are_clustered_without_a_hierarchy(tmp_path: Path, monkeypatc
         ("category,word\na,b\na,c\n", 1, "two categories"),
     ],
 )
-def test_a_file_that_is_none_is_named(tmp_path: Path, content: str, line: int, message: str) -> None:
+def test_an_invalid_file_is_named(tmp_path: Path, content: str, line: int, message: str) -> None:
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(DatasetError, match=f"a.csv:{line}: .*{message}"):
         Categorization().read(tmp_path / "a.csv")

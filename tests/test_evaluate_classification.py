@@ -245,7 +245,7 @@ def test_a_malformed_file_is_an_error(content: str, message: str, tmp_path: Path
         Classification().read(path)
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(UsageError, match="both, cnn, linear"):
         Classification(model="tree")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="one seed"):

@@ -135,7 +135,7 @@ def test_choices_are_separated_by_bars_tabs_spaces_or_commas(tmp_path: Path, nam
         (Outliers, "a.csv", "category,words,outliers\nx,a b,['c']\n", 2, "'a b'"),
     ],
 )
-def test_a_file_that_is_none_is_named(
+def test_an_invalid_file_is_named(
     tmp_path: Path, kind: type[Synonyms] | type[Outliers], name: str, content: str, line: int, message: str
 ) -> None:
     (tmp_path / name).write_text(content)
@@ -173,7 +173,7 @@ def test_neighbours_in_common_are_those_of_a_slow_loop(monkeypatch: pytest.Monke
     assert neighbour_overlap(a, b, k=7) == found
 
 
-def test_neighbours_are_sought_among_the_words_asked_for() -> None:
+def test_neighbours_are_searched_among_the_requested_words() -> None:
     a, b = tables()
     some = [f"w{number}" for number in range(20)]
     assert neighbour_overlap(a, b, 3, some) == neighbour_overlap(a.subset(some), b.subset(some), 3, None)

@@ -109,14 +109,14 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_profile_is_what_is_counted_by_hand(number: int, sentences: list[Sentence]) -> None:
+def test_a_profile_is_what_is_counted_by_a_slow_loop(number: int, sentences: list[Sentence]) -> None:
     found = profile(sentences[number])
     for group, numbers in BY_HAND[number].items():
         for name, value in numbers.items():
             assert found[group][name] == pytest.approx(value), name
 
 
-def test_a_sentence_that_is_no_tree_still_has_a_profile(tmp_path: Path) -> None:
+def test_a_sentence_that_is_not_a_tree_still_has_a_profile(tmp_path: Path) -> None:
     path = tmp_path / "circle.conllu"
     path.write_text(_conllu("1 a a VERB V _ 2 acl\n2 b b VERB V _ 1 acl\n"), "utf-8")
     (sentence,) = conllu(path)
@@ -201,7 +201,7 @@ def test_a_probe_never_sees_the_numbers_of_the_test() -> None:
     np.testing.assert_array_equal(fit_probe(x, y, split), fit_probe(x, other, split))
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     for make, sentence in (
         (lambda: Probing(pooling="mean+median"), "'median'"),
         (lambda: Labels(hidden=0), "one unit"),

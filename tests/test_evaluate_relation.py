@@ -109,7 +109,7 @@ def test_a_table_of_relations_is_one_task_and_a_table_of_analogies_another(tmp_p
     assert [each.name for each in Analogy().find(tmp_path)] == ["msr.csv"]
 
 
-def test_a_rating_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_rating_is_named(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("type,word1,word2,word3,target,score\n1a,a,b,c,d,much\n")
     with pytest.raises(DatasetError, match="'much'") as caught:

@@ -206,7 +206,7 @@ def test_a_malformed_file_is_named_with_its_line(
     assert (caught.value.path, caught.value.line) == (str(tmp_path / name), line)
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(UsageError, match="one epoch"):
         Tagging(epochs=0)
 

@@ -121,7 +121,7 @@ def test_aligned_languages_translate_from_the_command_line(
         ("en-de.tsv", "\n", 1, "empty"),
     ],
 )
-def test_a_file_that_is_none_is_named(name: str, content: str, line: int | None, message: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_named(name: str, content: str, line: int | None, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(DatasetError, match=message) as caught:
         Translation().read(tmp_path / name)

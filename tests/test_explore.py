@@ -170,7 +170,7 @@ def test_axes_lay_the_known_words_and_name_the_others(two: Explorer) -> None:
         (["ice", "qqq"], "'qqq' is not in a"),
     ],
 )
-def test_an_axis_that_is_none_is_refused(two: Explorer, x: list[str], sentence: str) -> None:
+def test_an_invalid_axis_is_refused(two: Explorer, x: list[str], sentence: str) -> None:
     with pytest.raises((UsageError, VocabularyError), match=sentence):
         two.project_words("a", x, [], ["snow"])
 

@@ -250,7 +250,7 @@ def test_what_is_compressed_by_its_suffix_is_read_by_its_first_bytes(tmp_path: P
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("error", [CorpusError, FormatError, LexiconError, DatasetError])
-def test_a_truncated_archive_is_an_error_of_who_reads_it(tmp_path: Path, suffix: str, error: type[InputError]) -> None:
+def test_a_truncated_archive_is_an_error_of_the_reader(tmp_path: Path, suffix: str, error: type[InputError]) -> None:
     path = tmp_path / f"a.txt{suffix}"
     with create_bytes(path) as stream:
         stream.write(b"".join(b"%d is a number\n" % n**3 for n in range(4_000)))

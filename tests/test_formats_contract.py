@@ -73,7 +73,7 @@ def test_vectors_come_back_exactly_and_the_format_is_recognised(tmp_path: Path, 
 
 
 @every_format
-def test_odd_words_come_back(tmp_path: Path, name: str) -> None:
+def test_unusual_words_survive_a_round_trip(tmp_path: Path, name: str) -> None:
     matrix = np.arange(len(ODD) * 3, dtype=np.float32).reshape(-1, 3) / 7
     save(WordVectors(ODD, matrix), tmp_path / "v", format=name)
     back = load(tmp_path / "v", format=name)

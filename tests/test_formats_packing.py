@@ -174,7 +174,7 @@ def test_arrays_that_are_none_are_refused_in_one_sentence(kind: str, tmp_path: P
             load(tmp_path / "v")
 
 
-def test_a_packing_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_a_packing_that_is_unknown_is_refused(tmp_path: Path) -> None:
     save(_vectors(_rows(10)), tmp_path / "v")
     file = tmp_path / "v" / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"stored": "int3", "format": 2}))

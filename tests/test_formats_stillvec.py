@@ -128,7 +128,7 @@ def test_a_folder_without_statistics_says_so(folder: Path) -> None:
         read_statistics(folder)
 
 
-def test_a_manifest_may_hold_numpy_and_paths_but_not_lie_about_the_vectors(tmp_path: Path) -> None:
+def test_a_manifest_may_hold_numpy_and_paths_but_not_contradict_the_vectors(tmp_path: Path) -> None:
     given = {
         "seed": np.int64(3),
         "rates": np.array([1.5, 2]),
@@ -164,7 +164,7 @@ def test_a_manifest_without_a_version_is_refused(folder: Path, version: object) 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "\x00"])
-def test_a_manifest_that_is_no_table_is_refused(folder: Path, text: str) -> None:
+def test_a_manifest_that_is_not_a_table_is_refused(folder: Path, text: str) -> None:
     (folder / "manifest.json").write_text(text)
     with raises(FormatError, path=folder / "manifest.json"):
         load(folder)
@@ -276,7 +276,7 @@ def unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_many_words_are_read_when_one_is_asked_for(unread: Path) -> None:
+def test_many_words_are_read_when_one_is_requested(unread: Path) -> None:
     vectors = load(unread)
     assert len(vectors) == 3
     assert repr(vectors) == "WordVectors(3 words x 4)"
@@ -286,7 +286,7 @@ def test_many_words_are_read_when_one_is_asked_for(unread: Path) -> None:
     assert [*vectors] == ["Eis", "new york", "fire"]
 
 
-def test_counts_may_be_asked_for_first(unread: Path) -> None:
+def test_counts_may_be_requested_first(unread: Path) -> None:
     assert load(unread).vocabulary.counts.tolist() == [30, 2, 1]
 
 

@@ -156,7 +156,7 @@ def test_a_count_of_thousands_of_digits_in_the_projector_is_refused(tmp_path: Pa
 
 
 @pytest.mark.parametrize("facts", [{"dtype": ["F32"]}, {"shape": [float("inf")]}, {"data_offsets": [0, float("inf")]}])
-def test_a_safetensors_entry_of_odd_types_is_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
+def test_a_safetensors_entry_of_unexpected_types_is_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="matrix"):
         map_tensors(header(tmp_path / "t", **facts))
 
@@ -187,7 +187,7 @@ def test_a_sparse_table_far_wider_than_its_numbers_is_refused(tmp_path: Path) ->
         load(tmp_path / "v")
 
 
-def test_a_packing_that_is_no_name_is_refused(folder: Path) -> None:
+def test_a_packing_that_is_not_a_name_is_refused(folder: Path) -> None:
     change_manifest(folder, stored={"a": 1})
     with raises(FormatError, code="compression", path=folder / "manifest.json"):
         load(folder)
@@ -236,7 +236,7 @@ def test_an_array_with_a_header_of_python_2_is_read_without_a_warning_of_numpy(t
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc", "x" * 300])
-def test_a_module_that_lies_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
+def test_a_module_that_is_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
     (reader,) = readers_of("sentence-transformers")
     modules = [{"type": "sentence_transformers.models.StaticEmbedding", "path": path}]
     place(dict(reader.seeds[0]) | {"v/modules.json": json.dumps(modules).encode()}, tmp_path)
@@ -244,7 +244,7 @@ def test_a_module_that_lies_elsewhere_is_refused(tmp_path: Path, path: str) -> N
         load(tmp_path / "v")
 
 
-def test_a_prefix_of_pieces_that_is_no_text_is_read_or_refused(tmp_path: Path) -> None:
+def test_a_prefix_of_pieces_that_is_not_a_text_is_read_or_refused(tmp_path: Path) -> None:
     (reader,) = readers_of("model2vec")
     model = {"vocab": {"ice": 0}, "ignore_merges": True, "continuing_subword_prefix": ["a"]}
     tokenizer = json.dumps({"model": model, "normalizer": None}).encode()
@@ -253,7 +253,7 @@ def test_a_prefix_of_pieces_that_is_no_text_is_read_or_refused(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("facts", [{"words": "many"}, {"refined": 3}, {"combined": [1]}, {"read": {"sentences": [1]}}])
-def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
+def test_a_manifest_of_unexpected_types_makes_no_card(facts: dict[str, Any]) -> None:
     whole = MADE | {"words": 2, "dim": 4, "dtype": "float32"}
     assert card(whole)
     with pytest.raises(FormatError, match="manifest"):
@@ -261,14 +261,14 @@ def test_a_manifest_of_odd_types_makes_no_card(facts: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("facts", [{"method": 3}, {"settings": []}, {"teacher": None}, {"settings": {"settings": []}}])
-def test_a_manifest_of_odd_types_is_not_added_to(folder: Path, facts: dict[str, Any]) -> None:
+def test_a_manifest_of_unexpected_types_is_not_added_to(folder: Path, facts: dict[str, Any]) -> None:
     change_manifest(folder, **facts)
     with pytest.raises((FormatError, UsageError), match=r"has no|settings"):
         PreviousResult(folder).learner()
 
 
 @pytest.mark.parametrize("facts", [{"read": {"words": "many"}}, {"corpus": {}}, {"teacher": {"name": "x"}}])
-def test_results_with_odd_facts_do_not_merge(tmp_path: Path, facts: dict[str, Any]) -> None:
+def test_results_with_unexpected_facts_do_not_merge(tmp_path: Path, facts: dict[str, Any]) -> None:
     for name in "ab":
         write_folder(VECTORS, tmp_path / name, MADE, {"states/sum:read": np.ones(2)})
     change_manifest(tmp_path / "a", **facts)
@@ -405,7 +405,7 @@ ENDLESS = {  # what one may find in a dump, and would be read for minutes or hou
 
 
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
-def test_wikitext_that_nobody_closes_is_read_once(tmp_path: Path, text: str) -> None:
+def test_unclosed_wikitext_is_read_once(tmp_path: Path, text: str) -> None:
     """Twice as much takes twice as long, not four times."""
     assert not fuzz(once(lambda: [*plain_paragraphs(text, frozenset())]), 1, seed=0, kept=tmp_path).found
 

@@ -219,7 +219,7 @@ def test_without_ray_the_extra_is_named(
     assert "stillvec[ray]" in said
 
 
-def test_an_address_where_nobody_is_is_refused_at_once() -> None:
+def test_an_address_without_a_server_is_refused_at_once() -> None:
     from stillvec.distributed.ray_reader import _check_reachable
 
     with socket.socket() as nobody:

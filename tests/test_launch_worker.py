@@ -43,7 +43,7 @@ def done(worker: Worker, orders: WorkerConfig) -> list[dict[int, dict[str, Any]]
     return [statistics for _, statistics in jobs]
 
 
-def test_jobs_share_those_who_prepare_and_give_what_they_give_alone(
+def test_jobs_share_their_preparation_and_give_the_same_as_alone(
     orders: WorkerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16))

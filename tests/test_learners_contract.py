@@ -114,7 +114,7 @@ def test_the_same_run_gives_the_same_bytes(
     assert first.tobytes() == again.tobytes()
 
 
-def test_every_method_goes_on_from_the_middle_of_a_pass_to_the_same_bytes(
+def test_every_method_continues_from_the_middle_of_a_pass_to_the_same_bytes(
     name: str, teacher: Teacher, vocabulary: Vocabulary, dictionary: str
 ) -> None:
     learner = made(name, dictionary)

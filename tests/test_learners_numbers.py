@@ -343,7 +343,7 @@ def test_auto_for_sentences_is_additive_with_its_settings(teacher: Teacher, voca
 
 
 @pytest.mark.parametrize("purpose", ["words", "sentences"])
-def test_auto_keeps_to_the_dimension_asked_for(purpose: str, teacher: Teacher, vocabulary: Vocabulary) -> None:
+def test_auto_keeps_to_the_requested_dimension(purpose: str, teacher: Teacher, vocabulary: Vocabulary) -> None:
     whole, small = (Auto(purpose=purpose, dim=dim) for dim in (300, 5))
     collected = collect_statistics({"it": whole}, teacher, vocabulary, TEXTS)["it"]
     assert small.finish(collected).vectors.dim == 5

@@ -61,7 +61,7 @@ def steps(encoding_pass: EncodingPass) -> Iterator[None]:
         StoredContexts(states=True),
     ],
 )
-def test_a_pass_goes_on_from_each_of_its_batches(part: AccumulatorSpec, teacher: Teacher) -> None:
+def test_a_pass_continues_from_each_of_its_batches(part: AccumulatorSpec, teacher: Teacher) -> None:
     vocabulary = counted(TEXTS, keep=ABSENT)
     whole = make_pass({"it": Only(part)}, teacher, vocabulary)
     moments = [{name: np.array(array) for name, array in whole.state.to_arrays().items()} for _ in steps(whole)]

@@ -169,7 +169,7 @@ def test_threads_do_not_change_the_bytes(method: str, shared: int) -> None:
 
 @pytest.mark.usefixtures("shards_of_20")
 @pytest.mark.parametrize("after", [1, 4, 7])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(
+def test_a_run_that_was_stopped_continues_to_the_same_bytes(
     name: str, after: int, collected: CollectedStatistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner = made(name, epochs=2, rate=0.01)

@@ -92,7 +92,7 @@ def test_every_method_merges_closely(method: str, distil: Callable[..., Path], t
     assert np.corrcoef(a.ravel(), b.ravel())[0, 1] > CLOSE.get(method, 0.99999)
 
 
-def test_a_kept_word_that_one_part_lacks_is_as_in_the_whole(distil: Callable[..., Path], tmp_path: Path) -> None:
+def test_an_included_word_that_one_part_lacks_is_as_in_the_whole(distil: Callable[..., Path], tmp_path: Path) -> None:
     """Where it is lacking it is read alone; what is read alone gives way to contexts."""
     keep = tmp_path / "keep.txt"
     keep.write_text("lighthouse\nwalrus\n", "utf-8")

@@ -451,7 +451,7 @@ def test_streaming_training_starts_again_and_says_so(call: Call, tmp_path: Path,
 
 
 @pytest.mark.usefixtures("small")
-def test_adding_to_a_result_goes_on_and_is_never_done_twice(
+def test_adding_to_a_result_continues_and_is_never_done_twice(
     call: Call, stop: Callable[..., None], tmp_path: Path, capsys: Any
 ) -> None:
     assert main(call("first", "--method", "aggregate")) == 0

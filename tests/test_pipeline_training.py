@@ -214,7 +214,7 @@ def test_the_store_is_in_the_given_folder(distil: Distil, cache: Path, tmp_path:
     assert stores(tmp_path / "another") == stores(tmp_path / "deep" / "mine")
 
 
-def test_without_a_word_it_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_by_default_the_store_is_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("STILLVEC_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "stillvec"
@@ -491,7 +491,7 @@ def test_progress_shows_the_loss(directory: Path, out: Path, cache: Path, capsys
     assert read_manifest(out)["notes"]["loss"] == pytest.approx(loss, rel=0.5)
 
 
-def test_progress_of_the_stream_shows_the_losses_of_all_who_train_in_it(
+def test_progress_of_the_stream_shows_the_losses_of_all_methods_that_train_in_it(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(context_blocks, "BLOCK_SENTENCES", 20)
@@ -617,7 +617,7 @@ def test_the_papers_settings_are_in_the_manifest(distil: Distil, out: Path) -> N
     assert manifest | wanted == manifest
 
 
-def test_dimensions_are_as_asked(distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dimensions_are_as_requested(distil: Distil, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for method in METHODS:
         assert distil(method, "--dim", "5") == 0
         assert load(out).dim == 5

@@ -46,7 +46,7 @@ def test_a_folder_keeps_its_manifest_when_it_is_loaded_and_saved(folder: Path, t
     assert _history(read_manifest(folder)) == HISTORY
 
 
-def test_a_manifest_keeps_keys_that_nobody_knows(vectors: WordVectors, tmp_path: Path) -> None:
+def test_a_manifest_keeps_keys_that_is_unknown(vectors: WordVectors, tmp_path: Path) -> None:
     write_folder(vectors, tmp_path / "v", {"method": "old", "remark": {"x": [1, 2]}})
     stillvec.save(stillvec.load(tmp_path / "v"), tmp_path / "again")
     assert read_manifest(tmp_path / "again")["remark"] == {"x": [1, 2]}

@@ -168,7 +168,7 @@ def test_rated_pairs_are_read_with_their_scores(tmp_path: Path) -> None:
         read_rated_pairs(tmp_path)
 
 
-def test_too_few_pairs_and_settings_that_make_no_sense_are_refused(true: Any, tmp_path: Path) -> None:
+def test_too_few_pairs_and_invalid_settings_are_refused(true: Any, tmp_path: Path) -> None:
     (tmp_path / "few.tsv").write_text("w1\tw2\t1\nw2\tw3\t2\n")
     with pytest.raises(UsageError, match="20 pairs"):
         AutoSteps((str(tmp_path / "few.tsv"),))(WordVectors(WORDS, true))

@@ -238,7 +238,7 @@ def test_of_two_edges_the_stronger_counts_and_one_without_weight_is_none(vectors
     assert weightless.tobytes() == once.tobytes()
 
 
-def test_an_antonym_is_no_neighbour_in_either_direction(vectors: WordVectors, tmp_path: Path) -> None:
+def test_an_antonym_is_not_a_neighbour_in_either_direction(vectors: WordVectors, tmp_path: Path) -> None:
     (tmp_path / "near.txt").write_text("cold hot\nice snow\n")
     (tmp_path / "apart.txt").write_text("hot cold\n")
     near, apart = str(tmp_path / "near.txt"), str(tmp_path / "apart.txt")
@@ -281,7 +281,7 @@ def test_a_lexicon_without_a_known_edge_is_said_and_changes_nothing(vectors: Wor
     assert after.matrix.tobytes() == vectors.matrix.tobytes()
 
 
-def test_settings_that_make_no_sense_and_lexicons_that_are_not_there_are_refused(vectors: WordVectors) -> None:
+def test_invalid_settings_and_missing_lexicons_are_refused(vectors: WordVectors) -> None:
     for wrong in ({"sweeps": -1}, {"alpha": 0.0}, {"alpha": math.nan}, {"beta": -1.0}):
         for kind in (Retrofit, GraphRetrofit):
             with pytest.raises(UsageError):

@@ -155,7 +155,7 @@ def test_real_vectors_stand_a_little_of_each(word_pieces: WordVectors, monkeypat
         assert found[f"magnitude{share}"] > found[f"chance{share}"], found
 
 
-def test_settings_that_make_no_sense_are_refused(gaussian: WordVectors) -> None:
+def test_invalid_settings_are_refused(gaussian: WordVectors) -> None:
     with pytest.raises(UsageError, match="0 to 1"):
         Prune(1.5)
     for wrong in (Quantize("pq", parts=301), Quantize("pq", parts=0), Quantize("pq", codes=257)):

@@ -122,7 +122,7 @@ def test_the_type_of_the_numbers_is_kept(step: Any, kind: Any, vectors: WordVect
     assert step(WordVectors(vectors.vocabulary, vectors.matrix.astype(kind))).matrix.dtype == kind
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     for kind, setting in ((Whiten, {"ridge": -1.0}), (Sif, {"a": 0.0})):
         with pytest.raises(UsageError):
             kind(**setting)  # type: ignore[operator]

@@ -89,7 +89,7 @@ def test_a_dataset_without_a_value_for_one_set_is_in_no_mean() -> None:
     assert [(each.name, each.value) for each in rank_sets(Report(scores))] == [("a", 0.5), ("b", 0.4)]
 
 
-def test_what_was_asked_in_one_task_only_is_ranked_there_and_not_over_all() -> None:
+def test_a_set_evaluated_in_one_task_only_is_ranked_there_and_not_over_all() -> None:
     scores = (score("a", 0.5), score("a", 0.6, "s", "sentences"), score("teacher", 0.8, "s", "sentences"))
     assert [each.name for each in rank_sets(Report(scores), "sentences")] == ["teacher", "a"]
     whole = rank_sets(Report(scores))
@@ -137,7 +137,7 @@ def test_the_first_sentence_says_what_is_best_and_whether_it_is_real() -> None:
     assert "no best set" in re.sub("<[^>]*>", "", verdict(ReportData(Report((score("a", math.nan),)), {})))
 
 
-def test_a_comparison_is_turned_to_the_side_of_the_set_that_is_asked_about() -> None:
+def test_a_comparison_is_turned_to_the_side_of_the_set_that_is_compared() -> None:
     (found,) = leads((compared("b", "a", -0.25, 0.01), compared("b", "c", 0.3, 0.01)), "a")
     assert (found.a, found.b, found.difference) == ("a", "b", 0.25)
     assert (found.low, found.high) == (pytest.approx(0.15), pytest.approx(0.35))

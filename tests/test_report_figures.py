@@ -30,7 +30,7 @@ def test_the_gradient_of_tsne_is_that_of_finite_differences() -> None:
         assert slope[row, axis] == pytest.approx(wanted, rel=1e-5, abs=1e-9)
 
 
-def test_affinities_have_the_perplexity_asked_for() -> None:
+def test_affinities_have_the_requested_perplexity() -> None:
     distances = squared_distances(clusters(5))
     shares = affinities(distances, 4)
     assert shares.sum() == pytest.approx(1)

@@ -51,7 +51,7 @@ some_sentences = st.lists(st.lists(st.integers(-1, WORDS - 1), max_size=8), max_
 
 @settings(deadline=None, max_examples=150)
 @given(some_sentences, st.integers(1, 12), st.integers(1, 50), st.integers(0, 5))
-def test_every_word_gets_as_many_contexts_as_asked_or_as_there_are(
+def test_every_word_gets_as_many_contexts_as_requested_or_as_exist(
     sentences: list[list[int]], contexts: int, chunk: int, seed: int
 ) -> None:
     counts = _counts(sentences, WORDS)

@@ -85,7 +85,7 @@ def test_every_address_is_documented_and_its_example_is_answered(page: Any, plac
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # also on a telephone
 
 
-def test_what_is_typed_is_asked_and_markup_stays_text(page: Any) -> None:
+def test_what_is_typed_is_queried_and_markup_stays_text(page: Any) -> None:
     nearest = page.locator("details").filter(has=page.locator("summary >> text='Nearest neighbours of a word'"))
     if nearest.get_attribute("open") is None:
         nearest.locator("summary").click()

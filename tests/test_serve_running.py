@@ -264,7 +264,7 @@ def test_a_token_that_no_header_can_hold_is_refused(
     assert "STILLVEC_TOKEN: expected a token" in capsys.readouterr().err
 
 
-def test_a_file_of_bytes_is_no_token(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_file_of_bytes_is_not_a_token(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(b"\xff\xfe\x00")
     assert main(["serve", "--port", "0", "--token-file", str(tmp_path / "token"), str(folder)]) == 2
     assert f"{tmp_path / 'token'}: expected a token" in capsys.readouterr().err

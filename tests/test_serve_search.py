@@ -60,7 +60,7 @@ def test_its_neighbours_are_those_of_brute_force_and_its_cosines_exact(
     assert common > 0.95 * 500
 
 
-def test_the_recall_it_states_is_the_one_counted_by_hand(index: ApproximateIndex, vectors: WordVectors) -> None:
+def test_the_recall_it_states_is_the_one_counted_by_a_slow_loop(index: ApproximateIndex, vectors: WordVectors) -> None:
     sample = np.random.default_rng(0).permutation(2500)[:100].tolist()
     shares = [
         len(

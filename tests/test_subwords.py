@@ -221,7 +221,7 @@ def test_florets_file_comes_back_and_is_recognised(known: WordVectors, tmp_path:
      ("2 1 2 5 1 7 < >\n0 1\n", "got 1"), ("2 1 2 5 1 7 < >\n0 1\n2 1\n", "row 1, got"),
      ("2 1 2 5 1 7 < >\n0 nan\n1 1\n", "NaN")],
 )  # fmt: skip
-def test_a_floret_file_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_invalid_floret_file_is_refused_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "v.floret").write_text(text)
     with pytest.raises(FormatError, match=sentence):
         load(tmp_path / "v.floret", format="floret")
@@ -333,7 +333,7 @@ def test_quantized_vectors_stay_packed_when_n_grams_are_added(vectors: WordVecto
     ("flag", "sentence"),
     [("fasttext", "subword"), ("subword:minn=7", "minn <= maxn"), ("subword:buckets=0", "buckets >= 1")],
 )
-def test_n_grams_that_make_no_sense_are_refused_before_anything_is_read(
+def test_invalid_n_grams_are_refused_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, sentence: str
 ) -> None:
     assert main(["refine", str(tmp_path / "none"), "--oov", flag, "--out", str(tmp_path / "out")]) == 2

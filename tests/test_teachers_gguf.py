@@ -143,7 +143,7 @@ def test_of_several_files_one_is_to_be_named(tmp_path: Path) -> None:
         load_teacher(str(tmp_path))
 
 
-def test_another_file_is_no_teacher(tmp_path: Path) -> None:
+def test_another_file_is_not_a_teacher(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes")
     with pytest.raises(TeacherError, match=r"GGUF file.*notes\.txt"):
         load_teacher(str(tmp_path / "notes.txt"))

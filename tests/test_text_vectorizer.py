@@ -101,7 +101,7 @@ def test_names_of_columns_and_frames(vectors: WordVectors) -> None:
     assert [*frame.index] == [*"abcde"]
 
 
-def test_what_is_no_list_of_texts_is_refused(vectors: WordVectors) -> None:
+def test_what_is_not_a_list_of_texts_is_refused(vectors: WordVectors) -> None:
     for wrong, sentence in (("ice", "a list of texts"), (["ice", None], "text 1: .* NoneType")):
         with pytest.raises(UsageError, match=sentence):
             TextVectorizer(vectors).fit(wrong)

@@ -52,7 +52,7 @@ def one_comparison(
         name: bootstrap(task, items, Answers(np.ones(len(gold), bool), {metric: x}), chosen, Resampling(resamples), 0)
         for name, x in (("a", a), ("b", b))
     }
-    return compare({n: each[metric] for n, each in of.items()}, len(gold), task="t", dataset="d", metric=metric)[0]
+    return compare(("t", "d", metric), {n: each[metric] for n, each in of.items()}, len(gold))[0]
 
 
 def test_a_mean_is_compared_as_by_the_paired_t_test_of_scipy() -> None:
@@ -290,7 +290,7 @@ def test_the_error_of_a_difference_is_that_of_the_bootstrap_times_the_factor_it_
         "b": BootstrapSample(0.3, np.full(400, 0.3), np.zeros(0)),
     }
     for n in (2, 3, 5):
-        (found,) = compare(samples, n, 9.0, task="t", dataset="d", metric="m")
+        (found,) = compare(("t", "d", "m"), samples, n, 9.0)
         error = drawn.std(ddof=1) * math.sqrt(n / (n - 1))
         assert found.high - found.difference == pytest.approx(stats.t.ppf(0.975, n - 1) * error)
         assert found.p == pytest.approx(2 * stats.t.sf(0.2 / error, n - 1))
@@ -300,7 +300,7 @@ def test_the_error_of_a_difference_is_that_of_the_bootstrap_times_the_factor_it_
 def test_no_bound_of_a_difference_is_beyond_what_is_possible(limit: float) -> None:
     drawn = np.random.default_rng(0).normal(0, 0.7, 200)
     samples = {"a": BootstrapSample(0.9, drawn, np.zeros(0)), "b": BootstrapSample(0.1, -drawn, np.zeros(0))}
-    (found,) = compare(samples, 3, limit, task="t", dataset="d", metric="m")
+    (found,) = compare(("t", "d", "m"), samples, 3, limit)
     assert (found.low, found.high) == (-limit, limit)
     assert found.difference == pytest.approx(0.8)
 

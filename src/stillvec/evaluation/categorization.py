@@ -29,13 +29,7 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.numerics import kmeans, unit_rows
 
-_LINKAGES = (
-    ("ward", "euclidean"),
-    ("average", "euclidean"),
-    ("average", "cosine"),
-    ("complete", "euclidean"),
-    ("complete", "cosine"),
-)
+_LINKAGES = {"ward": ("euclidean",), "average": ("euclidean", "cosine"), "complete": ("euclidean", "cosine")}
 _ROUNDS = 300  # of k-means at most
 _PERMUTATIONS = 20  # of the categories, for `chance`
 
@@ -105,15 +99,12 @@ def _hierarchies(points: NDArray[np.float32], n_clusters: int) -> Iterator[Rows]
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
 
-    distances = {"euclidean": pdist(points.astype(np.float64)), "cosine": pdist(_replace_zeros(points), "cosine")}
-    for method, metric in _LINKAGES:
+    # the cosine of a zero row is not defined: ones in its place
+    directed = np.where(points.any(axis=1, keepdims=True), points.astype(np.float64), 1.0)
+    distances = {"euclidean": pdist(points.astype(np.float64)), "cosine": pdist(directed, "cosine")}
+    for method, metric in ((method, metric) for method, metrics in _LINKAGES.items() for metric in metrics):
         tree = linkage(np.maximum(distances[metric], 0), method)
         yield fcluster(tree, n_clusters, "maxclust").astype(np.int64) - 1
-
-
-def _replace_zeros(points: NDArray[np.float32]) -> Floats:
-    """Ones in place of zero rows, whose cosine is not defined."""
-    return np.where(points.any(axis=1, keepdims=True), points.astype(np.float64), 1.0)
 
 
 def _kmeans(points: NDArray[np.float32], n_clusters: int, seed: int) -> tuple[Rows, float]:

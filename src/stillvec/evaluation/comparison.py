@@ -63,15 +63,11 @@ def bootstrap(
     return samples
 
 
+Place = tuple[str, str, str]  # task, dataset, metric
+
+
 def compare(
-    samples: Mapping[str, BootstrapSample],
-    n_items: int,
-    limit: float = 2.0,
-    *,
-    task: str,
-    dataset: str,
-    metric: str,
-    words: Words = "common",
+    place: Place, samples: Mapping[str, BootstrapSample], n_items: int, limit: float = 2.0, words: Words = "common"
 ) -> list[Comparison]:
     """Compare each two sets on the same items, uncorrected; bounds of differences are clipped to `limit`."""
     comparisons = []
@@ -82,7 +78,7 @@ def compare(
         if len(first.answers) and len(first.answers) == len(second.answers):
             n_differing = int((first.answers != second.answers).sum())
             p = p if np.isnan(p) else min(1.0, max(p, 2.0 ** (1 - n_differing)))
-        comparisons.append(Comparison(task, dataset, metric, a, b, difference, low, high, p, p, n_items, words))
+        comparisons.append(Comparison(*place, a, b, difference, low, high, p, p, n_items, words))
     return comparisons
 
 

@@ -211,20 +211,14 @@ class Evaluation:
         """Each two sets on each dataset, and on the mean of the similarity datasets."""
         comparisons: list[Comparison] = []
         for result in results:
-            task, dataset = result.dataset.task, result.dataset.name
             for words, mask in result.comparable(self.oov) if result.task.ordered else ():
                 for metric, samples in result.bootstrap(self.oov, mask, resampling).items():
-                    limit = result.task.max_difference
-                    comparisons += compare(
-                        samples, int(mask.sum()), limit, task=task, dataset=dataset, metric=metric, words=words
-                    )
+                    place = result.dataset.task, result.dataset.name, metric
+                    comparisons += compare(place, samples, int(mask.sum()), result.task.max_difference, words)
         overall: list[Comparison] = []
         for words, mean in means.compare().items():
-            n_pairs, dataset = min(mean.n_pairs.values()), f"mean of {len(mean.parts)}"
-            limit = Similarity.max_difference
-            overall += compare(
-                mean.samples, n_pairs, limit, task="similarity", dataset=dataset, metric="spearman", words=words
-            )
+            n_pairs = min(mean.n_pairs.values())
+            overall += compare(mean.place, mean.samples, n_pairs, Similarity.max_difference, words)
         return comparisons, overall
 
 

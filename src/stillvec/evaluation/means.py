@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.comparison import BootstrapSample
+from stillvec.evaluation.comparison import BootstrapSample, Place
 from stillvec.evaluation.datasets import find_datasets
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, Score, Words
 from stillvec.evaluation.intervals import Floats, Mask, Resampling, pearson, percentiles, ranks, spearman
@@ -57,14 +57,17 @@ class Mean:
     samples: Mapping[str, BootstrapSample]  # by set
     n_pairs: Mapping[str, int]  # distinct pairs that count, by set
 
+    @property
+    def place(self) -> Place:
+        return "similarity", f"mean of {len(self.parts)}", "spearman"
+
     def scores(self, policy: OovPolicy, words: Words) -> Iterator[Score]:
         n_items = len({pair for part in self.parts for pair in part.pairs})
-        place = "similarity", f"mean of {len(self.parts)}", "spearman"
         for name, sample in self.samples.items():
             values = sample.value, *percentiles([sample.resampled])
             counted = [(part, int(part.scored[name].sum())) for part in self.parts]
             details = (Detail(part.name, part.value(name), len(part.items), n) for part, n in counted)
-            yield Score(name, *place, *values, n_items, self.n_pairs[name], policy, words, tuple(details))
+            yield Score(name, *self.place, *values, n_items, self.n_pairs[name], policy, words, tuple(details))
 
 
 def average_datasets(results: Sequence[SimilarityResult], resampling: Resampling, min_datasets: int = 2) -> Mean | None:

@@ -29,7 +29,8 @@ def build_tables(report: Report, width: int = 100) -> Iterator[TextTable]:
     if not report.names:
         return
     few = len(report.names) <= _MAX_COLUMNS
-    labels = shorten_names(report.names) if few else _number_names(report.names)
+    numbered = {name: f"{at:>2} {shorten(name, _NAME_WIDTH - 3)}" for at, name in enumerate(report.names, 1)}
+    labels = shorten_names(report.names) if few else numbered
     for task in dict.fromkeys(score.task for score in report.scores):
         scores, means = _task_rows(report, task)
         yield from (_by_dataset(task, scores, means, labels) if few else _by_set(task, scores, means, labels, width))
@@ -79,10 +80,6 @@ def shorten(name: str, width: int) -> str:
 def format_value(value: float, scale: int = 100) -> str:
     """Format a score in four characters if possible: 45.3, -7.1, 100; 1.25 at scale 1."""
     return f"{scale * value:4.{2 if scale == 1 else 1 if abs(value) < 0.9995 else 0}f}"
-
-
-def _number_names(names: Sequence[str]) -> dict[str, str]:
-    return {name: f"{number:>2} {shorten(name, _NAME_WIDTH - 3)}" for number, name in enumerate(names, 1)}
 
 
 def _task_rows(report: Report, task: str) -> tuple[list[ScoreRow], list[ScoreRow]]:

@@ -29,15 +29,13 @@ def coverage_section(data: ReportData) -> Html | None:
     alike = all(len({score.n_covered for score in row.scores.values()}) == 1 for row in rows.values())
     names = data.names[:1] if alike else data.names
     heads = [column("all sets")] if alike and len(data.names) > 1 else data.set_columns(names)
-    body = [(_label(row), *(_share(row, name) for name in names)) for row in rows.values()]
+    body = []
+    for row in rows.values():
+        n_items = plural(max(score.n_items for score in row.scores.values()), "item")
+        body.append((dataset_row(row.dataset, f"{row.task} · {n_items}"), *(_share(row, name) for name in names)))
     shares = table("Covered items, in percent", ("dataset", *heads), body, classes="heat sortable")
     text = "The share of items that each set covers. The items that a set covers are usually the easier ones."
     return join((lead(text), shares, *_policy_effects(data)))
-
-
-def _label(row: ScoreRow) -> Html:
-    n = max(score.n_items for score in row.scores.values())
-    return dataset_row(row.dataset, f"{row.task} · {plural(n, 'item')}")
 
 
 def _share(row: ScoreRow, name: str) -> Html:

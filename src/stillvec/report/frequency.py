@@ -37,17 +37,17 @@ def frequency_section(data: ReportData) -> Html | None:
         points = [(15 + 35 * at + shift, *third.values[name]) for at, third in enumerate(thirds)]
         lines.append(Line(name, data.colour(name), points))
     chart = line_chart(lines, ticks, "Score by word frequency, one line per set")
-    body = [(data.set_row(name), *(_estimate_cell(third.values[name]) for third in thirds)) for name in names]
+    body = []
+    for name in names:
+        scores = [third.values[name] for third in thirds]
+        cells = (numeric(score.value, title=f"95% {interval(score.low, score.high)}") for score in scores)
+        body.append((data.set_row(name), *cells))
     heads = [
         column(join((name, " ", element("small", plural(third.n_pairs, "pair")))))
         for name, third in zip(THIRDS, thirds, strict=True)
     ]
     figures = table("Score by word frequency", ("vectors", *heads), body, classes="sortable")
     return join((lead(text), chart, note("In brackets: the median count of the rarer word."), figures))
-
-
-def _estimate_cell(estimate: Estimate) -> Html:
-    return numeric(estimate.value, title=f"95% {interval(estimate.low, estimate.high)}")
 
 
 @dataclass(frozen=True)

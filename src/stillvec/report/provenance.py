@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stillvec.evaluation.score_table import rank_rows
-from stillvec.report.html_markup import Html, element, escape, fold, join, note, plain, set_name
+from stillvec.report.html_markup import Html, element, escape, fold, join, note, set_name
 from stillvec.report.html_tables import column, table
 from stillvec.report.report_data import ReportData
 from stillvec.report.web_page import fill_template, read_asset
@@ -38,11 +38,10 @@ def provenance_section(data: ReportData) -> Html | None:
         cells = (element("td", _format_value(_at(manifest, _COLUMNS[title]))) for title in filled)
         body.append((data.set_row(name), element("td", shape, class_="num"), *cells))
     summary = table("How each set was created", ("vectors", column("words × dim"), *filled), body, classes="making")
-    whole = [
-        fold(join(("Manifest of ", set_name(name))), element("pre", _json(manifest)))
-        for name, manifest in manifests.items()
-        if manifest
-    ]
+    whole = []
+    for name, manifest in ((name, manifest) for name, manifest in manifests.items() if manifest):
+        text = json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True, default=str)
+        whole.append(fold(join(("Manifest of ", set_name(name))), element("pre", text)))
     without = [name for name, manifest in manifests.items() if not manifest]
     missing = note("Without a manifest: ", join(map(set_name, without), ", "), ".") if without else None
     return join((summary, missing, *whole))
@@ -61,10 +60,6 @@ def _format_value(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:,.0f}"
     return str(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _json(manifest: Mapping[str, Any]) -> str:
-    return plain(json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True, default=str))
 
 
 def notes_section(data: ReportData) -> Html:

@@ -102,15 +102,11 @@ def _cells(row: ScoreRow, names: Sequence[str]) -> list[Html]:
         if score is None or not math.isfinite(score.value):
             cells.append(numeric(math.nan, title=_title(name, score)))
             continue
-        shade = _shade(score.value, mean) if len(names) > 1 else abs(score.value)
+        shade = max(-1.0, min(1.0, (score.value - mean) / _FULL)) if len(names) > 1 else abs(score.value)
         colour = {"style": f"--heat:{abs(shade):.2f}", "class_": "up" if shade >= 0 else "down"} if row.ordered else {}
         inside = element("b", format_score(row, name)) if score.value == best else format_score(row, name)
         cells.append(numeric(score.value, inside, title=_title(name, score), **colour))
     return cells
-
-
-def _shade(value: float, mean: float) -> float:
-    return max(-1.0, min(1.0, (value - mean) / _FULL))
 
 
 def _title(name: str, score: Score | None) -> str:

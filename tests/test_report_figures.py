@@ -8,9 +8,9 @@ from exact_tsne import affinities, divergence, squared_distances
 
 from stillvec.numerics import principal_plane
 from stillvec.numerics.tsne import embed_points
-from stillvec.report.corpus_size import short
 from stillvec.report.html_markup import Html, element
 from stillvec.report.html_tables import number, points
+from stillvec.report.score_curves import short
 from stillvec.report.svg import Scale
 
 

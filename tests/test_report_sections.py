@@ -17,11 +17,10 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.evaluation import Detail, Report, Score, evaluate
 from stillvec.evaluation.evaluation_report import NeighbourOverlap, PolicyRanking
 from stillvec.report import write_report
-from stillvec.report.corpus_size import size_curves, words_read
 from stillvec.report.disagreement import disagreements
-from stillvec.report.frequency import FrequencyBand, score_by_frequency
 from stillvec.report.gender_pairs import mean_offset_cosine
 from stillvec.report.report_data import ReportData
+from stillvec.report.score_curves import FrequencyBand, score_by_frequency, size_curves, words_read
 from stillvec.report.scores import details_section
 
 

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,13 @@ from stillvec.lexicons.rated_pairs import parse_ratings, read_columns
 
 lines = partial(read_lines, error=DatasetError)  # (line number, line)
 columns = partial(read_columns, error=DatasetError)  # (line number, fields)
+
+
+def read_blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
+    """The numbered lines between blank lines."""
+    for has_text, block in groupby(lines(path), lambda line: bool(line[1].strip())):
+        if has_text:
+            yield [*block]
 
 
 def records(path: Path) -> Iterator[tuple[int, list[str]]]:

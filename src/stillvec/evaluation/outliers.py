@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import lines, make_items, read_table
+from stillvec.evaluation.dataset_files import make_items, read_blocks, read_table
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
@@ -58,15 +58,7 @@ class Outliers(Task):
 
 def _blocks(path: Path) -> Iterator[Group]:
     """Groups of a file in which empty lines separate words from outliers."""
-    blocks: list[tuple[int, list[str]]] = []
-    before = ""
-    for number, line in lines(path):
-        word = line.strip()
-        if word and not before:
-            blocks.append((number, []))
-        if word:
-            blocks[-1][1].append(word)
-        before = word
+    blocks = [(block[0][0], [line.strip() for _, line in block]) for block in read_blocks(path)]
     if len(blocks) % 2:
         what = "an empty line and outliers after these words"
         raise DatasetError.expected(what, "the end", path=path, line=blocks[-1][0])

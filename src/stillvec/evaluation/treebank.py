@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import lines
+from stillvec.evaluation.dataset_files import read_blocks
 from stillvec.files import inner_suffix
 
 _COLUMNS = 10  # of CoNLL-U
@@ -69,17 +69,11 @@ def read_tagged(path: Path) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 
 def _blocks(path: Path) -> Iterator[list[tuple[int, list[str]]]]:
     """(line number, fields) of the lines of each sentence; only CoNLL-U has comments."""
-    block: list[tuple[int, list[str]]] = []
-    comments = inner_suffix(path) == ".conllu"
-    for number, line in lines(path):
-        if not line.strip():
-            if block:
-                yield block
-            block = []
-        elif not (comments and line.startswith("#")) and not line.startswith("-DOCSTART-"):
-            block.append((number, line.rstrip("\t ").split("\t") if "\t" in line else line.split()))
-    if block:
-        yield block
+    skipped = ("-DOCSTART-", "#") if inner_suffix(path) == ".conllu" else ("-DOCSTART-",)
+    for block in read_blocks(path):
+        kept = [(number, line) for number, line in block if not line.startswith(skipped)]
+        if kept:
+            yield [(n, line.rstrip("\t ").split("\t") if "\t" in line else line.split()) for n, line in kept]
 
 
 def _token(path: Path, line: int, fields: list[str]) -> Token:

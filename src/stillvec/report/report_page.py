@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping
 
 from stillvec import __version__
-from stillvec.report.corpus_size import corpus_size_section
 from stillvec.report.coverage import coverage_section
 from stillvec.report.disagreement import disagreement_section
-from stillvec.report.frequency import frequency_section
 from stillvec.report.gender_pairs import gender_section
 from stillvec.report.html_markup import Html, element, escape, join, join_names, plural
 from stillvec.report.neighbours import neighbours_section
 from stillvec.report.provenance import notes_section, provenance_section
 from stillvec.report.report_data import ReportData
+from stillvec.report.score_curves import corpus_size_section, frequency_section
 from stillvec.report.scores import details_section, heat_section, rank_section
 from stillvec.report.significance import significance_section, verdict
 from stillvec.report.web_page import fill_template, hash_source, read_asset

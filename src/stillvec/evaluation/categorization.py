@@ -102,9 +102,10 @@ def _hierarchies(points: NDArray[np.float32], n_clusters: int) -> Iterator[Rows]
     # the cosine of a zero row is not defined: ones in its place
     directed = np.where(points.any(axis=1, keepdims=True), points.astype(np.float64), 1.0)
     distances = {"euclidean": pdist(points.astype(np.float64)), "cosine": pdist(directed, "cosine")}
-    for method, metric in ((method, metric) for method, metrics in _LINKAGES.items() for metric in metrics):
-        tree = linkage(np.maximum(distances[metric], 0), method)
-        yield fcluster(tree, n_clusters, "maxclust").astype(np.int64) - 1
+    for method, metrics in _LINKAGES.items():
+        for metric in metrics:
+            tree = linkage(np.maximum(distances[metric], 0), method)
+            yield fcluster(tree, n_clusters, "maxclust").astype(np.int64) - 1
 
 
 def _kmeans(points: NDArray[np.float32], n_clusters: int, seed: int) -> tuple[Rows, float]:

@@ -13,10 +13,8 @@ from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation.tasks import Task
 from stillvec.files import inner_name
 
-PACKAGED = {  # task: files in gensim/test/test_data
-    "similarity": ("simlex999.txt", "wordsim353.tsv"),
-    "analogy": ("questions-words.txt",),
-}
+# task → files in gensim/test/test_data
+PACKAGED = {"similarity": ("simlex999.txt", "wordsim353.tsv"), "analogy": ("questions-words.txt",)}
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,11 @@ class DatasetSource:
 
     @classmethod
     def of_package(cls) -> DatasetSource:
-        return cls(_gensim_folder(), True)
+        """gensim's test data, located without importing gensim, which takes a second."""
+        spec = importlib.util.find_spec("gensim")
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingExtra("gensim", "packaged", "Evaluating without a data folder")
+        return cls(Path(spec.submodule_search_locations[0]) / "test" / "test_data", True)
 
     def find(self, name: str, task: Task) -> list[Dataset]:
         """The datasets of one task, each with its own name."""
@@ -52,10 +54,8 @@ class DatasetSource:
         paths = packaged if self.packaged else task.find(self.folder)
         stems = [Path(inner_name(path)).stem for path in paths]
         n_paths = Counter(stems)
-        return [
-            Dataset(name, stem if n_paths[stem] == 1 else path.name, path)
-            for stem, path in zip(stems, paths, strict=True)
-        ]
+        names = [stem if n_paths[stem] == 1 else path.name for stem, path in zip(stems, paths, strict=True)]
+        return [Dataset(name, *place) for place in zip(names, paths, strict=True)]
 
 
 def find_datasets(
@@ -86,11 +86,3 @@ def find_datasets(
 def _no_data(source: DatasetSource, tasks: Iterable[str]) -> DatasetError:
     folders = ", ".join(f"{name}/" for name in tasks)
     return DatasetError.expected(f"files in {folders}", "none", path=source.folder, code="no-data")
-
-
-def _gensim_folder() -> Path:
-    """gensim's test data, located without importing gensim, which takes a second."""
-    spec = importlib.util.find_spec("gensim")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("gensim", "packaged", "Evaluating without a data folder")
-    return Path(spec.submodule_search_locations[0]) / "test" / "test_data"

@@ -39,9 +39,10 @@ def provenance_section(data: ReportData) -> Html | None:
         body.append((data.set_row(name), element("td", shape, class_="num"), *cells))
     summary = table("How each set was created", ("vectors", column("words × dim"), *filled), body, classes="making")
     whole = []
-    for name, manifest in ((name, manifest) for name, manifest in manifests.items() if manifest):
-        text = json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True, default=str)
-        whole.append(fold(join(("Manifest of ", set_name(name))), element("pre", text)))
+    for name, manifest in manifests.items():
+        if manifest:
+            text = json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True, default=str)
+            whole.append(fold(join(("Manifest of ", set_name(name))), element("pre", text)))
     without = [name for name, manifest in manifests.items() if not manifest]
     missing = note("Without a manifest: ", join(map(set_name, without), ", "), ".") if without else None
     return join((summary, missing, *whole))

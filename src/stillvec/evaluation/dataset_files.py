@@ -53,16 +53,12 @@ def read_table(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str
 
 
 def make_items(
-    path: Path,
-    what: str,
-    texts: Sequence[tuple[str, ...]],
-    gold: Sequence[float] | None = None,
-    sections: Sequence[str] = (),
+    path: Path, what: str, texts: Sequence[tuple[str, ...]], gold: Sequence[float] = (), sections: Sequence[str] = ()
 ) -> Items:
     """The items of a file, at least one; without `gold`, all that is asked is true."""
     if not texts:
         raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
-    return Items(tuple(texts), np.ones(len(texts)) if gold is None else np.array(gold, np.float64), tuple(sections))
+    return Items(tuple(texts), np.array(gold or np.ones(len(texts)), np.float64), tuple(sections))
 
 
 def parse_scored_pairs(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> Items:

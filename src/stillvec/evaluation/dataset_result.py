@@ -68,16 +68,14 @@ class DatasetResult:
         if self.leaked is not None:
             yield "unleaked", scored & ~self.leaked
 
-    def bootstrap(
-        self, policy: OovPolicy, scored: Mask, resampling: Resampling
-    ) -> dict[str, dict[str, BootstrapSample]]:
+    def bootstrap(self, policy: OovPolicy, mask: Mask, resampling: Resampling) -> dict[str, dict[str, BootstrapSample]]:
         """Metric → set → its resamples, for metrics by which sets are ranked and that at least two sets have."""
-        chosen = np.flatnonzero(scored)
+        chosen = np.flatnonzero(mask)
         samples: dict[str, dict[str, BootstrapSample]] = {}
         if len(chosen) < 2 or len(self.answers[policy]) < 2:
             return {}
         for name in self.answers[policy]:
-            answers = self._narrow(policy, name, scored)
+            answers = self._narrow(policy, name, mask)
             for metric, sample in bootstrap(self.task, self.items, answers, chosen, resampling, self.stream).items():
                 samples.setdefault(metric, {})[name] = sample
         return {metric: by_name for metric, by_name in samples.items() if len(by_name) > 1}

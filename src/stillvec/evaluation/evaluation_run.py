@@ -156,9 +156,7 @@ class Evaluation:
         policies = [self.oov, *(other for other in PLAIN_POLICIES if compare_oov and other != self.oov)]
         return [(candidate, policy) for policy in policies for candidate in candidates if candidate.can_answer(task)]
 
-    def _make_report(
-        self, results: Sequence[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]
-    ) -> Report:
+    def _make_report(self, results: list[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:
         self._mark_leaks(results)
         resampling = Resampling(self.resamples, self.seed)
         compares = self.common and len(self.sets) + len(self.encoders or {}) > 1

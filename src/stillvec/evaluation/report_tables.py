@@ -17,6 +17,9 @@ _LEADERS = 3  # places shown of a ranking of many sets
 _WORDS = {"own": "", "common": "on common words", "unleaked": "outside the lexicon"}
 
 
+Labels = Mapping[str, str]  # set → the name shown
+
+
 class TextTable(NamedTuple):
     title: str
     columns: Sequence[str]
@@ -24,7 +27,10 @@ class TextTable(NamedTuple):
     notes: Sequence[str] = ()  # lines below the table
 
 
-def build_tables(report: Report, width: int = 100) -> Iterator[TextTable]:
+Tables = Iterator[TextTable]
+
+
+def build_tables(report: Report, width: int = 100) -> Tables:
     """Tables of scores per task, differences, rankings that depend on the OOV policy, and shared neighbours."""
     if not report.names:
         return
@@ -96,9 +102,7 @@ def _task_rows(report: Report, task: str) -> tuple[list[ScoreRow], list[ScoreRow
     return [row for row in rows if row.words in shown], means
 
 
-def _by_dataset(
-    task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Mapping[str, str]
-) -> Iterator[TextTable]:
+def _by_dataset(task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Labels) -> Tables:
     """One row per dataset, one column per set that has a score."""
     metrics = [*dict.fromkeys(row.metric for row in scores)]
     order = [*_WORDS]
@@ -139,9 +143,7 @@ def _format_cell(score: Score | None, scale: int) -> str:
     return f"{value} [{low}, {high}] {share}"
 
 
-def _by_set(
-    task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Mapping[str, str], width: int
-) -> Iterator[TextTable]:
+def _by_set(task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Labels, width: int) -> Tables:
     """One row per set; columns are datasets (one table per metric) or metrics (one table per dataset) if more."""
     datasets, metrics = ([*dict.fromkeys(getattr(row, key) for row in scores)] for key in ("dataset", "metric"))
     same_prefix = all(metric.startswith(f"{metrics[0]}-") for metric in metrics[1:])
@@ -156,9 +158,7 @@ def _by_set(
             yield from _column_blocks(f"{title}, {label}" if label else title, columns, labels, width)
 
 
-def _column_blocks(
-    title: str, columns: Mapping[str, ScoreRow], labels: Mapping[str, str], width: int
-) -> Iterator[TextTable]:
+def _column_blocks(title: str, columns: Mapping[str, ScoreRow], labels: Labels, width: int) -> Tables:
     """Split the columns into tables that fit the width; `*` marks the best of a column."""
     names = [name for name in labels if any(name in row.scores for row in columns.values())]
     if not names:
@@ -213,7 +213,7 @@ def _format_difference(comparison: Comparison | None) -> str:
     return f"{100 * comparison.difference:+5.1f} [{bounds}]{' *' if comparison.significant else ''}"
 
 
-def _all_differences(report: Report, labels: Mapping[str, str]) -> Iterator[TextTable]:
+def _all_differences(report: Report, labels: Labels) -> Tables:
     """Differences of all pairs of sets, per dataset."""
     comparisons = [*report.comparisons, *report.overall]
     present = {(comparison.a, comparison.b) for comparison in comparisons}
@@ -240,7 +240,7 @@ def _all_differences(report: Report, labels: Mapping[str, str]) -> Iterator[Text
     yield TextTable(title, ("dataset", *(f"{short[a]} - {short[b]}" for a, b in pairs)), cells, notes)
 
 
-def _lead_differences(report: Report, best: str, labels: Mapping[str, str]) -> Iterator[TextTable]:
+def _lead_differences(report: Report, best: str, labels: Labels) -> Tables:
     """Compare the best set with each other set."""
     tested = [comparison for comparison in report.comparisons if comparison.words != "unleaked"]
     sides = [comparison.from_side(best) for comparison in tested if best in (comparison.a, comparison.b)]
@@ -261,7 +261,7 @@ def _lead_differences(report: Report, best: str, labels: Mapping[str, str]) -> I
         yield TextTable(title, columns, rows, [note])
 
 
-def _policy_orders(report: Report, n_places: int | None) -> Iterator[TextTable]:
+def _policy_orders(report: Report, n_places: int | None) -> Tables:
     """Datasets on which the ranking (of the first `n_places` sets) depends on the OOV policy."""
     numbers = {name: str(number) for number, name in enumerate(report.names, 1)}
     orders = [(ranking, [order[:n_places] for order in ranking.orders.values()]) for ranking in report.policies]
@@ -278,7 +278,7 @@ def _policy_orders(report: Report, n_places: int | None) -> Iterator[TextTable]:
     yield TextTable(title, ("dataset", *changed[0][0].values), rows, notes)
 
 
-def _overlaps(report: Report, best: str | None, labels: Mapping[str, str]) -> Iterator[TextTable]:
+def _overlaps(report: Report, best: str | None, labels: Labels) -> Tables:
     """Share of common neighbours of each two sets, or of each set and the best one."""
     overlaps = [overlap for overlap in report.overlaps if best in (None, overlap.a, overlap.b)]
     if not overlaps:

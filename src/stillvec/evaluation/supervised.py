@@ -19,6 +19,7 @@ from stillvec.evaluation.tasks import Items
 from stillvec.progress import relay
 
 T = TypeVar("T")
+Measure = Callable[[Floats], Floats]  # weights of items (R, n) → (R,)
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,7 @@ def single_thread() -> Iterator[None]:
         torch.set_num_threads(n_threads)
 
 
-def estimates(
-    measures: Mapping[str, Callable[[Floats], Floats]], n: int, resampling: Resampling
-) -> dict[str, Estimate]:
+def estimates(measures: Mapping[str, Measure], n: int, resampling: Resampling) -> dict[str, Estimate]:
     """Each measure (R, n) → (R,) on the items themselves, and its bootstrap interval over items."""
     if not n:
         return {name: Estimate(np.nan, np.nan, np.nan) for name in measures}

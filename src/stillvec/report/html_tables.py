@@ -7,14 +7,7 @@ from stillvec.evaluation.score_table import ScoreRow
 from stillvec.report.html_markup import Html, element, join, word
 
 
-def table(
-    caption: str,
-    head: Sequence[object],
-    rows: Iterable[Sequence[object]],
-    *,
-    classes: str = "",
-    foot: Sequence[object] | None = None,
-) -> Html:
+def table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], *, classes: str = "") -> Html:
     """A table that scrolls if it is wider than the page; the first column contains row headers.
 
     Cells that are not already `td` or `th` elements become `td` elements.
@@ -22,8 +15,6 @@ def table(
     heads = (label if _is(label, "th") else element("th", label, scope="col") for label in head)
     parts = [element("caption", caption), element("thead", element("tr", *heads))]
     parts.append(element("tbody", *(element("tr", _first(row[0]), *map(_cell, row[1:])) for row in rows)))
-    if foot is not None:
-        parts.append(element("tfoot", element("tr", *map(_cell, foot))))
     inside = element("table", *parts, class_=classes or None)
     return element("div", inside, class_="scroll", tabindex="0", role="region", aria_label=caption)
 

@@ -20,9 +20,10 @@ import difflib
 import os
 import warnings
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Self
 
-E = TypeVar("E", bound="StillvecError")
+Place = str | os.PathLike[str] | None
+Line = int | None
 _MOST_NAMES = 24  # listed when no known name is close
 
 
@@ -36,34 +37,23 @@ class StillvecError(Exception):
     path: str | None = None
     line: int | None = None
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str | None = None,
-        path: str | os.PathLike[str] | None = None,
-        line: int | None = None,
-    ) -> None:
+    def __init__(self, message: str, *, code: str | None = None, path: Place = None, line: Line = None) -> None:
         super().__init__(message)
-        if code is not None:
-            self.code = code
-        if path is not None:
-            self.path = os.fspath(path)
-        if line is not None:
-            self.line = line
+        self.code = code or self.code
+        self.path, self.line = None if path is None else os.fspath(path), line
 
     @classmethod
     def expected(
-        cls: type[E],
+        cls,
         what: str,
         got: object,
         *,
         where: str = "",
         cure: str = "",
-        path: str | os.PathLike[str] | None = None,
-        line: int | None = None,
+        path: Place = None,
+        line: Line = None,
         code: str = "unexpected-value",
-    ) -> E:
+    ) -> Self:
         """`FILE:LINE: WHERE: expected WHAT, got GOT; CURE.` `where` is what is wrong: a flag, a setting, a column."""
         place = ": ".join(part for part in (_place(path, line), where) if part)
         sentence = f"expected {what}, got {got}"
@@ -72,29 +62,22 @@ class StillvecError(Exception):
 
     @classmethod
     def unknown(
-        cls: type[E],
-        kind: str,
-        name: object,
-        known: Iterable[str],
-        *,
-        where: str = "",
-        path: str | os.PathLike[str] | None = None,
-        line: int | None = None,
-        code: str = "unknown-name",
-    ) -> E:
+        cls, kind: str, name: object, known: Iterable[str], *, where: str = "", path: Place = None, line: Line = None
+    ) -> Self:
         """`Unknown KIND 'NAME' in WHERE; did you mean 'X'?`, or the list of known names."""
         place = f" in {where}" if where else ""
         prefix = f"{_place(path, line)}: unknown" if path is not None else "Unknown"
-        return cls(f"{prefix} {kind} {name!r}{place}; {suggest(str(name), known)}", code=code, path=path, line=line)
+        message = f"{prefix} {kind} {name!r}{place}; {suggest(str(name), known)}"
+        return cls(message, code="unknown-name", path=path, line=line)
 
     @classmethod
-    def not_found(cls: type[E], path: str | os.PathLike[str], expected: str, *, cure: str = "") -> E:
+    def not_found(cls, path: str | os.PathLike[str], expected: str, *, cure: str = "") -> Self:
         """`No such file or folder: PATH (expected WHAT).`"""
         message = f"No such file or folder: {os.fspath(path)} (expected {expected})"
         return cls(_finish(message, cure), code="not-found", path=path)
 
     @classmethod
-    def conflict(cls: type[E], message: str, *, cure: str = "", path: str | os.PathLike[str] | None = None) -> E:
+    def conflict(cls, message: str, *, cure: str = "", path: Place = None) -> Self:
         """Two things that are right by themselves do not go together."""
         return cls(_finish(message, cure), code="conflict", path=path)
 
@@ -111,12 +94,12 @@ class MissingExtra(StillvecError):  # noqa: N818 - it is not an error in the pro
     code = "missing-extra"
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package {package!r}: pip install 'stillvec[{extra}]'.")
+        super().__init__("")
         self.args = (package, extra, purpose)  # so that it can be pickled
-        self.message = f"{purpose} needs the package {package!r}: pip install 'stillvec[{extra}]'."
 
     def __str__(self) -> str:
-        return self.message
+        package, extra, purpose = self.args
+        return f"{purpose} needs the package {package!r}: pip install 'stillvec[{extra}]'."
 
 
 class InputError(StillvecError):
@@ -182,10 +165,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"expected one of {', '.join(names[:_MOST_NAMES])}{more}." if names else "there is none."
 
 
-def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
-    if path is None:
-        return ""
-    return os.fspath(path) if line is None else f"{os.fspath(path)}:{line}"
+def _place(path: Place, line: Line) -> str:
+    name = "" if path is None else os.fspath(path)
+    return f"{name}:{line}" if name and line is not None else name
 
 
 def _finish(sentence: str, cure: str) -> str:

@@ -5,7 +5,7 @@ The hashes of an n-gram are the first `hash_count` of the four 32-bit numbers of
 whole `<s>` is included, and a second time if it is short enough to be an n-gram, as in floret and spaCy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,8 @@ class SubwordTable:
         rows, lengths = self.ngrams.rows(words)
         result = np.zeros((len(words), self.dim), np.float32)
         ends = np.cumsum(lengths)
-        for block in _split_words(ends):
+        cuts = np.flatnonzero(np.diff(ends // _ROWS)) + 1
+        for block in np.split(np.arange(len(ends)), cuts):
             present = block[lengths[block] > 0]  # reduceat repeats a row for an empty segment
             if len(present):
                 first = int(ends[present[0]] - lengths[present[0]])
@@ -93,12 +94,6 @@ class SubwordTable:
                 sums = np.add.reduceat(gathered, ends[present] - lengths[present] - first, axis=0)
                 result[present] = sums / lengths[present, None].astype(np.float32)
         return result
-
-
-def _split_words(ends: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield blocks of word indices with about `_ROWS` n-grams each."""
-    parts = np.flatnonzero(np.diff(ends // _ROWS)) + 1
-    yield from np.split(np.arange(len(ends)), parts)
 
 
 def murmur3(texts: Sequence[bytes], seed: int) -> U64:

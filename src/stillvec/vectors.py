@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, overload
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
-from stillvec.numerics import unit_rows
+from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
@@ -94,12 +94,9 @@ class WordVectors:
         return self  # immutable, and scikit-learn copies its parameters often
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.vocabulary, np.asarray(self.matrix), self.subwords, dict(self.provenance))
+        create = partial(WordVectors, subwords=self.subwords, provenance=dict(self.provenance))
+        return create, (self.vocabulary, np.asarray(self.matrix))
 
-    @overload
-    def __getitem__(self, word: str) -> NDArray[np.float32]: ...
-    @overload
-    def __getitem__(self, word: Sequence[str]) -> NDArray[np.float32]: ...
     def __getitem__(self, word: str | Sequence[str]) -> NDArray[np.float32]:
         """The vector of a word (dim,) or of several (n, dim); of an OOV word from its n-grams, if there is a table."""
         if isinstance(word, str):
@@ -118,9 +115,8 @@ class WordVectors:
     def from_subwords(self, strings: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of strings from their character n-grams (n, dim), for known words too."""
         if self.subwords is None:
-            raise UsageError.expected(
-                "vectors with a subword table", "none", cure="fit one with stillvec refine --oov subword"
-            )
+            cure = "fit one with stillvec refine --oov subword"
+            raise UsageError.expected("vectors with a subword table", "none", cure=cure)
         return self.subwords.vectors([fold(string, self.vocabulary.lowercase) for string in strings])
 
     def similarity(self, a: str, b: str) -> float:
@@ -184,8 +180,8 @@ class WordVectors:
         known = rows >= 0
         oov = np.unique(text[~known]) if self.subwords is not None else ()
         rows, text = rows[known], text[known]
-        weight = self._weights(weights)
-        given = weight[rows]  # (W,)
+        weight = None if weights is None else self._check_weights(weights)
+        given = np.ones(len(rows), np.float32) if weight is None else weight[rows]  # (W,)
         ends = np.cumsum(np.bincount(text, minlength=len(texts)))
         table = self.matrix
         if table.dtype != np.float32 or not table.flags.c_contiguous:  # convert only the rows that are used
@@ -196,7 +192,7 @@ class WordVectors:
         sums = csr_array((given, rows, start), shape=(len(texts), len(table))) @ np.asarray(table)
         totals = np.bincount(text, given, len(texts)).astype(np.float64)
         if len(oov):
-            heaviest = weight.max(initial=1) if len(self) else 1
+            heaviest = 1 if weight is None else weight.max(initial=1)
             more, times = self._oov_sums([texts[at] for at in oov])
             sums[oov] += heaviest * more
             totals[oov] += heaviest * times
@@ -232,9 +228,8 @@ class WordVectors:
         matches = self._finder.match(texts)
         chosen = np.flatnonzero(matches.ids < 0)
         place: dict[str, int] = {}
-        spans = zip(
-            *(part[chosen].tolist() for part in (matches.text_index, matches.starts, matches.ends)), strict=True
-        )
+        columns = (part[chosen].tolist() for part in (matches.text_index, matches.starts, matches.ends))
+        spans = zip(*columns, strict=True)
         at = [place.setdefault(texts[text][start:end], len(place)) for text, start, end in spans]
         ones = np.ones(len(at), np.float32)
         counts = csr_array((ones, (matches.text_index[chosen], at)), shape=(len(texts), len(place)))
@@ -266,20 +261,18 @@ class WordVectors:
 
     @cached_property
     def _norms(self) -> NDArray[np.float32]:
-        blocks = (np.asarray(self.matrix[i : i + _BLOCK], np.float32) for i in self._starts())
-        norms = np.concatenate([np.linalg.norm(block, axis=1) for block in blocks])
+        norms = np.empty(len(self), np.float32)
+        for rows, block in iterate_blocks(self.matrix, np.float32, _BLOCK):
+            norms[rows] = np.linalg.norm(block, axis=1)
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
-
-    def _starts(self) -> range:
-        """Starts of blocks; at least one, since np.concatenate needs an array."""
-        return range(0, max(1, len(self)), _BLOCK)
 
     def _cosines(self, vector: NDArray[Any]) -> NDArray[np.float32]:
         unit = self._unit(vector, (self.dim,))
         if self.matrix.dtype == np.float32:
             dots = np.asarray(self.matrix @ unit)  # no copy, so no blocks
         else:
-            dots = np.concatenate([np.asarray(self.matrix[i : i + _BLOCK], np.float32) @ unit for i in self._starts()])
+            blocks = iterate_blocks(self.matrix, np.float32, _BLOCK)
+            dots = np.concatenate([unit[:0], *(block @ unit for _, block in blocks)])
         dots /= self._norms
         return dots
 
@@ -312,18 +305,12 @@ class WordVectors:
                 pending.clear()
         return rows, scores
 
-    def _weights(self, weights: NDArray[Any] | None) -> NDArray[np.float32]:
-        if weights is None:
-            return self._ones
+    def _check_weights(self, weights: NDArray[Any]) -> NDArray[np.float32]:
         given = np.asarray(weights, np.float32)
         if given.shape != (len(self),) or not np.isfinite(given).all() or (given < 0).any():
             got = f"shape {given.shape}" if given.shape != (len(self),) else "negative or non-finite values"
             raise UsageError.expected(f"{len(self)} finite weights of 0 or more, one per word", got)
         return given
-
-    @cached_property
-    def _ones(self) -> NDArray[np.float32]:
-        return np.ones(len(self), np.float32)
 
     def _best(self, scores: NDArray[np.float32], k: int, excluded: set[int]) -> list[tuple[str, float]]:
         n_best = min(_check_k(k) + len(excluded), len(scores))
@@ -340,12 +327,6 @@ def _least(cosines: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[
     longest = norms.max(where=np.isfinite(norms), initial=0)
     bounds = cosines * norms.min() * (1 - _ROUNDING), cosines * longest * (1 + _ROUNDING)
     return np.asarray(np.where(cosines > 0, *bounds))
-
-
-def _rebuild(
-    vocabulary: Vocabulary, matrix: Matrix, subwords: SubwordTable | None, provenance: Mapping[str, Any]
-) -> WordVectors:
-    return WordVectors(vocabulary, matrix, subwords=subwords, provenance=provenance)
 
 
 def _summarize(fact: object) -> str:

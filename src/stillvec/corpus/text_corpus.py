@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from types import TracebackType
 
 from stillvec.corpus.conllu import Parse, read_parses
 from stillvec.corpus.plain_text import split_paragraphs
@@ -60,16 +59,12 @@ class Corpus:
         mode, modes = settings.paragraphs, typing.get_args(ParagraphMode)
         if mode not in modes:
             raise UsageError.unknown("paragraph mode", mode, modes)
-        self._settings = settings
+        self.settings = settings
         self._sources = tuple(sources)
         self._texts = texts
-        self._report: CorpusReport | None = None
+        self.report: CorpusReport | None = None  # of the last complete pass
         self._warned = False
         self._whole = True
-
-    @property
-    def settings(self) -> CorpusSettings:
-        return self._settings
 
     @property
     def sources(self) -> list[str]:
@@ -86,7 +81,7 @@ class Corpus:
 
         Each consists of files or of a slice of a large file, and may be empty.
         """
-        parts = split_sources(self._sources, self._settings) if self.is_files else []
+        parts = split_sources(self._sources, self.settings) if self.is_files else []
         return [self._with_sources(part) for part in parts] if len(parts) > 1 else [self]
 
     def absolute(self) -> Corpus:
@@ -95,14 +90,9 @@ class Corpus:
 
     def _with_sources(self, sources: list[Source]) -> Corpus:
         corpus = Corpus.__new__(Corpus)
-        corpus._set_up(self._settings, sources, ())
+        corpus._set_up(self.settings, sources, ())
         corpus._whole, corpus._warned = False, self._warned
         return corpus
-
-    @property
-    def report(self) -> CorpusReport | None:
-        """Counts of the last complete pass; None before the first."""
-        return self._report
 
     def __repr__(self) -> str:
         names = [repr(name) for name in self.sources[:3]] or [f"{len(self._texts):,} texts"]
@@ -111,7 +101,7 @@ class Corpus:
 
     def paragraphs(self) -> Iterator[str]:
         """Yield every paragraph; each call starts from the beginning."""
-        stats = ReadStats(strict=self._settings.strict)
+        stats = ReadStats(strict=self.settings.strict)
         paragraphs = self._read(stats)
         while batch := [*islice(paragraphs, _BATCH)]:  # counting one by one takes as long as reading
             stats.n_paragraphs += len(batch)
@@ -121,7 +111,7 @@ class Corpus:
 
     def paragraphs_by_file(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
         """Yield (file number, paragraph); texts in memory count as one file. `wanted` selects files by number."""
-        stats = ReadStats(strict=self._settings.strict)
+        stats = ReadStats(strict=self.settings.strict)
         for paragraph in self._read(stats, wanted):
             stats.n_paragraphs += 1
             stats.n_characters += len(paragraph)
@@ -138,41 +128,35 @@ class Corpus:
         """Yield the dependency parse of every sentence; every file must be CoNLL-U, which is checked at once."""
         others = [source.name for source in self._sources if text_suffix(source.path) != ".conllu"]
         if others or not self._sources:
-            raise CorpusError.expected(
-                "CoNLL-U files (.conllu) with dependency parses",
-                "another file" if others else "texts in memory",
-                path=others[0] if others else None,
-                cure="parse the text first (train --parse)",
-                code="no-parses",
-            )
+            what = "CoNLL-U files (.conllu) with dependency parses"
+            got = "another file" if others else "texts in memory"
+            path, cure = others[0] if others else None, "parse the text first (train --parse)"
+            raise CorpusError.expected(what, got, path=path, cure=cure, code="no-parses")
         return self._parses()
 
     def _parses(self) -> Iterator[Parse]:
-        stats = ReadStats(strict=self._settings.strict)
+        stats = ReadStats(strict=self.settings.strict)
         for source in self._sources:
             yield from read_parses(open_file(source.open_path(), source.name), stats)
 
     def _read(self, stats: ReadStats, wanted: Callable[[int], bool] | None = None) -> Iterator[str]:
         for text in self._texts:
-            yield from split_paragraphs(text, self._settings.paragraphs)
+            yield from split_paragraphs(text, self.settings.paragraphs)
         for source in self._sources:
             stats.n_files += 1
             if wanted is None or wanted(stats.n_files):
-                yield from source.read(self._settings, stats)
+                yield from source.read(self.settings, stats)
 
     def _finish(self, stats: ReadStats) -> None:
         if not stats.n_paragraphs and self._whole:
             names = ", ".join(self.sources[:3]) or "the texts"
             raise CorpusError(f"The corpus is empty: no text in {names}; give other files.", code="empty")
-        self._report = CorpusReport(stats.n_files, stats.n_paragraphs, stats.n_characters, stats.n_replaced)
+        self.report = CorpusReport(stats.n_files, stats.n_paragraphs, stats.n_characters, stats.n_replaced)
         if stats.n_replaced and not self._warned:
             self._warned = True
-            warnings.warn(
-                f"{stats.n_replaced:,} bytes are not UTF-8 and were read as U+FFFD (the first in "
-                f"{stats.first_replaced}); if these are too many, convert the text (iconv -f latin1 -t utf8).",
-                StillvecWarning,
-                stacklevel=3,
-            )
+            problem = f"{stats.n_replaced:,} bytes are not UTF-8 and were read as U+FFFD"
+            cure = "if these are too many, convert the text (iconv -f latin1 -t utf8)"
+            warnings.warn(f"{problem} (the first in {stats.first_replaced}); {cure}.", StillvecWarning, stacklevel=3)
 
     def close(self) -> None:
         """Delete the copy of standard input."""
@@ -182,7 +166,5 @@ class Corpus:
     def __enter__(self) -> Corpus:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

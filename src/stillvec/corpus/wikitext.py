@@ -51,22 +51,14 @@ _TIDY: tuple[tuple[re.Pattern[str], str], ...] = (  # what removals leave behind
 )
 _TEXT_TEMPLATES: dict[str, Callable[[list[str]], str]] = {  # templates that are part of the sentence
     "lang": lambda parts: parts[1] if len(parts) > 1 else "",
-    "nowrap": lambda parts: parts[0],
-    "convert": lambda parts: " ".join(parts[:2]),
-    "cvt": lambda parts: " ".join(parts[:2]),
-    "as of": lambda parts: "as of " + "-".join(parts),
-    "quote": lambda parts: f"\n{parts[0]}\n",
-    "blockquote": lambda parts: f"\n{parts[0]}\n",
-    "mdash": lambda parts: " – ",
+    **dict.fromkeys(("nowrap", "sup", "sub", "abbr"), lambda parts: parts[0]),
+    **dict.fromkeys(("convert", "cvt"), lambda parts: " ".join(parts[:2])),
+    **dict.fromkeys(("quote", "blockquote"), lambda parts: f"\n{parts[0]}\n"),
+    **dict.fromkeys(("mdash", "spaced ndash", "snd"), lambda parts: " – "),
+    **dict.fromkeys(("circa", "c."), lambda parts: "c. " + "-".join(parts)),
     "ndash": lambda parts: "–",
-    "spaced ndash": lambda parts: " – ",
-    "snd": lambda parts: " – ",
     "'": lambda parts: "'",
-    "sup": lambda parts: parts[0],
-    "sub": lambda parts: parts[0],
-    "abbr": lambda parts: parts[0],
-    "circa": lambda parts: "c. " + "-".join(parts),
-    "c.": lambda parts: "c. " + "-".join(parts),
+    "as of": lambda parts: "as of " + "-".join(parts),
     "frac": lambda parts: "/".join(parts[-2:]),
 }
 _MAX_LABEL = 30  # characters of a paragraph that is not a sentence
@@ -144,11 +136,9 @@ def _link(media: frozenset[str], match: re.Match[str]) -> str:
     target, bar, shown = match[1].partition("|")
     target = target.strip()
     namespace, colon, _ = target.partition(":")
-    if colon and namespace:
-        if namespace.strip().lower() in media or _MEDIA.match(target):
-            return ""
-        if not bar and _INTERWIKI.match(target):
-            return ""
+    is_media = namespace.strip().lower() in media or _MEDIA.match(target)
+    if colon and namespace and (is_media or (not bar and _INTERWIKI.match(target))):
+        return ""
     return shown if bar else target.lstrip(":")
 
 

@@ -70,12 +70,8 @@ def write(vectors: WordVectors, path: Path) -> None:
     size = 4 * vectors.matrix.size + sum(len(text.encode()) for text in metadata.values())
     if size > _MAX_BYTES:
         raise write_error(path, f"{size:,} bytes exceed the limit of an ONNX model, 2 GiB")
-    model = onnx.helper.make_model(
-        _build_graph(onnx, np.asarray(vectors.matrix, np.float32)),
-        producer_name="stillvec",
-        opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
-        ir_version=_IR,
-    )
+    graph, versions = _build_graph(onnx, np.asarray(vectors.matrix, np.float32)), [onnx.helper.make_opsetid("", _OPSET)]
+    model = onnx.helper.make_model(graph, producer_name="stillvec", opset_imports=versions, ir_version=_IR)
     onnx.helper.set_model_props(model, metadata)
     with create_bytes(path) as stream:
         stream.write(model.SerializeToString(deterministic=True))
@@ -83,13 +79,8 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def _build_graph(onnx: Any, matrix: Any) -> Any:
     helper, kinds = onnx.helper, onnx.TensorProto
-    constants = {
-        "vectors": matrix,
-        "zero": np.array(0, np.int64),
-        "one": np.array(1, np.float32),
-        "second": np.array([1], np.int64),
-        "last": np.array([2], np.int64),
-    }
+    constants = {"vectors": matrix, "zero": np.array(0, np.int64), "one": np.array(1, np.float32)}
+    constants |= {"second": np.array([1], np.int64), "last": np.array([2], np.int64)}
     settings = {"Cast": {"to": kinds.FLOAT}, "ReduceSum": {"keepdims": 0}}
     return helper.make_graph(
         [helper.make_node(kind, inputs, [output], **settings.get(kind, {})) for kind, inputs, output in _NODES],

@@ -4,7 +4,6 @@ The table, the rows of hashed words and the words are read directly, without the
 """
 
 import json
-import struct
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _TABLE, _KEYS, _STRINGS, _SETTINGS = "vocab/vectors", "vocab/key2row", "vocab/strings.json", "vocab/vectors.cfg"
-_INTEGERS = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
 
 
 def read(path: Path) -> WordVectors:
@@ -60,33 +58,14 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def _read_rows(file: Path) -> list[tuple[int, int]]:
     """The (hash, row) pairs of a msgpack map of integers."""
-    raw = file.read_bytes()
+    msgpack = require("srsly.msgpack", "spacy", "Reading spaCy")
     try:
-        size, position = _parse_size(raw)
-        numbers = []
-        for _ in range(2 * size):
-            kind = raw[position]
-            form = _INTEGERS.get(kind)
-            numbers.append(kind if form is None else struct.unpack_from(form, raw, position + 1)[0])
-            position += 1 if form is None else 1 + struct.calcsize(form)
-            if form is None and kind > 0x7F:
-                raise ValueError(f"the byte {kind:#x} does not start an integer")
-        if position != len(raw):
-            raise ValueError(f"{len(raw) - position} bytes are left")
-    except (ValueError, IndexError, struct.error) as error:
+        rows = msgpack.unpackb(file.read_bytes(), object_pairs_hook=dict, strict_map_key=False)
+        if not isinstance(rows, dict) or not all(type(number) is int for pair in rows.items() for number in pair):
+            raise ValueError("it contains something else")
+    except (ValueError, TypeError, RecursionError) as error:
         raise damage_error(file, "a map of hashes to rows", error) from None
-    return [*zip(numbers[::2], numbers[1::2], strict=True)]
-
-
-def _parse_size(raw: bytes) -> tuple[int, int]:
-    """The number of pairs in a msgpack map, and the position of the first."""
-    if raw[0] & 0xF0 == 0x80:
-        return raw[0] & 0x0F, 1
-    forms = {0xDE: (">H", 3), 0xDF: (">I", 5)}
-    if raw[0] not in forms:
-        raise ValueError(f"the byte {raw[0]:#x} does not start a map")
-    form, start = forms[raw[0]]
-    return int(struct.unpack_from(form, raw, 1)[0]), start
+    return [*rows.items()]
 
 
 def _find_words(file: Path, store: Any, keys: list[int]) -> list[str]:

@@ -1,20 +1,4 @@
-"""Every error a user can meet. The templates below write the message; tests look at `code`, `path` and `line`.
-
-StillvecError
-├── UsageError         a setting, name or combination of flags that makes no sense
-├── MissingExtra       a part needs a package that is not installed
-├── InputError         something read from outside is not what it should be
-│   ├── CorpusError    text
-│   ├── FormatError    a file or folder of vectors
-│   ├── DatasetError   a file of evaluation items
-│   └── LexiconError   a dictionary or word list
-├── VocabularyError    no words, or words that cannot be used
-├── TeacherError       a model that cannot be loaded, or cannot serve as a teacher
-└── TrainingError      training that diverges, or cannot continue
-
-StillvecWarning        shown once, work continues
-└── DeprecatedName     an old name of a flag, a setting or a part; the new one is in the message
-"""
+"""Every error a user can meet: the templates write the message; tests look at `code`, `path` and `line`."""
 
 import difflib
 import os

@@ -100,14 +100,12 @@ def settings_from(kind: type[T], values: Mapping[str, object], where: str = "") 
         try:
             ready[name] = _convert(value, hints[name])
         except ValueError:
-            raise UsageError.expected(
-                _describe(hints[name]), repr(value), where=f"setting {key!r} of {owner}"
-            ) from None
+            place = f"setting {key!r} of {owner}"
+            raise UsageError.expected(_describe(hints[name]), repr(value), where=place) from None
     for name, field in fields.items():
         if name not in ready and field.default is field.default_factory is dataclasses.MISSING:
-            raise UsageError(
-                f"{owner} requires the setting {name!r}: {_describe(hints[name])}.", code="missing-setting"
-            )
+            message = f"{owner} requires the setting {name!r}: {_describe(hints[name])}."
+            raise UsageError(message, code="missing-setting")
     return kind(**ready)
 
 

@@ -38,7 +38,8 @@ def split_paragraphs(text: str, mode: ParagraphMode) -> Iterator[str]:
 
 def is_hard_wrapped(sample: str) -> bool:
     """Whether lines were broken to fit a width: blank lines separate blocks of lines of similar length."""
-    blocks = [block.split("\n") for block in _strip_lines(sample).split("\n\n") if block.strip()]
+    stripped = "\n".join(line.strip() for line in sample[:HEAD_BYTES].split("\n"))
+    blocks = [block.split("\n") for block in stripped.split("\n\n") if block.strip()]
     inner = [line for block in blocks for line in block[:-1] if line]
     if len(blocks) < 2 or len(inner) < 2:
         return False
@@ -47,10 +48,6 @@ def is_hard_wrapped(sample: str) -> bool:
     n_even = sum(0.7 * width <= length <= _MAX_WIDTH for length in lengths)
     n_open = sum(not line.endswith(_STOPS) for line in inner)
     return _MIN_WIDTH <= width <= _MAX_WIDTH and n_even > 0.7 * len(inner) and n_open > 0.5 * len(inner)
-
-
-def _strip_lines(sample: str) -> str:
-    return "\n".join(line.strip() for line in sample[:HEAD_BYTES].split("\n"))
 
 
 def _sample(texts: Iterator[str], mode: ParagraphMode) -> str:

@@ -8,21 +8,45 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from stillvec.corpus.file_types import find_reader, is_known
+from stillvec.corpus.conllu import read_conllu
 from stillvec.corpus.plain_text import is_wrapped, read_plain
-from stillvec.corpus.reader_input import CorpusSettings, ReadStats, open_file
+from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats, open_file, text_suffix
+from stillvec.corpus.records import is_json_lines, read_json_lines, read_parquet
+from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import detect_encoding, is_compressed, unreadable
+from stillvec.files import check_is_text, detect_encoding, is_compressed, unreadable
 
 STANDARD_INPUT = "-"
 SLICE_BYTES = 64 << 20
 _BREAKS = {False: re.compile(rb"\n"), True: re.compile(rb"\n[ \t\r]*\n")}  # of paragraphs; True: of hard-wrapped lines
+
+
+Reader = Callable[[OpenedFile, CorpusSettings, ReadStats], Iterator[str]]
+
+
+class FileType(NamedTuple):
+    """Recognized by its suffixes, else by the first bytes."""
+
+    suffixes: tuple[str, ...]
+    read: Reader
+    matches_head: Callable[[bytes], bool] = lambda head: False
+
+
+FILE_TYPES = (
+    FileType((".parquet", ".pq"), read_parquet, lambda head: head.startswith(b"PAR1")),
+    FileType((".xml",), read_wikipedia, is_wikipedia),
+    FileType((".jsonl", ".json", ".ndjson"), read_json_lines, is_json_lines),
+    FileType((".conllu",), read_conllu),
+    FileType((".txt", ".text", ".md", ".rst", ".raw", ".tokens"), read_plain),
+)
+_BY_SUFFIX = {suffix: file_type.read for file_type in FILE_TYPES for suffix in file_type.suffixes}
 
 
 class Source:
@@ -43,7 +67,7 @@ class Source:
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         """Yield its paragraphs."""
         opened = open_file(self.open_path(), self.name)
-        return find_reader(opened)(opened, settings, stats)
+        return _find_reader(opened)(opened, settings, stats)
 
     def open_path(self) -> Path:
         return self.path
@@ -141,7 +165,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = (Path(place, name) for name in files if not name.startswith("."))
-        yield from (path for path in paths if is_known(path) and path.is_file())
+        yield from (path for path in paths if _is_known(path) and path.is_file())
 
 
 def _expand_glob(pattern: str) -> Iterator[Source]:
@@ -174,10 +198,29 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     if source.size < 2 * SLICE_BYTES or isinstance(source, FileSlice):
         return [source]
     opened = open_file(source.path, source.name)
-    if is_compressed(source.path, CorpusError) or find_reader(opened) is not read_plain or detect_encoding(opened.head):
+    if (
+        is_compressed(source.path, CorpusError)
+        or _find_reader(opened) is not read_plain
+        or detect_encoding(opened.head)
+    ):
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         cuts = [_BREAKS[wrapped].search(text, start) for start in range(SLICE_BYTES, len(text), SLICE_BYTES)]
         bounds = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
     return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds)]
+
+
+def _is_known(path: Path) -> bool:
+    """Whether a file in a folder should be read."""
+    suffix = text_suffix(path)
+    return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
+
+
+def _find_reader(opened: OpenedFile) -> Reader:
+    """The reader of a file; a file that is not text raises an error."""
+    by_head = (file_type.read for file_type in FILE_TYPES if file_type.matches_head(opened.head))
+    reader = _BY_SUFFIX.get(text_suffix(opened.path)) or next(by_head, read_plain)
+    if reader is not read_parquet:
+        check_is_text(opened.head, opened.name, CorpusError)
+    return reader

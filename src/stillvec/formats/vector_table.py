@@ -15,6 +15,7 @@ from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
+Array = NDArray[Any]
 MAX_CHECKED = 1 << 22  # numbers checked for NaN; checking all of a large table would read the whole memory map
 _NOT_FINITE = "NaN or infinity in the vector of {!r}"
 
@@ -118,7 +119,7 @@ def find_storable(path: Path, words: Sequence[str]) -> NDArray[np.bool_]:
 def assemble(
     path: Path,
     words: Sequence[str],
-    matrix: NDArray[Any],
+    matrix: Array,
     counts: Iterable[int] | None = None,
     *,
     lowercase: bool | None = None,
@@ -141,7 +142,7 @@ def assemble(
     return WordVectors(vocabulary, matrix)
 
 
-def check_finite(path: Path, vocabulary: Vocabulary, matrix: NDArray[Any]) -> None:
+def check_finite(path: Path, vocabulary: Vocabulary, matrix: Array) -> None:
     """Look for NaN: everywhere in a small matrix, in 64 samples of consecutive rows in a large one."""
     n_samples = 1 if matrix.size <= MAX_CHECKED else 64
     n_rows = max(1, min(len(matrix), MAX_CHECKED // max(1, matrix.shape[1])) // n_samples)
@@ -159,7 +160,14 @@ def encode_words(
 
     No format can store empty words, line breaks and tabs; `forbidden` is one more character.
     """
-    _check_numbers(vectors, path, dtype)
+    if vectors.dim == 0:
+        raise write_error(path, "the vectors have 0 dimensions")
+    with np.errstate(over="ignore"):
+        for rows, block in iterate_blocks(vectors.matrix, dtype):
+            finite = np.isfinite(block).all(axis=1)
+            if not finite.all():
+                word = vectors.words[rows.start + int(np.argmin(finite))]
+                raise write_error(path, f"there is {_NOT_FINITE.format(word)}")
     text = "\n".join(vectors.words)
     if text.count("\n") >= max(1, len(vectors)) or "\t" in text or "" in vectors.vocabulary.index:
         bad = next(word for word in vectors.words if not word or "\n" in word or "\t" in word)
@@ -176,14 +184,3 @@ def encode_words(
 
 def _warn(message: str) -> None:
     warnings.warn(message, StillvecWarning, stacklevel=6)
-
-
-def _check_numbers(vectors: WordVectors, path: Path, dtype: DTypeLike) -> None:
-    if vectors.dim == 0:
-        raise write_error(path, "the vectors have 0 dimensions")
-    with np.errstate(over="ignore"):
-        for rows, block in iterate_blocks(vectors.matrix, dtype):
-            finite = np.isfinite(block).all(axis=1)
-            if not finite.all():
-                word = vectors.words[rows.start + int(np.argmin(finite))]
-                raise write_error(path, f"there is {_NOT_FINITE.format(word)}")

@@ -99,12 +99,9 @@ class Vocabulary:
         n_frequent = None if max_words is None else max(0, max_words - len(included))
         chosen = dict(_sort_items(frequent)[:n_frequent]) | {word: counts.get(word, 0) for word in included}
         if not chosen:
-            highest = max(counts.values(), default=0)
-            raise VocabularyError(
-                f"No word occurs at least {min_count:,} times: the most frequent of {len(counts):,} words occurs "
-                f"{highest:,} times; lower --min-count or give more text.",
-                code="no-words",
-            )
+            highest = f"the most frequent of {len(counts):,} words occurs {max(counts.values(), default=0):,} times"
+            message = f"No word occurs at least {min_count:,} times: {highest}; lower --min-count or give more text."
+            raise VocabularyError(message, code="no-words")
         return _sort_by_frequency(chosen, lowercase=lowercase)
 
 

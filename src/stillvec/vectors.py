@@ -17,6 +17,9 @@ from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
 Matrix = NDArray[Any]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Neighbours = list[tuple[str, float]]
 _BLOCK = 1 << 16  # rows per block, so that a memory-mapped matrix is never copied whole
 _QUERIES = 1024  # per batch
 _SCORES = 1 << 22  # cosines in memory
@@ -97,7 +100,7 @@ class WordVectors:
         create = partial(WordVectors, subwords=self.subwords, provenance=dict(self.provenance))
         return create, (self.vocabulary, np.asarray(self.matrix))
 
-    def __getitem__(self, word: str | Sequence[str]) -> NDArray[np.float32]:
+    def __getitem__(self, word: str | Sequence[str]) -> Floats:
         """The vector of a word (dim,) or of several (n, dim); of an OOV word from its n-grams, if there is a table."""
         if isinstance(word, str):
             row = self._row_or_oov(word)
@@ -112,7 +115,7 @@ class WordVectors:
         result[oov] = self.from_subwords([word[at] for at in oov])
         return result
 
-    def from_subwords(self, strings: Sequence[str]) -> NDArray[np.float32]:
+    def from_subwords(self, strings: Sequence[str]) -> Floats:
         """Vectors of strings from their character n-grams (n, dim), for known words too."""
         if self.subwords is None:
             cure = "fit one with stillvec refine --oov subword"
@@ -125,9 +128,7 @@ class WordVectors:
         length = float(np.linalg.norm(x) * np.linalg.norm(y))
         return float(x @ y) / length if length else 0.0
 
-    def nearest(
-        self, query: str | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
-    ) -> list[tuple[str, float]]:
+    def nearest(self, query: str | Matrix, k: int = 10, *, exclude: Iterable[str] = ()) -> Neighbours:
         """The `k` words of highest cosine with a word or a vector, without the word itself."""
         excluded = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
         if isinstance(query, str):
@@ -135,7 +136,7 @@ class WordVectors:
             query = self[query]
         return self._best(self._cosines(query), k, excluded)
 
-    def analogy(self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd") -> list[tuple[str, float]]:
+    def analogy(self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd") -> Neighbours:
         """a is to b as c is to what? 3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."""
         cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
         if method == "3cosadd":
@@ -147,8 +148,8 @@ class WordVectors:
         return self._best(scores, k, {self._row_or_oov(word) for word in (a, b, c)})
 
     def nearest_batch(
-        self, queries: Sequence[str] | NDArray[Any], k: int = 10, *, exclude: Iterable[str] = ()
-    ) -> list[list[tuple[str, float]]]:
+        self, queries: Sequence[str] | Matrix, k: int = 10, *, exclude: Iterable[str] = ()
+    ) -> list[Neighbours]:
         """`nearest` for many words or the rows of a table (n, dim), by matrix products per block."""
         excluded = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
         if isinstance(queries, np.ndarray):
@@ -158,7 +159,7 @@ class WordVectors:
             queries = self[queries]
         units = self._unit(queries, (len(queries), self.dim))  # (n, dim)
         n_best = min(_check_k(k) + max(map(len, own), default=0), len(self))
-        results: list[list[tuple[str, float]]] = []
+        results: list[Neighbours] = []
         for first in range(0, len(units), _QUERIES):
             rows, scores = self._best_batch(units[first : first + _QUERIES], n_best)
             for hidden, row, score in zip(own[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True):
@@ -166,7 +167,7 @@ class WordVectors:
                 results.append([(self.words[at], value) for at, value in pairs if at not in hidden][:k])
         return results
 
-    def encode(self, texts: str | Sequence[str], *, weights: NDArray[Any] | None = None) -> NDArray[np.float32]:
+    def encode(self, texts: str | Sequence[str], *, weights: Matrix | None = None) -> Floats:
         """The mean vector of the known words of each text (n, dim), zero if it has none; one text gives (dim,).
 
         With `weights`, one per word (V,), the weighted mean `sum w_i v_i / sum w_i`. With a subword table, OOV words
@@ -221,7 +222,7 @@ class WordVectors:
         vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
         return WordVectors(vocabulary, self.matrix[rows], subwords=self.subwords, provenance=self.provenance)
 
-    def _oov_sums(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _oov_sums(self, texts: Sequence[str]) -> tuple[Floats, Floats]:
         """The sum of the vectors of the OOV words of each text (n, dim), and their number (n,)."""
         from scipy.sparse import csr_array
 
@@ -260,13 +261,13 @@ class WordVectors:
         return WordMatcher(self.vocabulary, lazy=True)
 
     @cached_property
-    def _norms(self) -> NDArray[np.float32]:
+    def _norms(self) -> Floats:
         norms = np.empty(len(self), np.float32)
         for rows, block in iterate_blocks(self.matrix, np.float32, _BLOCK):
             norms[rows] = np.linalg.norm(block, axis=1)
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
 
-    def _cosines(self, vector: NDArray[Any]) -> NDArray[np.float32]:
+    def _cosines(self, vector: Matrix) -> Floats:
         unit = self._unit(vector, (self.dim,))
         if self.matrix.dtype == np.float32:
             dots = np.asarray(self.matrix @ unit)  # no copy, so no blocks
@@ -276,18 +277,18 @@ class WordVectors:
         dots /= self._norms
         return dots
 
-    def _unit(self, vectors: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def _unit(self, vectors: Matrix, shape: tuple[int, ...]) -> Floats:
         queries = np.asarray(vectors, np.float32)
         if queries.shape != shape:
             raise UsageError.expected(f"query vectors of dimension {self.dim}", f"shape {queries.shape}")
         return unit_rows(queries)
 
-    def _best_batch(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _best_batch(self, queries: Floats, k: int) -> tuple[Ints, Floats]:
         """Rows and cosines of the k best words per query (n, k); a block adds only what beats the k best so far."""
         rows = np.zeros((len(queries), k), np.int64)
         scores = np.full((len(queries), k), -np.inf, np.float32)
         step = max(k + 1, _SCORES // max(1, len(queries)))
-        pending: list[tuple[NDArray[Any], ...]] = []  # merged together, as a merge costs about as much as a block
+        pending: list[tuple[Matrix, ...]] = []  # merged together, as a merge costs about as much as a block
         for first in range(0, len(self) if k else 0, step):
             norms = self._norms[first : first + step]
             dots = queries @ np.asarray(self.matrix[first : first + step], np.float32).T  # (n, B)
@@ -305,14 +306,14 @@ class WordVectors:
                 pending.clear()
         return rows, scores
 
-    def _check_weights(self, weights: NDArray[Any]) -> NDArray[np.float32]:
+    def _check_weights(self, weights: Matrix) -> Floats:
         given = np.asarray(weights, np.float32)
         if given.shape != (len(self),) or not np.isfinite(given).all() or (given < 0).any():
             got = f"shape {given.shape}" if given.shape != (len(self),) else "negative or non-finite values"
             raise UsageError.expected(f"{len(self)} finite weights of 0 or more, one per word", got)
         return given
 
-    def _best(self, scores: NDArray[np.float32], k: int, excluded: set[int]) -> list[tuple[str, float]]:
+    def _best(self, scores: Floats, k: int, excluded: set[int]) -> Neighbours:
         n_best = min(_check_k(k) + len(excluded), len(scores))
         if not len(scores):
             return []
@@ -322,7 +323,7 @@ class WordVectors:
         return [(self.words[row], float(scores[row])) for row in top.tolist() if row not in excluded][:k]
 
 
-def _least(cosines: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
+def _least(cosines: Floats, norms: Floats) -> Floats:
     """Lower bound of the dot products whose cosine exceeds `cosines`, for any of the norms."""
     longest = norms.max(where=np.isfinite(norms), initial=0)
     bounds = cosines * norms.min() * (1 - _ROUNDING), cosines * longest * (1 + _ROUNDING)
@@ -345,13 +346,7 @@ def _check_k(k: int) -> int:
     return k
 
 
-def _merge(
-    rows: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    query: NDArray[np.int64],
-    row: NDArray[np.int64],
-    score: NDArray[np.float32],
-) -> None:
+def _merge(rows: Ints, scores: Floats, query: Ints, row: Ints, score: Floats) -> None:
     """Merge (query, row, score) into the k best of each query (n, k) in place; ties go to the first row."""
     k = rows.shape[1]
     touched = np.unique(query)

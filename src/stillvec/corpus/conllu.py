@@ -1,7 +1,4 @@
-"""CoNLL-U: sentences as paragraphs of text, or as dependency parses.
-
-The text is `# text`, or the forms joined; `# newpar` and `# newdoc` begin paragraphs.
-"""
+"""CoNLL-U as text (`# text`, or the forms joined; `# newpar` and `# newdoc` begin paragraphs) or as parses."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -177,10 +177,7 @@ def _expand_glob(pattern: str) -> Iterator[Source]:
 
 
 def split_sources(sources: Sequence[Source], settings: CorpusSettings) -> list[list[Source]]:
-    """Groups of files or file slices that are read together; in order, they give the paragraphs of the corpus.
-
-    Small neighbouring files are grouped; a large plain text file is cut between paragraphs.
-    """
+    """Groups of small neighbouring files, and slices of large files between paragraphs; in order, the whole corpus."""
     pieces = [piece for source in sources for piece in _slice_file(source, settings)]
     groups: list[list[Source]] = [[]]
     n_bytes = 0
@@ -198,11 +195,8 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     if source.size < 2 * SLICE_BYTES or isinstance(source, FileSlice):
         return [source]
     opened = open_file(source.path, source.name)
-    if (
-        is_compressed(source.path, CorpusError)
-        or _find_reader(opened) is not read_plain
-        or detect_encoding(opened.head)
-    ):
+    is_plain = _find_reader(opened) is read_plain and not detect_encoding(opened.head)
+    if not is_plain or is_compressed(source.path, CorpusError):
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:

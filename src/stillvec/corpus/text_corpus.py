@@ -77,10 +77,7 @@ class Corpus:
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
     def split(self) -> list[Corpus]:
-        """Corpora that can be read in parallel and concatenate to this one; one for texts in memory and for pipes.
-
-        Each consists of files or of a slice of a large file, and may be empty.
-        """
+        """Corpora of files or file slices that concatenate to this one; only this one for texts in memory and pipes."""
         parts = split_sources(self._sources, self.settings) if self.is_files else []
         return [self._with_sources(part) for part in parts] if len(parts) > 1 else [self]
 

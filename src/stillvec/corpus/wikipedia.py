@@ -40,11 +40,11 @@ def _elements(opened: OpenedFile) -> Iterator[Element]:
     for event, element in _events(opened):
         if event == "start":
             open_elements.append(element)
-            continue
-        open_elements.pop()
-        yield element
-        if len(open_elements) == 1:
-            open_elements[0].clear()
+        else:
+            open_elements.pop()
+            yield element
+            if len(open_elements) == 1:
+                open_elements[0].clear()
 
 
 def _events(opened: OpenedFile) -> Iterator[Any]:
@@ -64,9 +64,7 @@ def _events(opened: OpenedFile) -> Iterator[Any]:
         parser.close()
         yield from parser.read_events()
     except ParseError as error:
-        cure = "copy or download it again"
-        got = f"malformed or truncated XML ({error})"
-        line = error.position[0]
+        got, line, cure = f"malformed or truncated XML ({error})", error.position[0], "copy or download it again"
         raise CorpusError.expected("an XML dump", got, path=opened.name, line=line, cure=cure, code="bad-xml") from None
 
 

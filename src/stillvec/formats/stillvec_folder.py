@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,7 +225,10 @@ def _parse_vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabul
     words, counts = fields[::2], fields[1::2]
     regular = raw.translate(None, _NOT_SEPARATORS) == b"\t\n" * len(words)
     if not regular or "" in words or not all(map(str.isdecimal, counts)):
-        _raise_bad_line(file, text)
+        for number, line in enumerate(text.split("\n"), 1):
+            word, _, count = line.partition("\t")
+            if not word or not count.isdecimal():
+                raise FormatError.expected("a word, a tab and a count", repr(line), path=file, line=number)
     try:
         return Vocabulary(words, map(int, counts), lowercase=lowercase)
     except (ValueError, OverflowError):
@@ -235,12 +238,6 @@ def _parse_vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabul
         row = next(row for row, word in enumerate(words) if first.setdefault(word, row) != row)
         got = f"{words[row]!r} again (first in line {first[words[row]] + 1})"
         raise FormatError.expected("one line per word", got, path=file, line=row + 1) from None
-
-
-def _raise_bad_line(file: Path, text: str) -> NoReturn:
-    lines = ((number, line, line.partition("\t")) for number, line in enumerate(text.split("\n"), 1))
-    number, line = next((number, line) for number, line, (word, _, n) in lines if not word or not n.isdecimal())
-    raise FormatError.expected("a word, a tab and a count", repr(line), path=file, line=number)
 
 
 def _plain(value: object) -> object:

@@ -80,11 +80,7 @@ class VectorTableBuilder:
             return b"\n".join(self._words).decode().split("\n"), set()
         except UnicodeDecodeError:
             words = [word.decode(errors="replace") for word in self._words]
-        broken = {
-            row
-            for row, (text, raw) in enumerate(zip(words, self._words, strict=True))
-            if "\ufffd" in text and text.encode() != raw
-        }
+        broken = {row for row, (text, raw) in enumerate(zip(words, self._words, strict=True)) if text.encode() != raw}
         first = min(broken)
         example = f"{words[first]!r} in {self._place(first)}"
         _warn(f"{self.path}: {len(broken):,} words are not UTF-8 ({example}); invalid bytes are read as U+FFFD.")

@@ -11,10 +11,7 @@ BLOCK_ROWS = 1 << 14  # rows converted at once
 
 
 def unit_rows(rows: Array, dtype: DTypeLike | None = None) -> Array:
-    """Rows scaled to length one along the last axis; zero where a row has no direction, as it is zero or not finite.
-
-    `dtype` converts before scaling.
-    """
+    """Rows, converted to `dtype`, scaled to length one along the last axis; zero where a row is zero or not finite."""
     wide = np.asarray(rows, dtype)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
     directed = (lengths > 0) & (lengths < np.inf)
@@ -31,10 +28,7 @@ def iterate_blocks(
 
 
 def top_k(scores: Array, k: int) -> NDArray[np.int64]:
-    """Columns of the k largest values of each row (n, k), largest first, equal ones by column.
-
-    Which of several equal values at the border are among the k is not specified.
-    """
+    """Columns of the k largest values of each row (n, k), largest first, equal ones by column; any at the border."""
     k = min(k, scores.shape[-1])
     if k < scores.shape[-1]:
         chosen = np.sort(np.argpartition(-scores, k - 1, axis=-1)[..., :k], axis=-1)

@@ -87,7 +87,7 @@ def test_a_large_map_of_rows_is_read(tmp_path: Path, spacy: Any) -> None:
 
 BAD: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "cut rows": ("key2row", lambda raw: raw[:-1], "map of hashes to rows"),
-    "more rows": ("key2row", lambda raw: raw + b"\0", "1 bytes are left"),
+    "more rows": ("key2row", lambda raw: raw + b"\0", "map of hashes to rows"),
     "another map": ("key2row", lambda raw: b"\xa3abc", "a map"),
     "a row too far": ("key2row", lambda raw: raw[:-1] + b"\x7f", r"shape \(9, 5\), got rows 0 to 127"),
     "cut table": ("vectors", lambda raw: raw[:-8], "NumPy array"),

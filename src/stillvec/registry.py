@@ -181,7 +181,6 @@ _PLAIN: dict[Any, tuple[str, Callable[[Any], object]]] = {
 
 
 def _describe(wanted: Any) -> str:
-    """A type in words, for messages."""
     origin, inside = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(map(_describe, inside))

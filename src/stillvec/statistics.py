@@ -160,5 +160,4 @@ def _merge_samples(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _rows_of(arrays: Mapping[str, Array], chosen: Array) -> dict[str, Array]:
-    """The chosen rows of a sample."""
     return {name: array[chosen] for name, array in arrays.items() if name.startswith("sample:") and name != SIZE}

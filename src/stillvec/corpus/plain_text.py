@@ -15,7 +15,6 @@ _STOPS = tuple(".!?:;…\"”'’)]।。！？؟۔")
 
 
 def read_plain(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """Yield the paragraphs of a text file."""
     texts = decode(opened, stats)
     sample = _sample(texts, settings.paragraphs)
     yield from _paragraphs(split_lines(chain([sample], texts), MAX_PARAGRAPH), settings.paragraphs, sample)

@@ -17,8 +17,6 @@ HEAD_BYTES = 1 << 16  # to recognize the type of a file by
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """How a corpus is read."""
-
     field: str | None = None  # of JSON lines and Parquet; default: "text"
     paragraphs: ParagraphMode = "auto"
     strict: bool = False  # raise an error for bytes that are not UTF-8
@@ -47,8 +45,6 @@ class ReadStats:
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """The uncompressed bytes of a file."""
-
     path: Path
     name: str  # as the user wrote it
     head: bytes

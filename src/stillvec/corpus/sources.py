@@ -65,7 +65,6 @@ class Source:
             raise unreadable(error, self.name, CorpusError) from None
 
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-        """Yield its paragraphs."""
         opened = open_file(self.open_path(), self.name)
         return _find_reader(opened)(opened, settings, stats)
 
@@ -206,7 +205,6 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
 
 
 def _is_known(path: Path) -> bool:
-    """Whether a file in a folder should be read."""
     suffix = text_suffix(path)
     return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
 

@@ -15,12 +15,10 @@ _MEDIA_NAMES = frozenset({"media", "file", "image", "category"})  # understood i
 
 
 def is_wikipedia(head: bytes) -> bool:
-    """Whether a file begins like a MediaWiki dump."""
     return b"<mediawiki" in head[:2048] and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
 def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-    """Yield the paragraphs of every article without markup."""
     if not is_wikipedia(opened.head):
         cure = "save its text as .txt or .jsonl"
         raise CorpusError.expected("a MediaWiki dump (<mediawiki ...>)", "other XML", path=opened.name, cure=cure)

@@ -69,7 +69,6 @@ def _read_rows(file: Path) -> list[tuple[int, int]]:
 
 
 def _find_words(file: Path, store: Any, keys: list[int]) -> list[str]:
-    """The words whose hashes are `keys`."""
     words = read_json(file)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise FormatError.expected("a list of words", type(words).__name__, path=file)

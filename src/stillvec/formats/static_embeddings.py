@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_folder
-from stillvec.formats.format import Format, damage_error, read_json, require_files
+from stillvec.formats.format import Format, Recognizer, damage_error, read_json, require_files
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.vectors import WordVectors
@@ -27,12 +27,8 @@ _MODULE = "sentence_transformers.models.StaticEmbedding"
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
-def recognize_model2vec(path: Path, head: bytes) -> bool:
-    return (path / _CONFIG).is_file() and b"model2vec" in (path / _CONFIG).read_bytes()
-
-
-def recognize_sentence_transformers(path: Path, head: bytes) -> bool:
-    return (path / _MODULES).is_file() and b"StaticEmbedding" in (path / _MODULES).read_bytes()
+def _mentions(file: str, name: bytes) -> Recognizer:
+    return lambda path, head: (path / file).is_file() and name in (path / file).read_bytes()
 
 
 def read(path: Path) -> WordVectors:
@@ -180,5 +176,5 @@ def _find_module(path: Path) -> str:
     return folder
 
 
-MODEL2VEC = Format(recognize_model2vec, read, write_model2vec)
-SENTENCE_TRANSFORMERS = Format(recognize_sentence_transformers, read, write_sentence_transformers)
+MODEL2VEC = Format(_mentions(_CONFIG, b"model2vec"), read, write_model2vec)
+SENTENCE_TRANSFORMERS = Format(_mentions(_MODULES, b"StaticEmbedding"), read, write_sentence_transformers)

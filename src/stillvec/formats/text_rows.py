@@ -35,7 +35,6 @@ def parse_header(line: bytes) -> tuple[int, int] | None:
 
 
 def read_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
-    """Read the header of a word2vec file from a stream."""
     line = stream.readline(_BLOCK)
     header = parse_header(line)
     if header is None:
@@ -44,7 +43,6 @@ def read_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
 
 
 def line_error(path: Path, what: str, line: bytes, cure: str = "") -> FormatError:
-    """An error about the first line of a file."""
     start = line[:60].decode(errors="replace").rstrip("\n")
     return FormatError.expected(what, repr(start), path=path, line=1, cure=cure, code="header")
 

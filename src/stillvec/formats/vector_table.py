@@ -64,7 +64,6 @@ class VectorTableBuilder:
         return WordVectors(vocabulary, self._matrix[unique])
 
     def error(self, row: int, what: str, got: str, cure: str = "") -> FormatError:
-        """An error about the row with this index."""
         if self._first_line is None:
             return FormatError.expected(what, got, where=self._place(row), path=self.path, cure=cure)
         return FormatError.expected(what, got, path=self.path, line=self._first_line + row, cure=cure)

@@ -10,8 +10,6 @@ from stillvec.files import read_lines
 
 
 class Edge(NamedTuple):
-    """A relation between two words."""
-
     left: str
     right: str
     weight: float = 1.0

@@ -106,7 +106,6 @@ class TokenCache:
         return self.row[tokens], n_tokens, needs_slow_path(texts, tokens, n_tokens, self.plain)
 
     def grow(self, n_tokens: int) -> None:
-        """Make room for more tokens."""
         self.row = np.concatenate([self.row, np.zeros(n_tokens, np.int64)])
         self.plain = np.concatenate([self.plain, np.ones(n_tokens, bool)])
         self._n_uses = np.concatenate([self._n_uses, np.zeros(n_tokens, np.int64)])

@@ -62,7 +62,6 @@ class WordCounter:
         return len(ids)
 
     def _add_new_words(self) -> None:
-        """Move the new words into the table of the Rust tokenizer."""
         self._known.extend(self._new)
         self._counts = np.concatenate([self._counts, np.array([*self._new.values()], np.int64)])
         self._new = Counter()

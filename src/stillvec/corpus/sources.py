@@ -66,7 +66,7 @@ class Source:
 
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         opened = open_file(self.open_path(), self.name)
-        return _find_reader(opened)(opened, settings, stats)
+        return find_reader(opened)(opened, settings, stats)
 
     def open_path(self) -> Path:
         return self.path
@@ -194,8 +194,7 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     if source.size < 2 * SLICE_BYTES or isinstance(source, FileSlice):
         return [source]
     opened = open_file(source.path, source.name)
-    is_plain = _find_reader(opened) is read_plain and not detect_encoding(opened.head)
-    if not is_plain or is_compressed(source.path, CorpusError):
+    if is_compressed(source.path, CorpusError) or find_reader(opened) is not read_plain or detect_encoding(opened.head):
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
@@ -209,7 +208,7 @@ def _is_known(path: Path) -> bool:
     return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
 
 
-def _find_reader(opened: OpenedFile) -> Reader:
+def find_reader(opened: OpenedFile) -> Reader:
     """The reader of a file; a file that is not text raises an error."""
     by_head = (file_type.read for file_type in FILE_TYPES if file_type.matches_head(opened.head))
     reader = _BY_SUFFIX.get(text_suffix(opened.path)) or next(by_head, read_plain)

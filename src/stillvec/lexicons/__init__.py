@@ -15,9 +15,17 @@ from stillvec.lexicons.rated_pairs import as_pair, find_pairs, read_evaluation_p
 from stillvec.registry import Registry
 
 __all__ = [
-    "LEXICONS", "Edge", "as_pair", "find_pairs", "lexicon_digest", "read_dictionary", "read_evaluation_pairs",
-    "read_lexicon", "read_rated_pairs", "read_words",
-]  # fmt: skip
+    "LEXICONS",
+    "Edge",
+    "as_pair",
+    "find_pairs",
+    "lexicon_digest",
+    "read_dictionary",
+    "read_evaluation_pairs",
+    "read_lexicon",
+    "read_rated_pairs",
+    "read_words",
+]
 
 LEXICONS: Registry[Callable[[Path], Iterator[Edge]]] = Registry(
     "lexicon format",

@@ -13,7 +13,20 @@ from stillvec.numerics.spectrum import (
 )
 
 __all__ = [
-    "BLOCK_ROWS", "Clustering", "apply_map", "column_variances", "iterate_blocks", "kmeans", "nearest_centres",
-    "principal_axes", "principal_plane", "raise_to_power", "rank_values", "second_moments", "spearman",
-    "sum_weighted_rows", "top_k", "unit_rows",
-]  # fmt: skip
+    "BLOCK_ROWS",
+    "Clustering",
+    "apply_map",
+    "column_variances",
+    "iterate_blocks",
+    "kmeans",
+    "nearest_centres",
+    "principal_axes",
+    "principal_plane",
+    "raise_to_power",
+    "rank_values",
+    "second_moments",
+    "spearman",
+    "sum_weighted_rows",
+    "top_k",
+    "unit_rows",
+]

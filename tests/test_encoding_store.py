@@ -22,6 +22,7 @@ from tiny_teachers import tiny_teacher
 from stillvec.encoding import BatchBudget, TextChunk, context_store
 from stillvec.encoding.context_store import Contexts, ContextWriter, StoreLocation, bytes_needed
 from stillvec.errors import FormatError, StillvecError, TeacherError
+from stillvec.files.temporary_names import name_machine
 from stillvec.learners import LEARNERS, EncodingPass
 from stillvec.learners.accumulators import TextSource
 from stillvec.learners.stored_contexts import StoredContexts
@@ -324,7 +325,7 @@ def test_leftovers_of_ended_processes_are_removed_and_those_of_running_ones_and_
     ended = subprocess.Popen(["true"])
     ended.wait()
     place.parent.mkdir()
-    here = context_store._machine()
+    here = name_machine()
     gone = [f".one.{here}.{ended.pid}.abc.part", f".another.{here}.{ended.pid}.abc.part"]
     stay = [f".one.{here}.{os.getpid()}.abc.part", f".one.01234567.{ended.pid}.abc.part", "another", ".profile"]
     for name in (*gone, *stay):

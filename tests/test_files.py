@@ -13,6 +13,8 @@ from error_checks import raises
 
 from stillvec.errors import CorpusError, DatasetError, FormatError, InputError, LexiconError, UsageError
 from stillvec.files import (
+    FolderLayout,
+    atomic,
     atomic_file,
     atomic_folder,
     check_replaceable,
@@ -26,6 +28,7 @@ from stillvec.files import (
 )
 
 MARKER = "manifest.json"
+LAYOUT = FolderLayout((MARKER, "data"), lambda folder: (folder / MARKER).exists(), alone=False)
 
 
 class Accident(Exception):  # noqa: N818 - nobody's error
@@ -124,7 +127,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 def test_a_folder_appears_completely_and_no_other_file(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "out"
-    with atomic_folder(target, MARKER) as part:
+    with atomic_folder(target, LAYOUT) as part:
         (part / MARKER).write_text("{}")
         assert not target.exists()
     assert _left(target) == [MARKER]
@@ -133,7 +136,7 @@ def test_a_folder_appears_completely_and_no_other_file(tmp_path: Path) -> None:
 
 def test_a_folder_of_ours_is_replaced_with_all_it_held(tmp_path: Path) -> None:
     target = _ours(tmp_path / "out")
-    with atomic_folder(target, MARKER) as part:
+    with atomic_folder(target, LAYOUT) as part:
         (part / MARKER).write_text("{}")
         assert (target / "data").read_text() == "old"
     assert _left(target) == [MARKER]
@@ -142,7 +145,7 @@ def test_a_folder_of_ours_is_replaced_with_all_it_held(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    with atomic_folder(tmp_path / "out", MARKER) as part:
+    with atomic_folder(tmp_path / "out", LAYOUT) as part:
         (part / MARKER).write_text("{}")
     assert _left(tmp_path / "out") == [MARKER]
 
@@ -151,30 +154,27 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
 def test_half_a_folder_is_never_left_and_the_old_one_survives(tmp_path: Path, accident: type[BaseException]) -> None:
     target = _ours(tmp_path / "out")
     with pytest.raises(accident):
-        _fail_inside(atomic_folder(target, MARKER), accident)
+        _fail_inside(atomic_folder(target, LAYOUT), accident)
     assert (target / "data").read_text() == "old"
     assert _left(tmp_path) == ["out"]
 
 
 def test_half_a_new_folder_is_never_left(tmp_path: Path) -> None:
     with pytest.raises(Accident):
-        _fail_inside(atomic_folder(tmp_path / "out", MARKER))
+        _fail_inside(atomic_folder(tmp_path / "out", LAYOUT))
     assert _left(tmp_path) == []
 
 
-def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(
+def test_the_old_folder_stays_when_the_new_one_cannot_take_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = _ours(tmp_path / "out")
-    rename = Path.rename
 
-    def fails_for_the_new_one(self: Path, to: Path) -> Path:
-        if self.name.endswith(".part"):
-            raise OSError("the disk went away")
-        return rename(self, to)
+    def fail(*_: object) -> bool:
+        raise OSError("the disk went away")
 
-    monkeypatch.setattr(Path, "rename", fails_for_the_new_one)
-    with pytest.raises(OSError, match="went away"), atomic_folder(target, MARKER) as part:
+    monkeypatch.setattr(atomic, "_exchange", fail)
+    with pytest.raises(OSError, match="went away"), atomic_folder(target, LAYOUT) as part:
         (part / "data").write_text("new")
     assert (target / "data").read_text() == "old"
     assert _left(tmp_path) == ["out"]
@@ -183,9 +183,8 @@ def test_the_old_folder_comes_back_when_the_new_one_cannot_take_its_place(
 def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "summer.jpg").write_text("sea")
-    with raises(UsageError, code="conflict", path=tmp_path / "photos", match=MARKER):  # noqa: SIM117
-        with atomic_folder(tmp_path / "photos", MARKER):
-            pytest.fail("the work was begun")
+    with raises(UsageError, code="conflict", path=tmp_path / "photos", match="summer.jpg"):
+        check_replaceable(tmp_path / "photos", LAYOUT)
     assert _left(tmp_path) == ["photos"]
     assert _left(tmp_path / "photos") == ["summer.jpg"]
 
@@ -193,12 +192,12 @@ def test_a_folder_of_other_things_is_refused_before_any_work_and_left_alone(tmp_
 def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with raises(UsageError, code="is-file", path=tmp_path / "out"):
-        check_replaceable(tmp_path / "out", MARKER)
+        check_replaceable(tmp_path / "out", LAYOUT)
 
 
 def test_a_folder_has_the_rights_that_any_new_folder_has(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    with atomic_folder(tmp_path / "ours", MARKER):
+    with atomic_folder(tmp_path / "ours", LAYOUT):
         pass
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
@@ -304,5 +303,5 @@ def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr("os.umask")
     with atomic_file(tmp_path / "a") as part:
         part.write_text("a")
-    with atomic_folder(tmp_path / "b", MARKER):
+    with atomic_folder(tmp_path / "b", LAYOUT):
         pass

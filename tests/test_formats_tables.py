@@ -153,3 +153,54 @@ def test_a_table_without_its_words_is_reported(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", MATRIX)
     with raises(FormatError, code="not-found", path=tmp_path / "v.words.txt"):
         load(tmp_path / "v.npy")
+
+
+# ---- HDF5 files that reach outside, or claim more than they hold
+
+
+def _h5(path: Path) -> Any:
+    h5py = pytest.importorskip("h5py")
+    file = h5py.File(path, "w")
+    file.create_dataset("words", data=[b"a", b"b"], dtype=h5py.string_dtype("utf-8"))
+    return file
+
+
+@pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])
+@pytest.mark.parametrize("name", ["vectors", "words", "counts"])
+def test_an_hdf5_file_cannot_read_other_files(kind: str, name: str, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    (tmp_path / "secret").write_bytes(b"root:x:0:0:root:/root:/bin/bash\n")
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["secret"] = np.ones((2, 2), np.float32)
+    with _h5(tmp_path / "v.h5") as file:
+        file["vectors"] = np.ones((2, 2), np.float32)
+        file.pop(name, None)
+        if kind == "external":
+            file.create_dataset(name, (2, 2), "<f4", external=[(str(tmp_path / "secret"), 0, 16)])
+        elif kind == "link":
+            file[name] = h5py.ExternalLink("other.h5", "/secret")
+        elif kind == "soft":
+            file["own"] = h5py.ExternalLink("other.h5", "/secret")
+            file[name] = h5py.SoftLink("/own")
+        else:
+            layout = h5py.VirtualLayout((2, 2), "<f4")
+            layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "secret", (2, 2))
+            file.create_virtual_dataset(name, layout)
+    with raises(FormatError, code="outside", path=tmp_path / "v.h5", match=name):
+        load(tmp_path / "v.h5")
+
+
+@pytest.mark.parametrize("shape", [(2, 2_000_000_000), (20_000_000, 60)])
+def test_an_hdf5_file_cannot_claim_more_than_it_holds(shape: tuple[int, int], tmp_path: Path) -> None:
+    with _h5(tmp_path / "v.h5") as file:
+        file.create_dataset("vectors", shape, "<f4")
+    assert (tmp_path / "v.h5").stat().st_size < 10_000
+    with raises(FormatError, code="too-large", path=tmp_path / "v.h5", match="32 times"):
+        load(tmp_path / "v.h5")
+
+
+def test_a_compressed_hdf5_table_is_read(tmp_path: Path) -> None:
+    with _h5(tmp_path / "v.h5") as file:
+        numbers = np.random.default_rng(0).normal(size=(2, 300_000)).astype(np.float32)
+        file.create_dataset("vectors", data=numbers, compression="gzip", chunks=True)
+    assert np.array_equal(load(tmp_path / "v.h5").matrix, numbers)

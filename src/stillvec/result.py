@@ -26,10 +26,10 @@ class Result:
         """How the vectors were made."""
         return self.vectors.provenance
 
-    def save(self, path: str | os.PathLike[str], *, statistics: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, statistics: bool = True, force: bool = False) -> None:
         """Write a stillvec folder, with or without the statistics."""
         arrays = self.statistics if statistics and self.statistics else None
-        write_folder(self.vectors, Path(path), self.manifest, arrays, self.model)
+        write_folder(self.vectors, Path(path), self.manifest, arrays, self.model, force=force)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ A command's file has `arguments(parser)` and `run(options) -> int`. Only the com
 
 import argparse
 import importlib
+import io
 import logging
 import os
 import sys
@@ -43,6 +44,9 @@ _DISTILL_PACKAGES = ("torch", "transformers")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit codes: 0 done, 1 failed, 2 the call was wrong, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     command = next((word for word in words if not word.startswith("-")), None)
     try:
         with _plain_warnings():

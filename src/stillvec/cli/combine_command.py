@@ -15,11 +15,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--method", required=True, metavar="NAME[:key=value,...]", help=names)
     listing = add("--list-methods", action=List, const=COMBINERS, help="list all methods with settings")
     add_renamed(parser, "--methods", listing)
-    add_common(parser, "--out")
+    add_common(parser, "--out", "--force")
 
 
 def run(options: argparse.Namespace) -> int:
-    vectors = combine(options.vectors, options.method, out=options.out)
+    vectors = combine(options.vectors, options.method, out=options.out, force=options.force)
     common = f"{vectors.provenance['common_words']:,} words in common"
     report_vectors(options.out, vectors, f" from {len(options.vectors)} sets with {common}")
     return 0

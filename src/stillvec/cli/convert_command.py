@@ -12,7 +12,7 @@ from stillvec.verbs.transformation import convert
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_common(parser, "vectors")
+    add_common(parser, "vectors", "--force")
     add("out", metavar="OUT", help="the file or folder to write; .gz, .bz2 and .xz compress")
     add("--format", "--to", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the ending of OUT)")
     add("--from", dest="source_format", metavar="NAME", help="the format of VECTORS (default: recognised)")
@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     name = options.format or format_by_ending(out)
-    settings = {"source_format": options.source_format, "replace_space": options.replace_space}
+    settings = {name: getattr(options, name) for name in ("source_format", "replace_space", "force")}
     vectors = convert(options.vectors, out, format=name, **settings)
     files = [*out.rglob("*")] if out.is_dir() else [out, words_file(out)] if name == "npy" else [out]
     size = sum(file.stat().st_size for file in files if file.is_file())

@@ -21,6 +21,7 @@ from stillvec.evaluation import Score, evaluate
 from stillvec.evaluation.datasets import PACKAGED, DatasetSource
 from stillvec.files import check_replaceable
 from stillvec.formats import read_manifest
+from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.registry import require_all
 from stillvec.report import write_report
 from stillvec.vectors import WordVectors
@@ -81,7 +82,7 @@ def check_output(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError.expected("a folder", f"the file {out}", where="--out")
     for name in METHODS:
-        check_replaceable(out / name, "manifest.json")
+        check_replaceable(out / name, LAYOUT)
     files = [name for name in FILES if (out / name).exists()]
     if files and not (out / "auto" / "manifest.json").exists():
         raise UsageError.conflict(f"{out} has a {files[0]} that no demo wrote", cure="choose another --out")

@@ -25,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     words = f"{CORPUS_HELP}; none: words without context (--include-words, or the teacher's own)"
     add("corpus", nargs="*", metavar="CORPUS", help=words)
     add("--out", metavar="DIR", help="the folder to write; not needed with --dry-run")
+    add_common(parser, "--force")
     add("--teacher", default=defaults.teacher, metavar="DIR_OR_NAME", help="default: %(default)s")
     add_settings(parser, defaults, LEARNERS, "several share one pass and get a folder each")
     recipe = "what the vectors are for, which decides the recipe of auto (default: %(default)s)"
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
             estimate = plan(*corpus, **given, progress=listener)
         _print_plan(estimate)
         return 0
-    given |= {name: getattr(options, name) for name in ("out", "resume", "engine", "address", "workers")}
+    given |= {name: getattr(options, name) for name in ("out", "force", "resume", "engine", "address", "workers")}
     with show_events(quiet=options.quiet) as listener:
         results = distill_all(*corpus, **given, statistics=not options.no_statistics, progress=listener)
     print_results(results, options.out)

@@ -12,6 +12,10 @@ from stillvec.registry import Registry
 _COMMON: dict[str, dict[str, Any]] = {  # flags that mean the same everywhere
     "vectors": {"metavar": "VECTORS", "help": "a folder of vectors, or a file in any supported format"},
     "--out": {"required": True, "metavar": "DIR", "help": "the folder to write"},
+    "--force": {
+        "action": "store_true",
+        "help": "replace files of the same names in a folder that stillvec did not write",
+    },
     "--quiet": {"action": "store_true", "help": "no progress"},
     "--dim": {"type": int, "metavar": "N", "help": "dimensions of the result (default: the method's own)"},
 }

@@ -9,9 +9,10 @@ from stillvec.verbs.transformation import merge
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", nargs="+", metavar="DIR", help="results of one method, settings and teacher")
-    add_common(parser, "--out")
+    add_common(parser, "--out", "--force")
 
 
 def run(options: argparse.Namespace) -> int:
-    report_vectors(options.out, merge(options.folders, out=options.out), f" from {len(options.folders)} results")
+    vectors = merge(options.folders, out=options.out, force=options.force)
+    report_vectors(options.out, vectors, f" from {len(options.folders)} results")
     return 0

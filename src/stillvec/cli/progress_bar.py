@@ -23,7 +23,7 @@ def watch(events: Iterable[object], *, quiet: bool = False) -> None:
 
 @contextmanager
 def show_events(*, quiet: bool = False) -> Iterator[Listener]:
-    """A listener that shows each event, for calls of the library; warnings are printed at the end."""
+    """A listener that shows each event, for calls of the library; our warnings stand above the bar."""
     with show_warnings():
         if quiet:
             yield lambda event: None
@@ -36,13 +36,16 @@ def show_events(*, quiet: bool = False) -> Iterator[Listener]:
 
 @contextmanager
 def show_warnings() -> Iterator[None]:
-    """Print our warnings as notes at the end, and hide those of other libraries."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Print our warnings as notes when they happen, and hide those of other libraries."""
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, StillvecWarning):
+            warn(f"Note: {message}")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", StillvecWarning)
+        warnings.showwarning = show
         yield
-    for warning in caught:
-        if issubclass(warning.category, StillvecWarning):
-            warn(f"Note: {warning.message}")
 
 
 class _LinePrinter:

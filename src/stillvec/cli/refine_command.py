@@ -21,11 +21,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_renamed(parser, "--steps", listing)
     add_oov(parser, "last, fit character n-grams that give out-of-vocabulary words a vector")
     add("--like", metavar="DIR", help="first, the steps by which these vectors were refined")
-    add_common(parser, "--out")
+    add_common(parser, "--out", "--force")
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = {name: getattr(options, name) for name in ("oov", "like", "out")}
+    settings = {name: getattr(options, name) for name in ("oov", "like", "out", "force")}
     with show_warnings():
         vectors = refine(options.vectors, options.step, **settings, progress=_print_step)
     size = (Path(options.out) / "vectors.safetensors").stat().st_size

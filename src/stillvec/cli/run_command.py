@@ -18,11 +18,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_cache(parser, "methods that train cache the teacher's contexts")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint of an interrupted run")
     parser.add_argument("--dry-run", action="store_true", help="check the recipe, list its steps, and do nothing")
-    add_common(parser, "--quiet")
+    add_common(parser, "--force", "--quiet")
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = {"context_cache": options.context_cache, "resume": options.resume}
+    settings = {name: getattr(options, name) for name in ("context_cache", "resume", "force")}
     if options.dry_run:
         for number, step in enumerate(check_recipe(options.recipe, **settings), 1):
             print(f"{number}. {step}")

@@ -26,7 +26,7 @@ CORPUS_HELP = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("corpus", nargs="+", metavar="CORPUS", help=CORPUS_HELP)
-    add_common(parser, "--out")
+    add_common(parser, "--out", "--force")
     add_settings(parser, Training(), BASELINES, "several get a folder each")
     threads = "CPU threads; with one, the same call gives the same bytes (default: one per core)"
     add("--threads", type=int, metavar="N", help=threads)
@@ -78,7 +78,7 @@ def corpus_of(options: argparse.Namespace) -> list[Corpus]:
 
 
 def run(options: argparse.Namespace) -> int:
-    given = {name: getattr(options, name) for name in ("out", "context_cache", "resume")}
+    given = {name: getattr(options, name) for name in ("out", "force", "context_cache", "resume")}
     with show_events(quiet=options.quiet) as listener:
         results = train_all(*corpus_of(options), **settings_of(options, Training), **given, progress=listener)
     print_results(results, options.out)

@@ -1,5 +1,7 @@
 """The sources of a corpus: files, slices of files, folders, globs, and pipes, which are copied to be read again."""
 
+from __future__ import annotations
+
 import glob
 import mmap
 import os
@@ -21,7 +23,13 @@ from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats, 
 from stillvec.corpus.records import is_json_lines, read_json_lines, read_parquet
 from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
 from stillvec.errors import CorpusError, UsageError
+<<<<<<< HEAD
 from stillvec.files import check_is_text, detect_encoding, is_compressed, unreadable
+=======
+from stillvec.files import detect_encoding, is_compressed, unreadable
+from stillvec.files.path_names import show_path
+from stillvec.files.temporary_names import name_machine
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
 STANDARD_INPUT = "-"
 SLICE_BYTES = 64 << 20
@@ -53,8 +61,35 @@ class Source:
     """A file of a corpus and its name for the user."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
+        self.name = show_path(path)
         self.path = path
+        self._state: tuple[str, int, int, int] | None = None  # machine, size, time and inode
+
+    def watch(self) -> None:
+        """Remember the state of the file: reading another one is then an error."""
+        self._state = self._get_state()
+
+    def watch_like(self, other: Source) -> Source:
+        """Expect the state that another source of the same file remembers."""
+        self._state = other._state
+        return self
+
+    def check_unchanged(self) -> None:
+        """Raise an error if the file changed since `watch`; on another machine it may be a copy of the same size."""
+        if self._state is None:
+            return
+        state = self._get_state()
+        same = state == self._state if state[0] == self._state[0] else state[1] == self._state[1]
+        if not same:
+            message = f"{self.name} changed while it was read; start again when nothing writes to it any more."
+            raise CorpusError(message, code="changed", path=self.name)
+
+    def _get_state(self) -> tuple[str, int, int, int]:
+        try:
+            state = self.path.stat()
+        except OSError as error:
+            raise unreadable(error, self.name, CorpusError) from None
+        return name_machine(), state.st_size, state.st_mtime_ns, state.st_ino
 
     @property
     def size(self) -> int:
@@ -65,6 +100,15 @@ class Source:
             raise unreadable(error, self.name, CorpusError) from None
 
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
+<<<<<<< HEAD
+=======
+        """Yield its paragraphs."""
+        self.check_unchanged()
+        yield from self._read(settings, stats)
+        self.check_unchanged()
+
+    def _read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
         opened = open_file(self.open_path(), self.name)
         return find_reader(opened)(opened, settings, stats)
 
@@ -80,9 +124,12 @@ class Pipe(Source):
 
     def __init__(self, path: Path | None = None) -> None:
         super().__init__(path or Path(STANDARD_INPUT))
-        self.name = str(path) if path else "standard input"
+        self.name = show_path(path) if path else "standard input"
         self._stream = path
         self._copy: Path | None = None
+
+    def watch(self) -> None:
+        """The copy does not change."""
 
     def open_path(self) -> Path:
         if self._copy is None:
@@ -110,7 +157,7 @@ class FileSlice(Source):
     def size(self) -> int:
         return self._end - self._first
 
-    def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
+    def _read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         opened = open_file(self.path, self.name, (self._first, self._end))
         return read_plain(opened, replace(settings, paragraphs="blocks" if self._wrapped else "lines"), stats)
 
@@ -200,6 +247,7 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         cuts = [_BREAKS[wrapped].search(text, start) for start in range(SLICE_BYTES, len(text), SLICE_BYTES)]
         bounds = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
+<<<<<<< HEAD
     return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds)]
 
 
@@ -215,3 +263,7 @@ def find_reader(opened: OpenedFile) -> Reader:
     if reader is not read_parquet:
         check_is_text(opened.head, opened.name, CorpusError)
     return reader
+=======
+    slices = (FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds))
+    return [piece.watch_like(source) for piece in slices]
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)

@@ -83,7 +83,17 @@ class Corpus:
 
     def absolute(self) -> Corpus:
         """The same files with absolute paths."""
-        return self._with_sources([Source(source.path.absolute()) for source in self._sources])
+        return self._with_sources([Source(source.path.absolute()).watch_like(source) for source in self._sources])
+
+    def watch(self) -> None:
+        """Remember the state of the files: reading other ones later is an error (`check_unchanged`)."""
+        for source in self._sources:
+            source.watch()
+
+    def check_unchanged(self) -> None:
+        """Raise an error if a file changed since `watch`; each file is also checked before and after it is read."""
+        for source in self._sources:
+            source.check_unchanged()
 
     def _with_sources(self, sources: list[Source]) -> Corpus:
         corpus = Corpus.__new__(Corpus)
@@ -134,7 +144,9 @@ class Corpus:
     def _parses(self) -> Iterator[Parse]:
         stats = ReadStats(strict=self.settings.strict)
         for source in self._sources:
+            source.check_unchanged()
             yield from read_parses(open_file(source.open_path(), source.name), stats)
+            source.check_unchanged()
 
     def _read(self, stats: ReadStats, wanted: Callable[[int], bool] | None = None) -> Iterator[str]:
         for text in self._texts:

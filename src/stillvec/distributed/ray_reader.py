@@ -6,6 +6,7 @@ references pass through this process. Ray restarts a worker that dies, and its j
 
 import dataclasses
 import os
+import secrets
 import shutil
 import socket
 import time
@@ -47,6 +48,7 @@ from stillvec.teachers import Teacher
 _JOBS_PER_WORKER = 2  # one waits while the other is done, so that a worker is never idle
 _CPU_SHARE = 0.5  # that a worker asks for: those of a machine that is lost then fit on the others
 _CONNECT_SECONDS = 10.0  # that a cluster may take to answer
+_ABANDONED_SECONDS = 7 * 86400.0  # after which contexts that a lost run stored are removed
 _MAX_FULL_READS = 8  # parts of the count, where each reads through all of the text
 
 
@@ -65,6 +67,7 @@ class RayReader(Reader):
         self._budget: BatchBudget | None = None
         self._config: list[Any] = []  # a reference to it
         self._tree: MergeTree | None = None
+        self._name = secrets.token_hex(4)  # of the run, in names of stored contexts: another run's are never used
         self._jobs: dict[str, list[str]] = {SENTENCES: [], PARAGRAPHS: []}  # names, by unit
 
     def check(self, settings: Distillation, corpus: Corpus | None) -> None:
@@ -87,6 +90,7 @@ class RayReader(Reader):
 
     def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         start, n_files = time.perf_counter(), len(corpus.sources)
+        corpus.watch()
         n_cpus = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         by_file = n_files >= 4 * _MAX_FULL_READS
         n_parts = min(n_cpus, n_files // 4) if by_file else min(n_cpus, _MAX_FULL_READS)
@@ -117,6 +121,8 @@ class RayReader(Reader):
                 sizes[name] += report[name]
             sizes["pieces"] += report["pieces"]
             yield Progress("reading the corpus", sizes["words"], total, "words", time.perf_counter() - start)
+        if task.corpus is not None:
+            task.corpus.check_unchanged()
         counts = counts or task.encoding_pass.word_counts()
         n_missing, in_order = 0, bool(task.encoding_pass.context_writers)
         jobs = leftover_jobs(len(task.plan.vocabulary), counts, in_order=in_order)
@@ -144,7 +150,7 @@ class RayReader(Reader):
         n_cpus = max(1, int(resources.get("CPU", 1)))
         number = min(self.n_workers or gpus or n_cpus, gpus or n_cpus)
         threads = max(1, n_cpus // number) if gpus else 1
-        plan, store = task.plan, _absolute(task.store)
+        plan, store = task.plan, _absolute(task.store, self._name)
         has_corpus, folder = task.corpus is not None, os.getcwd()
         config = WorkerConfig(settings, plan.vocabulary, plan.known, has_corpus, store, folder, threads)
         resources = {"num_cpus": threads, "num_gpus": 1} if gpus else {"num_cpus": _CPU_SHARE}
@@ -209,10 +215,13 @@ class RayReader(Reader):
         path = writer.path()
         if not path.exists():
             unit = PARAGRAPHS if writer.spec.unit == "paragraph" else SENTENCES
-            shards = [shard_path(path, f"job-{name}") for name in (*self._jobs[unit], "rest-0-of-1")]
+            names = (*self._jobs[unit], "rest-0-of-1")
+            shards = [shard_path(path, f"job-{self._name}-{name}") for name in names]
             writer.contexts = join_stores(path, shards)
         for leftover in path.parent.glob(f"{path.name}-job-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+            old = time.time() - leftover.stat().st_mtime > _ABANDONED_SECONDS
+            if old or leftover.name.startswith(f"{path.name}-job-{self._name}-"):
+                shutil.rmtree(leftover, ignore_errors=True)
 
     def _get(self, reference: Any) -> Any:
         return self._translate_errors(self.ray.get, reference)
@@ -238,8 +247,8 @@ class RayReader(Reader):
         self.workers = []
 
 
-def _absolute(store: StoreLocation | None) -> StoreLocation | None:
-    return None if store is None else dataclasses.replace(store, folder=store.folder.absolute())
+def _absolute(store: StoreLocation | None, shard: str | None = None) -> StoreLocation | None:
+    return None if store is None else dataclasses.replace(store, folder=store.folder.absolute(), shard=shard)
 
 
 def connect(address: str | None) -> Any:

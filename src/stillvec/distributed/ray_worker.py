@@ -68,7 +68,11 @@ class Worker:
     def run(self, reference: Sequence[Any], job: ReadingJob, text: Any = None) -> tuple[dict[str, Any], JobStatistics]:
         """A small report for the run, and statistics, which are large, for merging."""
         config = self._start(reference)
-        store = None if config.store is None else dataclasses.replace(config.store, shard=f"job-{job.name}")
+        store = (
+            None
+            if config.store is None
+            else dataclasses.replace(config.store, shard=f"job-{config.store.shard}-{job.name}")
+        )
         if self._loader is None:
             self._loader = make_loader(self.teacher, self.plan.matcher, self.budget).__enter__()
         encoding_pass = EncodingPass(self.plan, self.teacher, store=store, partition=job.partition, loader=self._loader)

@@ -12,9 +12,7 @@ import hashlib
 import json
 import math
 import os
-import platform
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,13 +25,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.errors import FormatError, StillvecError, TeacherError
-from stillvec.files import create_part_folder
+from stillvec.files import create_part_folder, remove_abandoned
+from stillvec.files.temporary_names import CHECKPOINT_FILE, is_continued
 
 VERSION = 1
 _FILES: dict[str, tuple[str, type]] = {name: (f"{name}.f16", np.float16) for name in ("contexts", "states")}
 _FILES |= {name: (f"{name}.i32", np.int32) for name in ("words", "lengths")}
 _MAX_SCALED = 1024.0  # of the first batch: far from float16's 65,504
-_CHECKPOINT_FILE = "checkpoint"  # in a partial store: the path of the checkpoint that continues it
 _COPY_ROWS = 1 << 18  # at once
 _MIN_FREE = 64 << 20  # bytes of a disk that stay free
 
@@ -99,8 +97,8 @@ class ContextWriter:
         self._streams: dict[str, BinaryIO] = {}
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(path.parent)
-            self._part = create_part_folder(path.with_name(f"{path.name}.{_machine()}.{os.getpid()}"))
+            remove_abandoned(path.parent)
+            self._part = create_part_folder(path)
             self._streams = {name: open(self._part / _FILES[name][0], "wb") for name in self._names}  # noqa: SIM115
         self._rows = dict.fromkeys(self._names, 0)
 
@@ -137,11 +135,11 @@ class ContextWriter:
         if self._part is None:
             return state | {f"held-{name}": np.concatenate(arrays) for name, arrays in self._arrays.items() if arrays}
         if self.checkpoint is not None:
-            (self._part / _CHECKPOINT_FILE).write_text(str(self.checkpoint.absolute()), "utf-8")
+            (self._part / CHECKPOINT_FILE).write_bytes(os.fsencode(self.checkpoint.absolute()))
         for stream in self._streams.values():
             stream.flush()
             os.fsync(stream.fileno())
-        return state | {"part": np.frombuffer(str(self._part.resolve()).encode(), np.uint8)}
+        return state | {"part": np.frombuffer(os.fsencode(self._part.resolve()), np.uint8)}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `save_state`; what was written after it is cut off."""
@@ -152,7 +150,7 @@ class ContextWriter:
         if self._part is None or self.path is None:
             return
         self.abandon()
-        part = Path(bytes(state["part"]).decode())
+        part = Path(os.fsdecode(bytes(state["part"])))
         if part.parent != self.path.parent.resolve():
             raise StillvecError(f"The contexts of the stopped run are in {part.parent}; give it as --context-cache.")
         try:
@@ -186,7 +184,7 @@ class ContextWriter:
             if not self.path.is_dir():
                 raise
             shutil.rmtree(self._part, ignore_errors=True)  # another run was faster: its store is the same
-        (self.path / _CHECKPOINT_FILE).unlink(missing_ok=True)
+        (self.path / CHECKPOINT_FILE).unlink(missing_ok=True)
         self._part = None
         return Contexts.open(self.path)
 
@@ -195,7 +193,7 @@ class ContextWriter:
         for stream in self._streams.values():
             with suppress(OSError):  # a full disk cannot take what is buffered
                 stream.close()
-        if self._part is not None and not _is_continued(self._part):
+        if self._part is not None and not is_continued(self._part):
             shutil.rmtree(self._part, ignore_errors=True)
         self._part = None
         self._streams = {}
@@ -210,7 +208,7 @@ class ContextWriter:
             yield
         except OSError as error:
             cure = "nothing partial was left behind. Give another folder with --context-cache."
-            if self._part is not None and _is_continued(self._part):
+            if self._part is not None and is_continued(self._part):
                 cure = "with more space there, --resume continues from the last checkpoint."
             self.abandon()
             assert self.path is not None
@@ -314,36 +312,3 @@ def _truncate(stream: BinaryIO, size: int) -> None:
         raise ValueError(size)
     stream.truncate(size)
     stream.seek(size)
-
-
-def _is_continued(part: Path) -> bool:
-    """Whether there is a checkpoint that continues this partial store."""
-    try:
-        return Path((part / _CHECKPOINT_FILE).read_text("utf-8")).exists()
-    except OSError:
-        return False
-
-
-def _machine() -> str:
-    """This machine: a folder may be shared by several, whose processes have the same ids."""
-    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Remove what killed runs of this machine left behind."""
-    for part in folder.glob(f".*.{_machine()}.*.part"):
-        owner = part.name.split(".")[3]
-        if part.is_dir() and not (owner.isdigit() and _is_running(int(owner))) and not _is_continued(part):
-            shutil.rmtree(part, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    if sys.platform == "win32":  # where os.kill(process, 0) would end the process
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user
-        pass
-    return True

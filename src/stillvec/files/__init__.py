@@ -1,6 +1,6 @@
 """Reading and writing files: atomic writes, compression, lines of text, digests and the cache folder."""
 
-from stillvec.files.atomic import atomic_file, atomic_folder, check_replaceable, create_part_folder
+from stillvec.files.atomic import atomic_file, atomic_folder, create_part_folder, sync_path
 from stillvec.files.binary_check import check_is_text
 from stillvec.files.compression import (
     create_bytes,
@@ -14,14 +14,19 @@ from stillvec.files.compression import (
     unreadable,
 )
 from stillvec.files.digests import digest, file_digest
+from stillvec.files.folder_layout import FolderLayout, check_place, check_replaceable, place_beside, read_object
+from stillvec.files.output_lock import lock_outputs, reserve_output
+from stillvec.files.temporary_names import remove_abandoned, scratch_folder
 from stillvec.files.text_lines import detect_encoding, read_lines
 from stillvec.files.user_cache import cache_folder
 
 __all__ = [
+    "FolderLayout",
     "atomic_file",
     "atomic_folder",
     "cache_folder",
     "check_is_text",
+    "check_place",
     "check_replaceable",
     "create_bytes",
     "create_local",
@@ -32,9 +37,16 @@ __all__ = [
     "inner_name",
     "inner_suffix",
     "is_compressed",
+    "lock_outputs",
     "open_bytes",
     "open_local",
+    "place_beside",
     "read_head",
     "read_lines",
+    "read_object",
+    "remove_abandoned",
+    "reserve_output",
+    "scratch_folder",
+    "sync_path",
     "unreadable",
 ]

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from stillvec.errors import FormatError, UsageError
-from stillvec.files import inner_suffix, read_head
+from stillvec.files import check_replaceable, inner_suffix, read_head
+from stillvec.files.path_names import show_path
 from stillvec.formats.format import Format, empty_error
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.registry import Registry
@@ -58,9 +59,10 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
     if not place.exists():
         raise FormatError.not_found(place, "vectors")
     vectors = FORMATS[format or _recognize(place)].read(place)
-    return vectors if vectors.provenance else vectors.with_provenance({"source": place.name})
+    return vectors if vectors.provenance else vectors.with_provenance({"source": show_path(place.name)})
 
 
+<<<<<<< HEAD
 def open_vectors(vectors: WordVectors | str | os.PathLike[str]) -> WordVectors:
     """The vectors themselves, or those that a path names."""
     return vectors if isinstance(vectors, WordVectors) else load(vectors)
@@ -68,6 +70,10 @@ def open_vectors(vectors: WordVectors | str | os.PathLike[str]) -> WordVectors:
 
 def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Write vectors; an existing file is replaced only when the new one is complete.
+=======
+def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
+    """Write vectors; an existing file is replaced only when the new one is complete, a folder only if it is ours.
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
     A stillvec folder also gets the provenance of the vectors (its manifest) and the compression of its last step.
 
@@ -76,9 +82,12 @@ def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | No
     vectors: the vectors.
     path: the folder or file; .gz, .bz2 and .xz compress a file.
     format: a name in `FORMATS` (default: by the suffix of `path`; without a suffix, a stillvec folder).
+    force: replace files of the same names in a folder that stillvec did not write (default: False).
     """
     place = Path(path)
-    FORMATS[format or format_by_ending(place)].write(vectors, place)
+    chosen = FORMATS[format or format_by_ending(place)]
+    check_replaceable(place, chosen.layout, force=force)
+    chosen.write(vectors, place)
 
 
 def format_by_ending(path: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.errors import FormatError
+from stillvec.files import FolderLayout
 from stillvec.vectors import WordVectors
 
 Recognizer = Callable[[Path, bytes], bool]  # from the path and the first bytes, uncompressed
@@ -20,6 +21,7 @@ class Format:
     read: Callable[[Path], WordVectors]
     write: Callable[[WordVectors, Path], None]
     suffixes: tuple[str, ...] = ()  # "" is a name without a suffix
+    layout: FolderLayout | None = None  # of a format that is a folder
 
 
 def begins_with(magic: bytes) -> Recognizer:

@@ -1,5 +1,6 @@
 """HDF5: the datasets `words`, `counts` and `vectors` (words, dim), through h5py."""
 
+import math
 import mmap
 import os
 import re
@@ -18,6 +19,8 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 22  # numbers per write
+_MAX_RATIO = 32  # bytes of a dataset per byte stored of it; more is no table of vectors
+_MAX_SMALL = 1 << 20  # bytes that a dataset may have in any case
 _HEAP = b"GCOL\x01\0\0\0"  # magic of a global heap (version 1); its header and those of its objects have 16 bytes
 
 
@@ -81,16 +84,36 @@ def _check_heaps(path: Path, local: Path) -> None:
 
 
 def _read_datasets(path: Path, h5py: Any, file: Any) -> tuple[list[str], Any, Any, bool | None]:
-    missing = [name for name in ("words", "vectors") if not isinstance(file.get(name), h5py.Dataset)]
-    if missing:
+    words, counts, table = (_open_dataset(path, h5py, file, name) for name in ("words", "counts", "vectors"))
+    if words is None or table is None:
         names = ", ".join(map(repr, file)) or "none"
         raise FormatError.expected("the datasets 'words' and 'vectors'", names, path=path)
-    if h5py.check_string_dtype(file["words"].dtype) is None or file["words"].ndim != 1:
-        raise FormatError.expected("a list of strings", file["words"].dtype, where="'words'", path=path)
-    words = [*file["words"].asstr()[:]]
-    counts = file["counts"][:].tolist() if isinstance(file.get("counts"), h5py.Dataset) else None
+    if h5py.check_string_dtype(words.dtype) is None or words.ndim != 1:
+        raise FormatError.expected("a list of strings", words.dtype, where="'words'", path=path)
     lowercase = file.attrs.get("lowercase")
-    return words, counts, file["vectors"][:], None if lowercase is None else bool(lowercase)
+    numbers = None if counts is None else counts[:].tolist()
+    return [*words.asstr()[:]], numbers, table[:], None if lowercase is None else bool(lowercase)
+
+
+def _open_dataset(path: Path, h5py: Any, file: Any, name: str) -> Any:
+    """A dataset whose data are in this file, and not far larger than what is stored of them; None if there is none."""
+    link = file.get(name, getlink=True)
+    if link is None:
+        return None
+    dataset = file[name] if isinstance(link, h5py.HardLink) else None
+    if dataset is not None and not isinstance(dataset, h5py.Dataset):
+        return None
+    if dataset is None or dataset.external or dataset.is_virtual:
+        cure = "copy the data into it (h5repack, h5copy)"
+        raise FormatError.expected(
+            "data of this file", "a link to others", where=repr(name), path=path, cure=cure, code="outside"
+        )
+    size, stored = math.prod(dataset.shape or ()) * dataset.dtype.itemsize, dataset.id.get_storage_size()
+    most = max(_MAX_SMALL, _MAX_RATIO * stored)
+    if size > most:
+        what = f"at most {most:,} bytes ({_MAX_RATIO} times the {stored:,} that are stored)"
+        raise FormatError.expected(what, f"{size:,}", where=repr(name), path=path, code="too-large")
+    return dataset
 
 
 FORMAT = Format(recognize, read, write, (".h5", ".hdf5"))

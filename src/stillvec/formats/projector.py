@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.errors import FormatError
-from stillvec.files import atomic_folder
+from stillvec.files import FolderLayout, atomic_folder
 from stillvec.formats.format import Format, contains_files, decode_text, empty_error, require_files, write_error
 from stillvec.formats.numbers import NUMBER, parse, render
 from stillvec.formats.vector_table import assemble, encode_words
@@ -14,6 +14,9 @@ from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
 _VECTORS, _WORDS, _CONFIG = "vectors.tsv", "metadata.tsv", "projector_config.pbtxt"
+_CONFIG_TEXT = (
+    f'embeddings {{\n  tensor_name: "words"\n  tensor_path: "{_VECTORS}"\n  metadata_path: "{_WORDS}"\n}}\n'.encode()
+)
 _NUMBERS = 1 << 16  # numbers per write
 _LINES = 1 << 12  # lines per read
 _SWAP_TABS = bytes.maketrans(b" \t", b"\t ")
@@ -38,15 +41,13 @@ def write(vectors: WordVectors, path: Path) -> None:
     if not words:
         raise write_error(path, "there are no words, and without a header the file would be empty")
     lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
-    with atomic_folder(path, _WORDS) as part:
+    with atomic_folder(path, _LAYOUT) as part:
         # with two columns no line is blank, and the projector expects a header
         (part / _WORDS).write_bytes(b"word\tcount\n" + b"".join([b"%b\t%d\n" % line for line in lines]))
         with open(part / _VECTORS, "wb") as stream:
             for _, block in iterate_blocks(vectors.matrix, np.float32, max(1, _NUMBERS // vectors.dim)):
                 stream.write(b"".join([row[1:].translate(_SWAP_TABS) + b"\n" for row in render(block)]))
-        (part / _CONFIG).write_text(
-            f'embeddings {{\n  tensor_name: "words"\n  tensor_path: "{_VECTORS}"\n  metadata_path: "{_WORDS}"\n}}\n'
-        )
+        (part / _CONFIG).write_bytes(_CONFIG_TEXT)
 
 
 def _read_words(file: Path) -> tuple[list[str], list[int] | None]:
@@ -83,4 +84,9 @@ def _parse_lines(file: Path, lines: list[bytes], dim: int, before: int) -> np.nd
     return numbers
 
 
-FORMAT = Format(contains_files(_VECTORS, _WORDS), read, write)
+def _is_ours(folder: Path) -> bool:
+    return (folder / _CONFIG).is_file() and (folder / _CONFIG).read_bytes() == _CONFIG_TEXT
+
+
+_LAYOUT = FolderLayout((_CONFIG, _VECTORS, _WORDS), _is_ours)
+FORMAT = Format(contains_files(_VECTORS, _WORDS), read, write, layout=_LAYOUT)

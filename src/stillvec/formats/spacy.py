@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stillvec.errors import FormatError
-from stillvec.files import atomic_folder
+from stillvec.files import FolderLayout, atomic_folder, read_object
 from stillvec.formats.format import Format, contains_files, damage_error, read_json, require_files
 from stillvec.formats.npy import map_table
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
@@ -19,6 +19,11 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _TABLE, _KEYS, _STRINGS, _SETTINGS = "vocab/vectors", "vocab/key2row", "vocab/strings.json", "vocab/vectors.cfg"
+<<<<<<< HEAD
+=======
+_META, _NAME = "meta.json", "stillvec"
+_INTEGERS = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
 
 def read(path: Path) -> WordVectors:
@@ -48,9 +53,9 @@ def write(vectors: WordVectors, path: Path) -> None:
     strings, matrix = pipeline.vocab.strings, np.array(vectors.matrix, np.float32)
     for word in vectors.words:
         strings.add(word)
-    pipeline.vocab.vectors = tables.Vectors(strings=strings, data=matrix, keys=[*vectors.words], name="stillvec")
+    pipeline.vocab.vectors = tables.Vectors(strings=strings, data=matrix, keys=[*vectors.words], name=_NAME)
     attribute = attrs.LOWER if vectors.vocabulary.lowercase else attrs.ORTH
-    with atomic_folder(path, "meta.json") as part:
+    with atomic_folder(path, _LAYOUT) as part:
         pipeline.to_disk(part)
         # spaCy reads the attribute to look up, "ice" for "Ice", but writes it only for floret
         (part / _SETTINGS).write_text(json.dumps({"mode": "default", "attr": int(attribute)}) + "\n")
@@ -80,4 +85,11 @@ def _find_words(file: Path, store: Any, keys: list[int]) -> list[str]:
         raise damage_error(file, "every word that has a vector", error) from None
 
 
-FORMAT = Format(contains_files(_TABLE, _KEYS), read, write)
+def _is_ours(folder: Path) -> bool:
+    facts = read_object(folder / _META).get("vectors")
+    return isinstance(facts, dict) and facts.get("name") == _NAME
+
+
+_OTHERS = ("config.cfg", "tokenizer", "vocab/lookups.bin")
+_LAYOUT = FolderLayout((_META, _TABLE, _KEYS, _STRINGS, _SETTINGS, *_OTHERS), _is_ours)
+FORMAT = Format(contains_files(_TABLE, _KEYS), read, write, layout=_LAYOUT)

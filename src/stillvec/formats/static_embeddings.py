@@ -14,8 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+<<<<<<< HEAD
 from stillvec.files import atomic_folder
 from stillvec.formats.format import Format, Recognizer, damage_error, read_json, require_files
+=======
+from stillvec.files import FolderLayout, atomic_folder, read_object
+from stillvec.formats.format import Format, damage_error, read_json, require_files
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.vectors import WordVectors
@@ -24,6 +29,14 @@ from stillvec.vocabulary.word_matcher import multiword_terms, word_tokenizer
 _WEIGHTS, _TOKENIZER, _MODULES, _CONFIG = "model.safetensors", "tokenizer.json", "modules.json", "config.json"
 _SENTENCE_CONFIG = "config_sentence_transformers.json"
 _MODULE = "sentence_transformers.models.StaticEmbedding"
+_MODEL2VEC_SETTINGS = {
+    "model_type": "model2vec",
+    "architectures": ["StaticModel"],
+    "normalize": False,
+    "max_length": None,  # texts are not truncated
+    "embedding_dtype": "float32",
+}
+_SENTENCE_SETTINGS: dict[str, object] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
@@ -52,27 +65,19 @@ def write_model2vec(vectors: WordVectors, path: Path) -> None:
     encode_words(vectors, path)
     table = np.zeros((len(vectors) + 1, vectors.dim), np.float32)  # the first row is for unknown words
     table[1:] = vectors.matrix
-    settings = {
-        "model_type": "model2vec",
-        "architectures": ["StaticModel"],
-        "normalize": False,
-        "max_length": None,  # texts are not truncated
-        "embedding_dtype": "float32",
-    }
-    with atomic_folder(path, _TOKENIZER) as part:
+    with atomic_folder(path, _MODEL2VEC_LAYOUT) as part:
         write_tensors(part / _WEIGHTS, {"embeddings": table})
         _tokenizer_with_unknown(vectors).save(str(part / _TOKENIZER), pretty=False)
-        _write_json(part / _CONFIG, settings)
+        _write_json(part / _CONFIG, _MODEL2VEC_SETTINGS)
         _write_json(part / _MODULES, [{"idx": 0, "name": "0", "path": ".", "type": _MODULE}])
 
 
 def write_sentence_transformers(vectors: WordVectors, path: Path) -> None:
     encode_words(vectors, path)
-    with atomic_folder(path, _MODULES) as part:
+    with atomic_folder(path, _SENTENCE_LAYOUT) as part:
         write_tensors(part / _WEIGHTS, {"embedding.weight": np.asarray(vectors.matrix, np.float32)})
         _tokenizer_without_unknown(vectors).save(str(part / _TOKENIZER), pretty=False)
-        settings: dict[str, object] = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
-        _write_json(part / _SENTENCE_CONFIG, settings)
+        _write_json(part / _SENTENCE_CONFIG, _SENTENCE_SETTINGS)
         _write_json(part / _MODULES, [{"idx": 0, "name": "0", "path": "", "type": _MODULE}])
 
 
@@ -176,5 +181,19 @@ def _find_module(path: Path) -> str:
     return folder
 
 
+<<<<<<< HEAD
 MODEL2VEC = Format(_mentions(_CONFIG, b"model2vec"), read, write_model2vec)
 SENTENCE_TRANSFORMERS = Format(_mentions(_MODULES, b"StaticEmbedding"), read, write_sentence_transformers)
+=======
+_MODEL2VEC_LAYOUT = FolderLayout(
+    (_CONFIG, _WEIGHTS, _TOKENIZER, _MODULES), lambda folder: read_object(folder / _CONFIG) == _MODEL2VEC_SETTINGS
+)
+_SENTENCE_LAYOUT = FolderLayout(
+    (_MODULES, _WEIGHTS, _TOKENIZER, _SENTENCE_CONFIG),
+    lambda folder: read_object(folder / _SENTENCE_CONFIG) == _SENTENCE_SETTINGS,
+)
+MODEL2VEC = Format(recognize_model2vec, read, write_model2vec, layout=_MODEL2VEC_LAYOUT)
+SENTENCE_TRANSFORMERS = Format(
+    recognize_sentence_transformers, read, write_sentence_transformers, layout=_SENTENCE_LAYOUT
+)
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)

@@ -6,6 +6,7 @@ vocabulary is parsed on first use. Nothing is ever unpickled.
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError, VocabularyError
-from stillvec.files import atomic_folder
+from stillvec.files import FolderLayout, atomic_folder, check_replaceable, read_object
 from stillvec.formats.format import Format, damage_error, decode_text, read_json, require_files, write_error
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.model_card import CARD, card
@@ -32,6 +33,7 @@ _MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS = (
     "subwords.safetensors",
 )  # fmt: skip
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_EAGER = 1 << 20  # bytes of words parsed on loading; a larger file is parsed on first use
 
 
@@ -58,7 +60,7 @@ def read(path: Path) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    write_folder(vectors, path, vectors.provenance)
+    write_folder(vectors, path, vectors.provenance, force=True)  # `save` has checked
 
 
 def write_folder(
@@ -69,14 +71,17 @@ def write_folder(
     model: Mapping[str, NDArray[Any]] | None = None,
     *,
     packed: str | None = None,
+    force: bool = False,
 ) -> None:
     """Write vectors with their manifest, the statistics they were computed from and a trained model, atomically.
 
-    The matrix is compressed (int8, pq or sparse; default: as the last refine step allows) if that is lossless.
+    The matrix is compressed (int8, pq or sparse; default: as the last refine step allows) if that is lossless. With
+    `force`, files of these names are also replaced in a folder that stillvec did not write.
     """
     from stillvec import __version__
 
     folder = Path(path)
+    check_replaceable(folder, LAYOUT, force=force)
     if vectors.matrix.dtype not in (np.float16, np.float32, np.float64):
         raise write_error(folder, f"numbers of type {vectors.matrix.dtype} cannot be stored")
     words = encode_words(vectors, folder, vectors.matrix.dtype)
@@ -96,7 +101,8 @@ def write_folder(
     if arrays is not None:
         facts["stored"] = packed
     text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
-    with atomic_folder(folder, _MANIFEST) as part:
+    text = _SURROGATE.sub(lambda match: f"\\\\x{ord(match[0]) & 0xFF:02x}", text)  # of a name that is not UTF-8
+    with atomic_folder(folder, LAYOUT) as part:
         write_tensors(part / _VECTORS, arrays or {"matrix": vectors.matrix})
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
@@ -245,4 +251,10 @@ def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
-FORMAT = Format(recognize, read, write, ("",))
+def _is_ours(folder: Path) -> bool:
+    manifest = read_object(folder / _MANIFEST)
+    return isinstance(manifest.get("format"), int) and isinstance(manifest.get("stillvec"), str)
+
+
+LAYOUT = FolderLayout((_MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS, CARD), _is_ours, alone=False)
+FORMAT = Format(recognize, read, write, ("",), LAYOUT)

@@ -105,6 +105,7 @@ def count_partition(
     the whole corpus.
     """
     start, part = time.perf_counter(), partition or Partition()
+    corpus.watch()
     by_file = part.count > 1 and len(corpus.sources) >= _MIN_FILES * part.count
     numbered = corpus.paragraphs_by_file((lambda file: file % part.count == part.index) if by_file else None)
     counter = WordCounter(lowercase=choice.lowercase, include_words=choice.include_words)

@@ -152,6 +152,8 @@ class Run:
     def _write_checkpoint(self, encoding_pass: EncodingPass) -> None:
         """When one is due, and at the end of the pass, before methods are finished and stores closed."""
         if self.checkpoint is not None and self.checkpoint.due(finished=encoding_pass.finished):
+            if self.corpus is not None:
+                self.corpus.check_unchanged()
             self.checkpoint.write(self._decisive, encoding_pass.state.to_arrays)
 
     def store_location(self, vocabulary: Vocabulary, arrays: Arrays | None = None) -> StoreLocation | None:

@@ -6,7 +6,6 @@ It is written under a temporary name, synced and renamed, so that one that exist
 
 import json
 import os
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from stillvec.encoding import BatchBudget
 from stillvec.errors import FormatError, StillvecWarning, UsageError
-from stillvec.files import digest, file_digest
+from stillvec.files import digest, file_digest, place_beside, remove_abandoned, sync_path
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.result_folders import describe_program
@@ -41,8 +40,7 @@ class PassCheckpoint:
     """Written from time to time, read by a run with `--resume`, removed when the result is written."""
 
     def __init__(self, out: str | os.PathLike[str], *, resume: bool = False) -> None:
-        self.out = Path(os.path.abspath(out))
-        self.path = self.out.with_name(f"{self.out.name}.checkpoint")
+        self.path = place_beside(out, "checkpoint")
         self.resume = resume
         self.warned = False
         self._wait = EVERY
@@ -68,9 +66,13 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return None
         self.check(facts)
+<<<<<<< HEAD
         for left in self.out.parent.glob(f".{self.out.name}.*.part"):  # what the killed run had begun to write
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
+=======
+        remove_abandoned(self.path.parent)  # what the killed run had begun to write
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
         return self._arrays()
 
     def _facts(self) -> dict[str, Any]:
@@ -102,10 +104,11 @@ class PassCheckpoint:
         start = time.perf_counter()
         part = self.path.with_name(f".{self.path.name}.part")  # always the same name: a killed run leaves at most one
         try:
+            part.parent.mkdir(parents=True, exist_ok=True)
             write_tensors(part, {**save_state(), _FACTS: np.frombuffer(json.dumps(facts).encode(), np.uint8)})
-            _sync(part)
+            sync_path(part)
             part.replace(self.path)
-            _sync(self.path.parent)
+            sync_path(self.path.parent)
         except OSError as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -154,17 +157,9 @@ def facts_of_reading(
 
 def partial_bytes(arrays: Arrays) -> int:
     """Bytes that the stopped run has already written to stores."""
-    parts = [Path(bytes(array).decode(errors="replace")) for name, array in arrays.items() if name.endswith("/part")]
+    parts = [Path(os.fsdecode(bytes(array))) for name, array in arrays.items() if name.endswith("/part")]
     return sum(file.stat().st_size for part in parts if part.is_dir() for file in part.iterdir())
 
 
 def _or_none(value: object) -> str:
     return "none" if value is None else str(value)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

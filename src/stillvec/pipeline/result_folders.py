@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stillvec import __version__
-from stillvec.errors import StillvecError, UsageError
+from stillvec.errors import StillvecError
 from stillvec.files import check_replaceable
+from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Progress
@@ -104,33 +105,33 @@ def complete(
     return Result(vectors, manifest["notes"], model or {}, statistics or {})
 
 
-def check_folders(out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = ()) -> None:
-    """Refuse folders for results of these names that cannot be written."""
-    targets = [Path(out)] if len(names) == 1 else [Path(out) / name for name in names]
-    for target in (*targets, *also):
-        check_replaceable(target, "manifest.json")
-    parent = next(folder for folder in (targets[0], *targets[0].absolute().parents) if folder.exists())
-    if not parent.is_dir():
-        raise UsageError(f"Cannot create the folder {out}: {parent} is a file; choose another name.", path=out)
-    if not os.access(parent, os.W_OK):
-        raise UsageError(f"Cannot write the folder {out}: {parent} is read-only; choose another name.", path=out)
+def check_folders(
+    out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = (), *, force: bool = False
+) -> list[Path]:
+    """Refuse folders for results of these names that cannot or must not be written; returns them."""
+    targets = [*([Path(out)] if len(names) == 1 else [Path(out) / name for name in names]), *also]
+    for target in targets:
+        check_replaceable(target, LAYOUT, force=force)
+    return targets
 
 
-def save_steps(run: Run | TrainingRun, out: str | os.PathLike[str], *, statistics: bool = True) -> Iterator[Progress]:
+def save_steps(
+    run: Run | TrainingRun, out: str | os.PathLike[str], *, statistics: bool = True, force: bool = False
+) -> Iterator[Progress]:
     """Write each result of a run as soon as it is finished, and yield its progress."""
     for event in run.steps():
         if isinstance(event, MethodResult):
             folder = Path(out) / event.name if len(run.names) > 1 else Path(out)
-            _save(event.result, folder, run.checkpoint, statistics=statistics)
+            _save(event.result, folder, run.checkpoint, statistics=statistics, force=force)
         else:
             yield event
     if run.checkpoint is not None:
         run.checkpoint.remove()
 
 
-def _save(result: Result, folder: Path, checkpoint: PassCheckpoint | None, *, statistics: bool) -> None:
+def _save(result: Result, folder: Path, checkpoint: PassCheckpoint | None, *, statistics: bool, force: bool) -> None:
     try:
-        result.save(folder, statistics=statistics)
+        result.save(folder, statistics=statistics, force=force)
     except OSError as error:
         if checkpoint is None or not checkpoint.path.exists():
             raise

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stillvec.baselines import BASELINES
 from stillvec.errors import UsageError
+from stillvec.files import lock_outputs
+from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.settings import Training, parse_methods
 from stillvec.progress import Progress, show_progress
 from stillvec.vectors import WordVectors
@@ -33,6 +35,7 @@ def train(
     out: str | os.PathLike[str] | None = None,
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: bool | Callable[[Progress], object] = False,
 ) -> WordVectors:
     """Train word vectors on a corpus, without a teacher.
@@ -68,12 +71,13 @@ def check_training(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> No
 
 
 def _train(arguments: Mapping[str, Any]) -> dict[str, Result]:
-    run = _prepare(arguments)
-    with show_progress(arguments["progress"]) as listener:
-        return execute(run, arguments["out"], listener)
+    run, targets = _prepare(arguments)
+    with lock_outputs(targets, LAYOUT), show_progress(arguments["progress"]) as listener:
+        return execute(run, arguments["out"], listener, force=arguments["force"])
 
 
-def _prepare(arguments: Mapping[str, Any]) -> TrainingRun:
+def _prepare(arguments: Mapping[str, Any]) -> tuple[TrainingRun, list[str | os.PathLike[str]]]:
+    """The run, and the folders that it writes."""
     from stillvec.pipeline.result_folders import check_folders
     from stillvec.pipeline.training_run import TrainingRun
 
@@ -81,6 +85,6 @@ def _prepare(arguments: Mapping[str, Any]) -> TrainingRun:
     if corpus is None:
         raise UsageError.expected("files, folders, globs or one Corpus", "nothing", where="corpus")
     run = TrainingRun(settings, corpus, store=options["context_cache"], resume=options["resume"])
-    if options["out"] is not None:
-        check_folders(options["out"], run.names)
-    return run
+    if options["out"] is None:
+        return run, []
+    return run, [options["out"], *check_folders(options["out"], run.names, force=options["force"])]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
+from stillvec.files import check_place, lock_outputs
+from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
 from stillvec.progress import Listener, Progress, drain, show_progress
 from stillvec.registry import require_all, settings_from
@@ -73,6 +75,7 @@ def distill(
     add_to: str | os.PathLike[str] | None = None,
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    force: bool = False,
     threads: int | None = None,
     statistics: bool = True,
     engine: Engine = "local",
@@ -106,6 +109,7 @@ def distill(
     add_to: a folder of an earlier result to which this corpus is added (default: none).
     context_cache: where methods that train cache the teacher's contexts (default: $STILLVEC_CACHE or the user's cache).
     resume: continue from the last checkpoint of an interrupted run (default: False).
+    force: replace files of the same names in a folder that stillvec did not write (default: False).
     threads: CPU threads; before a GPU, processes that prepare text (default: one per core).
     statistics: write to `out` what `merge` and `add_to` need (default: True).
     engine: "local", or "ray" to read with the workers of a Ray cluster (default: local).
@@ -156,6 +160,7 @@ class _Call:
     add_to: str | os.PathLike[str] | None = None
     context_cache: str | os.PathLike[str] | None = None
     resume: bool = False
+    force: bool = False
     threads: int | None = None
     statistics: bool = True
     engine: Engine = "local"
@@ -173,14 +178,25 @@ class _Call:
             raise UsageError.expected("at least 1", self.threads, where="threads")
         if self.engine not in ("local", "ray"):
             raise UsageError.unknown("engine", self.engine, ("local", "ray"))
+        if self.out is not None:
+            check_place(self.out)
 
     def run(self) -> dict[str, Result]:
         """The results by name; with `out`, each is written as soon as it is ready."""
         with self._threads(), self._group() as group, show_progress(self.progress) as listener:
             run = self._run(group)
-            if self.out is not None and run.reader.finishes:
-                _check_output(self.out, run)
-            return execute(run, self.out, listener, statistics=self.statistics)
+            with lock_outputs(self.check_output(run), LAYOUT):
+                return execute(run, self.out, listener, statistics=self.statistics, force=self.force)
+
+    def check_output(self, run: Run) -> list[str | os.PathLike[str]]:
+        """Refuse before the work what would be refused after it; returns the folders that this process writes."""
+        from stillvec.pipeline.result_folders import check_folders
+
+        if self.out is None or not run.reader.finishes:
+            return []
+        # only the teacher knows how many
+        per_layer = Path(self.out).glob("*-layer-*") if run.settings.layer == "all" else ()
+        return [self.out, *check_folders(self.out, [*run.settings.learners(depth=1)], per_layer, force=self.force)]
 
     def plan(self) -> Plan:
         if self.engine == "ray" or int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -239,9 +255,7 @@ def check_distillation(corpus: Sequence[Source], arguments: Mapping[str, Any]) -
     """Refuse before the work what `distill_all` with these arguments would refuse."""
     call = _Call.build({"corpus": corpus, **arguments})
     with call._threads():
-        run = call._run(None)
-        if call.out is not None:
-            _check_output(call.out, run)
+        call.check_output(call._run(None))
 
 
 def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus | None, S, dict[str, Any]]:
@@ -253,13 +267,18 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
 
 
 def execute(
-    run: Any, out: str | os.PathLike[str] | None, listener: Listener | None, *, statistics: bool = True
+    run: Any,
+    out: str | os.PathLike[str] | None,
+    listener: Listener | None,
+    *,
+    statistics: bool = True,
+    force: bool = False,
 ) -> dict[str, Result]:
     """Run to the end, write every result as soon as it is ready, and return them by name."""
     from stillvec.pipeline.result_folders import save_steps
 
     try:
-        for event in run.steps() if out is None else save_steps(run, out, statistics=statistics):
+        for event in run.steps() if out is None else save_steps(run, out, statistics=statistics, force=force):
             if listener is not None and isinstance(event, Progress):
                 listener(event)
     except KeyboardInterrupt:
@@ -281,11 +300,3 @@ def open_corpus(sources: Sequence[Source]) -> Corpus | None:
             raise UsageError.expected("one Corpus, or files and folders", f"{len(sources)} sources", where="corpus")
         paths += [source] if isinstance(source, str | os.PathLike) else source
     return Corpus(*paths) if paths else None
-
-
-def _check_output(out: str | os.PathLike[str], run: Run) -> None:
-    """Refuse before the work what would be refused after it."""
-    from stillvec.pipeline.result_folders import check_folders
-
-    per_layer = Path(out).glob("*-layer-*") if run.settings.layer == "all" else ()  # only the teacher knows how many
-    check_folders(out, [*run.settings.learners(depth=1)], per_layer)

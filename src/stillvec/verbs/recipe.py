@@ -43,6 +43,7 @@ def run(
     *,
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: bool | Callable[[Progress], object] = False,
     finished: Callable[[Outcome], object] | None = None,
 ) -> list[Outcome]:
@@ -51,11 +52,11 @@ def run(
     Parameters
     ----------
     recipe: a TOML file; paths in it are relative to the current folder, environment variables are expanded.
-    context_cache, resume, progress: as in `distill`.
+    context_cache, resume, force, progress: as in `distill`.
     finished: called with the outcome of each step as soon as it is done (default: nothing).
     """
-    steps = check_recipe(recipe, context_cache=context_cache, resume=resume)
-    options = {"context_cache": context_cache, "resume": resume, "progress": progress}
+    steps = check_recipe(recipe, context_cache=context_cache, resume=resume, force=force)
+    options = {"context_cache": context_cache, "resume": resume, "force": force, "progress": progress}
     outcomes: list[Outcome] = []
     for step in steps:
         outcomes.append(step.run(options, [path for outcome in outcomes for path in outcome.vectors]))
@@ -69,11 +70,12 @@ def check_recipe(
     *,
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    force: bool = False,
 ) -> list[RecipeStep]:
     """The steps of a recipe in their order, checked as `run` checks them: settings, corpora, inputs and outputs."""
     steps = read_recipe(recipe)
     for step in steps:
-        step.check({"context_cache": context_cache, "resume": resume, "progress": False})
+        step.check({"context_cache": context_cache, "resume": resume, "force": force, "progress": False})
         for source in step.sources:
             if not (any(_reads_from(source, other) for other in steps if other is not step) or match_paths(source)):
                 raise UsageError.not_found(source, f"vectors for [{step.verb}]")

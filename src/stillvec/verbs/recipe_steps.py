@@ -18,6 +18,7 @@ from stillvec.evaluation.tasks import split_tasks
 from stillvec.files import atomic_file, cache_folder, check_replaceable
 from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, read_manifest
+from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.lexicons import read_words
 from stillvec.pipeline.settings import Distillation, Training
 from stillvec.refinement import read_step, unknown_steps
@@ -70,7 +71,7 @@ class RecipeStep:
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse before the first step what the verb would refuse."""
         if self.target is not None:
-            check_replaceable(self.target, "manifest.json")
+            check_replaceable(self.target, LAYOUT, force=options["force"])
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         """Call the verb; `written` are the paths of the vectors that earlier steps wrote."""
@@ -163,8 +164,8 @@ class _Refine(RecipeStep):
             raise UsageError.expected("at least one of steps, oov and like", "none", where="[refine]")
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
-        progress = options["progress"]
-        vectors = refine(self.inputs, self.steps, oov=self.oov, like=self.like, out=self.out, progress=progress)
+        given = {name: options[name] for name in ("force", "progress")}
+        vectors = refine(self.inputs, self.steps, oov=self.oov, like=self.like, out=self.out, **given)
         return Outcome(self, {self.out: vectors})
 
 
@@ -180,7 +181,8 @@ class _Combine(RecipeStep):
         create(COMBINERS, self.method)
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
-        return Outcome(self, {self.out: combine(find_inputs(self.inputs, written), self.method, out=self.out)})
+        inputs = find_inputs(self.inputs, written)
+        return Outcome(self, {self.out: combine(inputs, self.method, out=self.out, force=options["force"])})
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ class _Merge(RecipeStep):
     out: str
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
-        return Outcome(self, {self.out: merge(find_inputs(self.inputs, written), out=self.out)})
+        vectors = merge(find_inputs(self.inputs, written), out=self.out, force=options["force"])
+        return Outcome(self, {self.out: vectors})
 
 
 @dataclass(frozen=True)
@@ -202,10 +205,12 @@ class _Convert(RecipeStep):
     replace_space: str | None = None
 
     def check(self, options: Mapping[str, Any]) -> None:
-        FORMATS[self.format or format_by_ending(Path(self.out))]
+        layout = FORMATS[self.format or format_by_ending(Path(self.out))].layout
+        check_replaceable(self.out, layout, force=options["force"])
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
-        convert(self.inputs, self.out, format=self.format, replace_space=self.replace_space)
+        given = {"format": self.format, "replace_space": self.replace_space, "force": options["force"]}
+        convert(self.inputs, self.out, **given)
         return Outcome(self)
 
 

@@ -11,9 +11,14 @@ from typing import Any
 
 from stillvec.combination import COMBINERS, Combiner
 from stillvec.errors import StillvecWarning, UsageError
-from stillvec.files import check_replaceable
+from stillvec.files import reserve_output
 from stillvec.files.path_names import unique_names
+<<<<<<< HEAD
 from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save
+=======
+from stillvec.formats import FORMATS, format_by_ending, load, read_manifest, save
+from stillvec.formats.stillvec_folder import LAYOUT
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, read_step, refine_steps, unknown_steps
 from stillvec.registry import create
@@ -30,6 +35,7 @@ def refine(
     oov: str | None = None,
     like: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
+    force: bool = False,
     progress: bool | Callable[[Progress], object] = False,
 ) -> WordVectors:
     """Refine vectors by one step after another; their provenance says each step and what it lost.
@@ -46,8 +52,10 @@ def refine(
     oov: "subword" fits, last, character n-grams for out-of-vocabulary words (default: none).
     like: a folder whose own refine steps are done first (default: none).
     out: the folder to write (default: nothing is written).
+    force: replace files of the same names in a folder that stillvec did not write (default: False).
     progress: True draws a bar in a terminal; a function gets a `Progress` event per step (default: False).
     """
+<<<<<<< HEAD
     if out is not None:
         check_replaceable(out, "manifest.json")
     flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
@@ -68,6 +76,28 @@ def refine(
     if out is not None:
         save(after, out, format="stillvec")
     return after
+=======
+    with reserve_output(out, LAYOUT, force=force):
+        chain = [*_steps_of(like), *map(read_step, _flatten(steps)), *unknown_steps(oov)]
+        if not chain:
+            raise UsageError.expected(
+                "at least one step", "none", where="refine", cure="as in refine(vectors, 'center')"
+            )
+        before = after = open_vectors(vectors)
+        begun = time.perf_counter()
+        with show_progress(progress) as listener:
+            for number, (description, after) in enumerate(refine_steps(before, chain), 1):
+                if listener is not None:
+                    remark = _describe_effect(description, after)
+                    seconds = time.perf_counter() - begun
+                    listener(Progress(description["step"], number, len(chain), "steps", seconds, remark))
+        if before.subwords is not None and after.subwords is None:
+            message = "The n-grams were fitted to the old vectors and are dropped; fit new ones with oov='subword'."
+            warnings.warn(message, StillvecWarning, stacklevel=2)
+        if out is not None:
+            save(after, out, format="stillvec", force=force)
+        return after
+>>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
 
 def combine(
@@ -76,6 +106,7 @@ def combine(
     *,
     names: Sequence[str] | None = None,
     out: str | os.PathLike[str] | None = None,
+    force: bool = False,
 ) -> WordVectors:
     """Combine several sets of vectors into one.
 
@@ -85,40 +116,42 @@ def combine(
     method: a combiner, with settings as in "svd:dim=100,words=intersection", or an object of its class.
     names: of the sets, for the provenance (default: from their paths, else numbers).
     out: the folder to write (default: nothing is written).
+    force: replace files of the same names in a folder that stillvec did not write (default: False).
     """
-    if out is not None:
-        check_replaceable(out, "manifest.json")
-    combiner = create(COMBINERS, method) if isinstance(method, str) else method
-    labels = [*names] if names is not None else _names_of(vectors)
-    if len(labels) != len(vectors):
-        raise UsageError.expected(f"{len(vectors)} names", len(labels), where="names")
-    combined = combiner(*map(open_vectors, vectors))
-    spaces = [{"name": label} | space for label, space in zip(labels, combined.provenance["combined"], strict=True)]
-    name = next((name for name in COMBINERS if COMBINERS[name] is type(combiner)), type(combiner).__name__)
-    settings = dataclasses.asdict(combiner)  # type: ignore[call-overload]
-    combined = combined.with_provenance(
-        {**combined.provenance, "method": name, "settings": settings, "combined": spaces}
-    )
-    if out is not None:
-        save(combined, out, format="stillvec")
-    return combined
+    with reserve_output(out, LAYOUT, force=force):
+        combiner = create(COMBINERS, method) if isinstance(method, str) else method
+        labels = [*names] if names is not None else _names_of(vectors)
+        if len(labels) != len(vectors):
+            raise UsageError.expected(f"{len(vectors)} names", len(labels), where="names")
+        combined = combiner(*map(open_vectors, vectors))
+        spaces = [{"name": label} | space for label, space in zip(labels, combined.provenance["combined"], strict=True)]
+        name = next((name for name in COMBINERS if COMBINERS[name] is type(combiner)), type(combiner).__name__)
+        settings = dataclasses.asdict(combiner)  # type: ignore[call-overload]
+        combined = combined.with_provenance(
+            {**combined.provenance, "method": name, "settings": settings, "combined": spaces}
+        )
+        if out is not None:
+            save(combined, out, format="stillvec", force=force)
+        return combined
 
 
-def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None) -> WordVectors:
+def merge(
+    folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None, force: bool = False
+) -> WordVectors:
     """Merge results that were distilled from different corpora with the same method, settings and teacher.
 
     Parameters
     ----------
     folders: two or more, with their statistics.
     out: the folder to write (default: nothing is written).
+    force: replace files of the same names in a folder that stillvec did not write (default: False).
     """
     from stillvec.pipeline.previous_result import merge_results
 
-    if out is not None:
-        check_replaceable(out, "manifest.json")
-    result = merge_results(folders)
-    if out is not None:
-        result.save(out)
+    with reserve_output(out, LAYOUT, force=force):
+        result = merge_results(folders)
+        if out is not None:
+            result.save(out, force=force)
     return result.vectors
 
 
@@ -129,6 +162,7 @@ def convert(
     format: str | None = None,
     source_format: str | None = None,
     replace_space: str | None = None,
+    force: bool = False,
 ) -> WordVectors:
     """Write vectors in another format, and return what was written.
 
@@ -139,14 +173,15 @@ def convert(
     format: a name in `stillvec.formats.FORMATS` (default: by the ending of `out`).
     source_format: the format of `vectors` (default: recognised from the content).
     replace_space: what to write for a space inside a word (default: the space itself).
+    force: replace files of the same names in a folder that stillvec did not write (default: False).
     """
     place = Path(out)
     name = format or format_by_ending(place)
-    FORMATS[name]  # refuse an unknown name before a large file is read
-    opened = vectors if isinstance(vectors, WordVectors) else load(vectors, format=source_format)
-    if replace_space is not None:
-        opened = _replace_spaces(opened, replace_space)
-    save(opened, place, format=name)
+    with reserve_output(place, FORMATS[name].layout, force=force):
+        opened = vectors if isinstance(vectors, WordVectors) else load(vectors, format=source_format)
+        if replace_space is not None:
+            opened = _replace_spaces(opened, replace_space)
+        save(opened, place, format=name, force=force)
     return opened
 
 

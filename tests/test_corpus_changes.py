@@ -17,7 +17,6 @@ import stillvec
 from stillvec.corpus import Corpus, sources
 from stillvec.errors import CorpusError
 from stillvec.pipeline import corpus_counts
-from stillvec.pipeline.sentence_stream import SentenceStream
 
 TEXT = "\n".join(sentences(60)) + "\n"
 OTHER = TEXT[::-1].replace("\n", " ", 1)
@@ -87,17 +86,16 @@ def test_a_change_between_counting_and_reading_is_refused(
 def test_a_change_while_the_text_is_read_is_refused(
     text: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_all = SentenceStream._read_all
+    read_file, n_readings = sources.Source._read, []
 
-    def read(self: SentenceStream) -> Iterator[Any]:
-        chunks = read_all(self)
-        yield next(chunks)
-        append(text)
-        yield from chunks
+    def read(self: sources.Source, *given: Any) -> Iterator[str]:
+        n_readings.append(1)
+        for number, paragraph in enumerate(read_file(self, *given)):
+            yield paragraph
+            if number == 3 and len(n_readings) == 2:
+                append(text)
 
-    monkeypatch.setattr(SentenceStream, "_read_all", read)
-    monkeypatch.setattr("stillvec.pipeline.sentence_stream._MIN_CHUNK", 100)
-    monkeypatch.setattr("stillvec.corpus.reader_input.CHUNK_BYTES", 64)
+    monkeypatch.setattr(sources.Source, "_read", read)
     with raises(CorpusError, code="changed", path=text):
         stillvec.distill(text, teacher=model, method="aggregate", contexts=None, min_count=1, out=tmp_path / "out")
 

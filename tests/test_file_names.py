@@ -58,14 +58,11 @@ def test_training_takes_names_that_are_not_utf8(text: Path, tmp_path: Path) -> N
     assert r"caf\\xe9.txt" in manifest(tmp_path / "out")
 
 
-def test_a_lexicon_and_a_teacher_may_have_such_names(text: Path, tmp_path: Path, model: str) -> None:
-    teacher = tmp_path / f"{NAME}-teacher"
-    teacher.symlink_to(model)
-    vectors = stillvec.distill(text, teacher=str(teacher), method="aggregate", min_count=1, out=tmp_path / "out")
+def test_a_lexicon_may_have_such_a_name(text: Path, tmp_path: Path, model: str) -> None:
+    vectors = stillvec.distill(text, teacher=model, method="aggregate", min_count=1)
     lexicon = tmp_path / f"{NAME}.lexicon"
     lexicon.write_text(" ".join(vectors.words[:3]) + "\n")
     stillvec.refine(vectors, f"retrofit:lexicon={lexicon}", out=tmp_path / "refined")
-    assert manifest(tmp_path / "out")
     assert r"\\xe9" in manifest(tmp_path / "refined")
 
 

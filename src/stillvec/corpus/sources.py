@@ -23,13 +23,9 @@ from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats, 
 from stillvec.corpus.records import is_json_lines, read_json_lines, read_parquet
 from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
 from stillvec.errors import CorpusError, UsageError
-<<<<<<< HEAD
 from stillvec.files import check_is_text, detect_encoding, is_compressed, unreadable
-=======
-from stillvec.files import detect_encoding, is_compressed, unreadable
 from stillvec.files.path_names import show_path
 from stillvec.files.temporary_names import name_machine
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
 STANDARD_INPUT = "-"
 SLICE_BYTES = 64 << 20
@@ -100,15 +96,12 @@ class Source:
             raise unreadable(error, self.name, CorpusError) from None
 
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
-<<<<<<< HEAD
-=======
         """Yield its paragraphs."""
         self.check_unchanged()
         yield from self._read(settings, stats)
         self.check_unchanged()
 
     def _read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
         opened = open_file(self.open_path(), self.name)
         return find_reader(opened)(opened, settings, stats)
 
@@ -247,8 +240,8 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         cuts = [_BREAKS[wrapped].search(text, start) for start in range(SLICE_BYTES, len(text), SLICE_BYTES)]
         bounds = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
-<<<<<<< HEAD
-    return [FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds)]
+    slices = (FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds))
+    return [piece.watch_like(source) for piece in slices]
 
 
 def _is_known(path: Path) -> bool:
@@ -263,7 +256,3 @@ def find_reader(opened: OpenedFile) -> Reader:
     if reader is not read_parquet:
         check_is_text(opened.head, opened.name, CorpusError)
     return reader
-=======
-    slices = (FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds))
-    return [piece.watch_like(source) for piece in slices]
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)

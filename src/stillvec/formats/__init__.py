@@ -62,18 +62,13 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
     return vectors if vectors.provenance else vectors.with_provenance({"source": show_path(place.name)})
 
 
-<<<<<<< HEAD
 def open_vectors(vectors: WordVectors | str | os.PathLike[str]) -> WordVectors:
     """The vectors themselves, or those that a path names."""
     return vectors if isinstance(vectors, WordVectors) else load(vectors)
 
 
-def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Write vectors; an existing file is replaced only when the new one is complete.
-=======
 def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
     """Write vectors; an existing file is replaced only when the new one is complete, a folder only if it is ours.
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
     A stillvec folder also gets the provenance of the vectors (its manifest) and the compression of its last step.
 

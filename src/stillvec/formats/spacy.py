@@ -19,11 +19,7 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _TABLE, _KEYS, _STRINGS, _SETTINGS = "vocab/vectors", "vocab/key2row", "vocab/strings.json", "vocab/vectors.cfg"
-<<<<<<< HEAD
-=======
 _META, _NAME = "meta.json", "stillvec"
-_INTEGERS = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}  # msgpack
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
 
 def read(path: Path) -> WordVectors:

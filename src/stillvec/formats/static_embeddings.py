@@ -14,13 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
-<<<<<<< HEAD
-from stillvec.files import atomic_folder
-from stillvec.formats.format import Format, Recognizer, damage_error, read_json, require_files
-=======
 from stillvec.files import FolderLayout, atomic_folder, read_object
-from stillvec.formats.format import Format, damage_error, read_json, require_files
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
+from stillvec.formats.format import Format, Recognizer, damage_error, read_json, require_files
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.formats.vector_table import assemble, encode_words, find_storable
 from stillvec.vectors import WordVectors
@@ -181,10 +176,6 @@ def _find_module(path: Path) -> str:
     return folder
 
 
-<<<<<<< HEAD
-MODEL2VEC = Format(_mentions(_CONFIG, b"model2vec"), read, write_model2vec)
-SENTENCE_TRANSFORMERS = Format(_mentions(_MODULES, b"StaticEmbedding"), read, write_sentence_transformers)
-=======
 _MODEL2VEC_LAYOUT = FolderLayout(
     (_CONFIG, _WEIGHTS, _TOKENIZER, _MODULES), lambda folder: read_object(folder / _CONFIG) == _MODEL2VEC_SETTINGS
 )
@@ -192,8 +183,7 @@ _SENTENCE_LAYOUT = FolderLayout(
     (_MODULES, _WEIGHTS, _TOKENIZER, _SENTENCE_CONFIG),
     lambda folder: read_object(folder / _SENTENCE_CONFIG) == _SENTENCE_SETTINGS,
 )
-MODEL2VEC = Format(recognize_model2vec, read, write_model2vec, layout=_MODEL2VEC_LAYOUT)
+MODEL2VEC = Format(_mentions(_CONFIG, b"model2vec"), read, write_model2vec, layout=_MODEL2VEC_LAYOUT)
 SENTENCE_TRANSFORMERS = Format(
-    recognize_sentence_transformers, read, write_sentence_transformers, layout=_SENTENCE_LAYOUT
+    _mentions(_MODULES, b"StaticEmbedding"), read, write_sentence_transformers, layout=_SENTENCE_LAYOUT
 )
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)

@@ -66,13 +66,7 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return None
         self.check(facts)
-<<<<<<< HEAD
-        for left in self.out.parent.glob(f".{self.out.name}.*.part"):  # what the killed run had begun to write
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-=======
         remove_abandoned(self.path.parent)  # what the killed run had begun to write
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
         return self._arrays()
 
     def _facts(self) -> dict[str, Any]:

@@ -13,12 +13,8 @@ from stillvec.combination import COMBINERS, Combiner
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import reserve_output
 from stillvec.files.path_names import unique_names
-<<<<<<< HEAD
 from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save
-=======
-from stillvec.formats import FORMATS, format_by_ending, load, read_manifest, save
 from stillvec.formats.stillvec_folder import LAYOUT
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, read_step, refine_steps, unknown_steps
 from stillvec.registry import create
@@ -55,49 +51,26 @@ def refine(
     force: replace files of the same names in a folder that stillvec did not write (default: False).
     progress: True draws a bar in a terminal; a function gets a `Progress` event per step (default: False).
     """
-<<<<<<< HEAD
-    if out is not None:
-        check_replaceable(out, "manifest.json")
-    flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
-    given = [*_steps_of(like), *map(read_step, flat), *unknown_steps(oov)]
-    if not given:
-        raise UsageError.expected("at least one step", "none", where="refine", cure="as in refine(vectors, 'center')")
-    before = after = open_vectors(vectors)
-    begun = time.perf_counter()
-    with show_progress(progress) as listener:
-        for number, (description, after) in enumerate(refine_steps(before, given), 1):
-            if listener is not None:
-                remark = _describe_effect(description, after)
-                seconds = time.perf_counter() - begun
-                listener(Progress(description["step"], number, len(given), "steps", seconds, remark))
-    if before.subwords is not None and after.subwords is None:
-        message = "The n-grams were fitted to the old vectors and are dropped; fit new ones with oov='subword'."
-        warnings.warn(message, StillvecWarning, stacklevel=2)
-    if out is not None:
-        save(after, out, format="stillvec")
-    return after
-=======
     with reserve_output(out, LAYOUT, force=force):
-        chain = [*_steps_of(like), *map(read_step, _flatten(steps)), *unknown_steps(oov)]
-        if not chain:
-            raise UsageError.expected(
-                "at least one step", "none", where="refine", cure="as in refine(vectors, 'center')"
-            )
+        flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
+        given = [*_steps_of(like), *map(read_step, flat), *unknown_steps(oov)]
+        if not given:
+            cure = "as in refine(vectors, 'center')"
+            raise UsageError.expected("at least one step", "none", where="refine", cure=cure)
         before = after = open_vectors(vectors)
         begun = time.perf_counter()
         with show_progress(progress) as listener:
-            for number, (description, after) in enumerate(refine_steps(before, chain), 1):
+            for number, (description, after) in enumerate(refine_steps(before, given), 1):
                 if listener is not None:
                     remark = _describe_effect(description, after)
                     seconds = time.perf_counter() - begun
-                    listener(Progress(description["step"], number, len(chain), "steps", seconds, remark))
+                    listener(Progress(description["step"], number, len(given), "steps", seconds, remark))
         if before.subwords is not None and after.subwords is None:
             message = "The n-grams were fitted to the old vectors and are dropped; fit new ones with oov='subword'."
             warnings.warn(message, StillvecWarning, stacklevel=2)
         if out is not None:
             save(after, out, format="stillvec", force=force)
         return after
->>>>>>> 780b79e (Replace only our own files in an output, one run at a time; notice a changed corpus; keep HDF5 inside its file)
 
 
 def combine(

@@ -8,7 +8,9 @@ import importlib
 import io
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +40,7 @@ VERBS = {  # in the order a new user meets them
     "run": "run a recipe: a whole experiment in a TOML file",
     "completion": "print a script for shell completion",
 }
+_RECEIVED: list[int] = []  # a signal that ended a command
 _DISTILL_PACKAGES = ("torch", "transformers")
 
 
@@ -51,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _plain_warnings():
             options = _parse(words, command)
-        with _plain_warnings(), _log_warnings(quiet=getattr(options, "quiet", False)):
+        with _plain_warnings(), _log_warnings(quiet=getattr(options, "quiet", False)), _interrupt_on_signals():
             code: int = importlib.import_module(f"stillvec.cli.{options.verb}_command").run(options)
         sys.stdout.flush()
         return code
@@ -65,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as interrupt:  # its message says how to continue
-        return _fail(str(interrupt) or "interrupted; no partial output was left.", 130)
+        code = 128 + _RECEIVED.pop() if _RECEIVED else 130
+        return _fail(str(interrupt) or "interrupted; no partial output was left.", code)
     except OSError as error:
         place = f": {error.filename}" if error.filename else "; no partial output was left"
         return _fail(f"{error.strerror or error}{place}.", 1)
@@ -101,6 +105,33 @@ def _plain_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = usual
+
+
+@contextmanager
+def _interrupt_on_signals() -> Iterator[None]:
+    """Clean up after SIGTERM (docker stop, Slurm) and SIGHUP (a closed terminal) as after Ctrl+C."""
+    process = os.getpid()
+
+    def interrupt(number: int, frame: object) -> None:
+        if os.getpid() != process:  # a forked worker
+            os._exit(128 + number)
+        _RECEIVED.append(number)
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [number for number in (getattr(signal, name) for name in names) if _is_default(number)]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _is_default(number: int) -> bool:
+    """Whether a signal ends this process; nohup and a program around us may handle it."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is signal.SIG_DFL
 
 
 @contextmanager

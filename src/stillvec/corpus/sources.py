@@ -25,7 +25,7 @@ from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
 from stillvec.errors import CorpusError, UsageError
 from stillvec.files import check_is_text, detect_encoding, is_compressed, unreadable
 from stillvec.files.path_names import show_path
-from stillvec.files.temporary_names import name_machine
+from stillvec.files.temporary_names import name_machine, temporary_name
 
 STANDARD_INPUT = "-"
 SLICE_BYTES = 64 << 20
@@ -126,8 +126,8 @@ class Pipe(Source):
 
     def open_path(self) -> Path:
         if self._copy is None:
-            handle, name = tempfile.mkstemp(prefix="stillvec-", suffix=".spool")
-            self._copy = Path(name)
+            self._copy = temporary_name(Path(tempfile.gettempdir()) / "stillvec", "tmp")
+            handle = os.open(self._copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             weakref.finalize(self, self._copy.unlink, missing_ok=True)
             pipe = self._stream.open("rb") if self._stream else nullcontext(sys.stdin.buffer)
             with os.fdopen(handle, "wb") as copy, pipe as stream:

@@ -10,7 +10,6 @@ import io
 import lzma
 import re
 import shutil
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import IO, Any, BinaryIO
 
 from stillvec.errors import InputError, MissingExtra
 from stillvec.files.atomic import atomic_file
+from stillvec.files.temporary_names import scratch_folder
 
 HEAD_BYTES = 1 << 17  # to recognize a format by; more than one line of 4,096 numbers
 _MAGIC_BYTES = 10
@@ -84,8 +84,8 @@ def open_local(path: Path, error: type[InputError]) -> Iterator[Path]:
     if not is_compressed(path, error):
         yield path
         return
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        copy = Path(folder) / inner_name(path)
+    with scratch_folder() as folder:
+        copy = folder / inner_name(path)
         with open_bytes(path, error) as stream, open(copy, "wb") as target:
             shutil.copyfileobj(stream, target, HEAD_BYTES)
         yield copy
@@ -106,8 +106,8 @@ def create_local(path: Path) -> Iterator[Path]:
         with atomic_file(path) as part:
             yield part
         return
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / inner_name(path)
+    with scratch_folder() as folder:
+        plain = folder / inner_name(path)
         yield plain
         with create_bytes(path) as stream, open(plain, "rb") as written:
             shutil.copyfileobj(written, stream, HEAD_BYTES)

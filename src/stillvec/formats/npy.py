@@ -1,6 +1,8 @@
 """A NumPy array and a list of words: `vectors.npy` and `vectors.words.txt`, one word per line."""
 
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -32,13 +34,37 @@ def read(path: Path) -> WordVectors:
 def write(vectors: WordVectors, path: Path) -> None:
     dtype = float_dtype(vectors.matrix)
     words = encode_words(vectors, path, dtype)
-    with atomic_file(words_file(path)) as file, create_local(path) as local:
+    with _set_words_aside(path) as set_aside, atomic_file(words_file(path)) as file, create_local(path) as local:
         file.write_bytes(b"".join([b"%b\n" % word for word in words]))
         with open(local, "wb") as stream:
             header = {"descr": dtype.str, "shape": vectors.matrix.shape, "fortran_order": False}
             np.lib.format.write_array_header_1_0(stream, header)
             for _, block in iterate_blocks(vectors.matrix, dtype, max(1, _BLOCK // vectors.dim)):
                 stream.write(np.ascontiguousarray(block).data)
+        set_aside()
+
+
+@contextmanager
+def _set_words_aside(path: Path) -> Iterator[Callable[[], None]]:
+    """While the table is replaced it has no words rather than those of another; they come back if it is not."""
+    file = words_file(path)
+    old, table = file.with_name(f"{file.name}.old"), _inode(path)
+
+    def set_aside() -> None:
+        if table is not None and file.is_file():
+            file.replace(old)
+
+    try:
+        yield set_aside
+    except BaseException:
+        if old.is_file() and not file.exists() and _inode(path) == table:
+            old.replace(file)
+        raise
+    old.unlink(missing_ok=True)
+
+
+def _inode(path: Path) -> int | None:
+    return path.stat().st_ino if path.is_file() else None
 
 
 def float_dtype(matrix: NDArray[Any]) -> np.dtype[Any]:

@@ -1,19 +1,21 @@
 """Training without a teacher: count the corpus, encode its sentences once, train every method."""
 
 import dataclasses
+import json
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+from stillvec import __version__
 from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
-from stillvec.files import cache_folder, digest
+from stillvec.files import cache_folder, digest, read_object, scratch_folder
+from stillvec.formats import load
 from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.result_folders import complete, describe_program
 from stillvec.pipeline.settings import Training, to_manifest
@@ -27,8 +29,15 @@ class TrainingRun:
     """One training. Iterate over `steps()`; then `results` has each method's result."""
 
     def __init__(
-        self, settings: Training, corpus: Corpus, *, store: str | os.PathLike[str] | None = None, resume: bool = False
+        self,
+        settings: Training,
+        corpus: Corpus,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        out: str | os.PathLike[str] | None = None,
     ) -> None:
+        self.out = out
         self.settings = settings
         self.corpus = corpus
         self.store = Path(store) if store is not None else cache_folder()
@@ -57,17 +66,38 @@ class TrainingRun:
         begun = time.perf_counter()
         vocabulary, facts = yield from count_corpus(self.corpus, self.settings)
         self.facts["corpus"] = facts.to_manifest()
-        with tempfile.TemporaryDirectory(prefix="stillvec-") as folder:
-            text = yield from self._write(vocabulary, Path(folder))
+        with scratch_folder() as folder:
+            text = yield from self._write(vocabulary, folder)
             if self.parser is not None:
                 text = yield from self._parse(text, self.parser)
             prepared = time.perf_counter() - begun
             for name, baseline in self.baselines.items():
+                if (finished := self._find_finished(name, baseline)) is not None:
+                    self.results[name] = finished
+                    continue
                 started = time.perf_counter()
                 learnt = yield from self._train(name, baseline, text)
                 seconds = time.perf_counter() - started
                 self.results[name] = self._describe(baseline, learnt, text, prepared, seconds)
                 yield MethodResult(name, self.results[name])
+                if self.checkpoint is not None:  # by now the result is saved
+                    self.checkpoint.remove()
+
+    def _find_finished(self, name: str, baseline: Baseline) -> Result | None:
+        """The result that the interrupted run of several methods has already written."""
+        if not self.resume or self.out is None or len(self.names) == 1:
+            return None
+        folder = Path(self.out) / name
+        manifest, facts = read_object(folder / "manifest.json"), self._describe_method(baseline)
+        if any(manifest.get(key) != value for key, value in json.loads(json.dumps(facts, default=str)).items()):
+            return None
+        return Result(load(folder), manifest.get("notes") or {})
+
+    def _describe_method(self, baseline: Baseline) -> dict[str, Any]:
+        """What decides a result."""
+        name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
+        facts = {"method": name, "settings": dataclasses.asdict(baseline), "training": to_manifest(self.settings)}
+        return {**facts, **self.facts, "seed": self.settings.seed, "stillvec": __version__}
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
         begun, total = time.perf_counter(), self.facts["corpus"]["words"]
@@ -107,8 +137,6 @@ class TrainingRun:
             if checkpoint is not None:  # training that diverged would diverge again from there
                 checkpoint.remove()
             raise
-        if checkpoint is not None:
-            checkpoint.remove()
         _warn_missing(name, text.vocabulary, learnt.vectors)
         return learnt
 
@@ -136,19 +164,14 @@ class TrainingRun:
         self, baseline: Baseline, learnt: Result, text: EncodedCorpus, prepared: float, seconds: float
     ) -> Result:
         """Add the manifest to what a method returned."""
-        name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
         settings = dataclasses.asdict(baseline)
         trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
         trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
         manifest = {
-            "method": name,
-            "settings": settings,
+            **self._describe_method(baseline),
             "notes": dict(learnt.notes),
-            "training": to_manifest(self.settings),
-            **self.facts,
             "trained": trained,
             "seconds": prepared + seconds,
-            "seed": self.settings.seed,
             **describe_program(),
         }
         return complete(learnt.vectors, manifest, self.settings.oov)

@@ -84,7 +84,7 @@ def _prepare(arguments: Mapping[str, Any]) -> tuple[TrainingRun, list[str | os.P
     corpus, settings, options = split_arguments(Training, arguments)
     if corpus is None:
         raise UsageError.expected("files, folders, globs or one Corpus", "nothing", where="corpus")
-    run = TrainingRun(settings, corpus, store=options["context_cache"], resume=options["resume"])
+    run = TrainingRun(settings, corpus, store=options["context_cache"], resume=options["resume"], out=options["out"])
     if options["out"] is None:
         return run, []
     return run, [options["out"], *check_folders(options["out"], run.names, force=options["force"])]

@@ -38,6 +38,7 @@ VERBS = {  # in the order a new user meets them
     "info": "describe vectors, a teacher or a corpus",
     "serve": "serve vectors over HTTP, also as OpenAI's embeddings",
     "run": "run a recipe: a whole experiment in a TOML file",
+    "cache": "list or clear what is cached, and what killed runs left",
     "completion": "print a script for shell completion",
 }
 _RECEIVED: list[int] = []  # a signal that ended a command

@@ -74,7 +74,7 @@ class AnswerCache:
         if self.folder is None:
             return
         try:
-            with atomic_file(self._path(key, ending)) as part, part.open("wb") as stream:
+            with atomic_file(self._path(key, ending), sync=False) as part, part.open("wb") as stream:
                 write(stream)
         except OSError as error:
             message = f"Answers are not cached: cannot write to {self.folder} ({error.strerror})."

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from stillvec.errors import StillvecWarning, TrainingError
-from stillvec.files import atomic_file
+from stillvec.files import scratch_folder, sync_path
 
 _EVERY = 30.0  # seconds between checkpoints
 
@@ -56,8 +56,12 @@ class Checkpoint:
         tensors = {name: torch.as_tensor(table).detach().cpu().contiguous() for name, table in model.tensors().items()}
         self._written = time.perf_counter()
         try:
-            with atomic_file(self.path) as part:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with scratch_folder(self.path.parent) as folder:  # where safetensors has temporary files of its own
+                part = folder / self.path.name
                 save_file({**tensors, "done": torch.tensor(done)}, part)
+                sync_path(part)
+                part.replace(self.path)
         except (SafetensorError, OSError) as error:  # not worth losing what was trained so far
             self._written = math.inf
             message = f"Cannot write a checkpoint to {self.path.parent}; training continues without: {error}."

@@ -494,3 +494,13 @@ def test_a_warning_of_a_run_that_fails_is_printed(tmp_path: Path, capsys: pytest
     with pytest.raises(Accident), show_events():
         fail()
     assert "half of it is broken" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no such device")
+def test_vectors_are_written_to_standard_output(tmp_path: Path, vectors: stillvec.WordVectors) -> None:
+    stillvec.save(vectors, tmp_path / "v")
+    call = ["convert", str(tmp_path / "v"), "/dev/stdout", "--format", "glove"]
+    code = f"import sys, os; from stillvec.cli import main; sys.exit(main({call!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("ice 0 1\n")

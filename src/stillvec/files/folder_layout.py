@@ -77,6 +77,8 @@ def check_replaceable(path: str | os.PathLike[str], layout: FolderLayout | None,
 def check_place(path: str | os.PathLike[str]) -> Path:
     """Refuse a path where nothing can be written; returns where it leads, links followed."""
     try:
+        if is_special(path):
+            return Path(path)
         target = Path(os.path.realpath(path))
         too_long = next((len(os.fsencode(name)) for name in target.parts if len(os.fsencode(name)) > MAX_NAME), None)
         if too_long is not None:
@@ -88,8 +90,6 @@ def check_place(path: str | os.PathLike[str]) -> Path:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"Cannot write {os.fspath(path)!r}: {reason}.", path=path) from None
     if existing == target and not target.is_dir():
-        if not target.is_file():
-            return target  # a pipe or a device
         existing = target.parent  # the file is replaced
     if not existing.is_dir():
         message = f"Cannot create {os.fspath(path)}: {existing} is a file; choose another name."
@@ -98,6 +98,11 @@ def check_place(path: str | os.PathLike[str]) -> Path:
         message = f"Cannot write {os.fspath(path)}: {existing} is read-only; choose another name."
         raise UsageError(message, path=path, code="read-only")
     return target
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a pipe or a device, as /dev/stdout is, which is written as it is."""
+    return os.path.exists(path) and not os.path.isdir(path) and not os.path.isfile(path)
 
 
 def place_beside(path: str | os.PathLike[str], suffix: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stillvec.errors import UsageError
 from stillvec.files.atomic import recover_folder
-from stillvec.files.folder_layout import FolderLayout, check_replaceable, place_beside
+from stillvec.files.folder_layout import FolderLayout, check_replaceable, is_special, place_beside
 
 try:
     import fcntl
@@ -45,7 +45,7 @@ def lock_outputs(paths: Iterable[str | os.PathLike[str]], layout: FolderLayout |
 
 @contextmanager
 def _lock(target: Path, path: str | os.PathLike[str]) -> Iterator[None]:
-    if fcntl is None or (target.exists() and not target.is_dir() and not target.is_file()):
+    if fcntl is None or is_special(path):
         yield
         return
     file = place_beside(target, "lock")

@@ -14,8 +14,10 @@ from error_checks import raises
 
 import stillvec
 from stillvec import Vocabulary, WordVectors
+from stillvec.cli import main
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_statistics, save, write_folder
+from stillvec.formats.stillvec_folder import verify_folder
 from stillvec.formats.tensors import map_tensors, write_tensors
 
 MATRIX = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
@@ -189,8 +191,8 @@ def test_truncated_vectors_are_refused(folder: Path, kept: int) -> None:
         (b'{"matrix":{"dtype":"I32","shape":[3,4],"data_offsets":[0,48]}}', "table of floats"),
         (b'{"matrix":{"dtype":"F32","shape":[12],"data_offsets":[0,48]}}', "table of floats"),
         (b'{"matrix":{"dtype":"F32","shape":[3,5],"data_offsets":[0,48]}}', "48 bytes"),
-        (b'{"matrix":{"dtype":"F32","shape":[-3,-4],"data_offsets":[0,48]}}', "48 bytes"),
-        (b'{"matrix":{"dtype":"F32","shape":[3,4],"data_offsets":[-4,44]}}', "-4 to 44"),
+        (b'{"matrix":{"dtype":"F32","shape":[-3,-4],"data_offsets":[0,48]}}', "shape.*'matrix'"),
+        (b'{"matrix":{"dtype":"F32","shape":[3,4],"data_offsets":[-4,44]}}', "offsets of 'matrix'"),
         (
             b'{"matrix":{"dtype":"F32","shape":[2,6],"data_offsets":[0,48]}}',
             "3 words, got 2 rows",
@@ -203,6 +205,64 @@ def test_a_wrong_header_of_vectors_is_refused(folder: Path, header: bytes, said:
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(48))
     with pytest.raises(FormatError, match=said):
         load(folder)
+
+
+def _tensor(shape: object, begin: object, end: object, dtype: str = "F32") -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"matrix": _tensor([3, 4], 0, 48), "other": _tensor([3, 4], 0, 48)},  # overlap
+        {"matrix": _tensor([2, 4], 0, 32), "other": _tensor([2, 4], 16, 48)},
+        {"matrix": _tensor([2, 4], 0, 32), "other": _tensor([2], 40, 48)},  # a hole
+        {"matrix": _tensor([2, 4], 16, 48)},
+        {"matrix": _tensor([2, 4], 0, 32)},  # bytes behind the last tensor
+        {},
+        {"matrix": _tensor(["3", "4"], 0, 48)},
+        {"matrix": _tensor([3.0, 4.0], 0, 48)},
+        {"matrix": _tensor("34", 0, 48)},
+        {"matrix": _tensor([3, 4], 0.0, 48.0)},
+        {"matrix": _tensor([3, 4], "0", "48")},
+        {"matrix": _tensor([True, 12], 0, 48)},
+        {"matrix": _tensor([3, 4], 0, 48), "__metadata__": {"a": 1}},
+        {"matrix": _tensor([3, 4], 0, 48), "__metadata__": [1]},
+    ],
+)
+def test_a_header_that_the_safetensors_library_refuses_is_refused(folder: Path, header: dict[str, object]) -> None:
+    file, text = folder / "vectors.safetensors", json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + bytes(48))
+    with pytest.raises(safetensors.SafetensorError):
+        safetensors.numpy.load_file(file)
+    with raises(FormatError, code="damaged", path=file):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["vectors.safetensors", "vocabulary.tsv"])
+def test_verify_finds_a_flipped_bit(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify_folder(folder)
+    content = bytearray((folder / name).read_bytes())
+    content[-2] ^= 1
+    (folder / name).write_bytes(content)
+    load(folder)
+    with raises(FormatError, code="checksum", path=folder / name):
+        verify_folder(folder)
+    assert main(["info", str(folder), "--verify"]) == 1
+    assert name in capsys.readouterr().err
+
+
+def test_verify_lists_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(folder), "--verify"]) == 0
+    assert "vectors.safetensors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("checksums", [None, {}, {"../secret": "ab"}, {"vectors.safetensors": 3, "/etc/passwd": "ab"}])
+def test_a_folder_without_checksums_loads_and_cannot_be_verified(folder: Path, checksums: object) -> None:
+    change_manifest(folder, checksums=checksums)
+    assert len(load(folder)) == len(MATRIX)
+    with raises(FormatError, path=folder / "manifest.json"):
+        verify_folder(folder)
 
 
 @pytest.mark.parametrize(

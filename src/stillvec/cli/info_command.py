@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli.console import print_json, table
+from stillvec.cli.console import note, print_json, table
 from stillvec.cli.progress_bar import show_warnings
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
 from stillvec.formats import FORMATS, load, read_manifest
 from stillvec.formats.model_card import card
+from stillvec.formats.stillvec_folder import verify_folder
 from stillvec.vocabulary import WordCounter
 
 
@@ -21,6 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--field", metavar="NAME", help="field of JSON lines or Parquet that contains the text")
     parser.add_argument("--all", action="store_true", help="vectors only: show all entries of the manifest")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--verify", action="store_true", help="vectors only: compare the files with their checksums")
     parser.add_argument("--card", action="store_true", help="vectors only: print the model card (README.md)")
     parser.add_argument("--scores", metavar="FILE", help="with --card: scores written by stillvec evaluate --json FILE")
 
@@ -32,6 +34,9 @@ def run(options: argparse.Namespace) -> int:
         folder = Path(options.thing)
         scores = _scores(Path(options.scores), folder) if options.scores else []
         print(escape_controls(card(read_manifest(folder), scores)), end="")
+        return 0
+    if options.verify:
+        note(f"Verified {', '.join(verify_folder(options.thing))} in {options.thing}")
         return 0
     with show_warnings():
         title, facts = _facts(options)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError, VocabularyError
-from stillvec.files import FolderLayout, atomic_folder, check_replaceable, read_object
+from stillvec.files import FolderLayout, atomic_folder, check_replaceable, file_digest, read_object
 from stillvec.formats.format import Format, damage_error, decode_text, read_json, require_files, write_error
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.model_card import CARD, card
@@ -32,8 +32,10 @@ _MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
     "subwords.safetensors",
 )  # fmt: skip
+_CHECKSUMS = "checksums"  # of the other files, in the manifest
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FILES = {_VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS}
 _MAX_EAGER = 1 << 20  # bytes of words parsed on loading; a larger file is parsed on first use
 
 
@@ -100,8 +102,6 @@ def write_folder(
         facts["subwords"] = asdict(vectors.subwords.ngrams)
     if arrays is not None:
         facts["stored"] = packed
-    text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
-    text = _SURROGATE.sub(lambda match: f"\\\\x{ord(match[0]) & 0xFF:02x}", text)  # of a name that is not UTF-8
     with atomic_folder(folder, LAYOUT) as part:
         write_tensors(part / _VECTORS, arrays or {"matrix": vectors.matrix})
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
@@ -112,6 +112,9 @@ def write_folder(
             write_tensors(part / _SUBWORDS, {"matrix": vectors.subwords.matrix})
         if model:
             write_tensors(part / _MODEL, model)
+        facts[_CHECKSUMS] = {file.name: file_digest(file) for file in part.iterdir() if file.name in _FILES}
+        text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
+        text = _SURROGATE.sub(lambda match: f"\\\\x{ord(match[0]) & 0xFF:02x}", text)  # of a name that is not UTF-8
         (part / _MANIFEST).write_bytes(text.encode() + b"\n")
         (part / CARD).write_bytes(card(json.loads(text)).encode())
 
@@ -124,7 +127,25 @@ def find_packing(manifest: Mapping[str, Any]) -> str | None:
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The manifest of a folder: how its vectors were made."""
+    """The manifest of a folder: how its vectors were made; without the checksums."""
+    return {key: value for key, value in _read_manifest(path).items() if key != _CHECKSUMS}
+
+
+def verify_folder(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Compare the files of a folder with the checksums in its manifest; return the names of these files."""
+    checksums = _read_manifest(path).get(_CHECKSUMS)
+    file = Path(path) / _MANIFEST
+    if not isinstance(checksums, dict) or not {_VECTORS, _WORDS} <= checksums.keys() <= _FILES:
+        cure = "folders of older versions have none: stillvec convert writes a new one"
+        raise FormatError.expected(f"{_CHECKSUMS!r} of the files", repr(checksums)[:80], path=file, cure=cure)
+    require_files(file.parent, tuple(checksums), "stillvec folder")
+    for name, checksum in checksums.items():
+        if (got := file_digest(file.with_name(name))) != checksum:
+            raise FormatError.expected(f"checksum {checksum}", got, path=file.with_name(name), code="checksum")
+    return tuple(checksums)
+
+
+def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path) / _MANIFEST
     if file.parent.is_file():
         raise FormatError.expected("a stillvec folder", "a file", path=path, code="is-file")

@@ -5,9 +5,10 @@ The NumPy functions of the package copy every array, and statistics may be large
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,22 +63,39 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
         raise damage_error(path, _KIND, f"the header is not JSON: {error}") from None
     if not isinstance(header, dict):
         raise damage_error(path, _KIND, "the header is not an object")
-    header.pop("__metadata__", None)
-    raw = np.memmap(path, np.uint8, "r", 8 + length) if size - 8 - length else np.zeros(0, np.uint8)
-    return {name: _map_tensor(path, name, entry, raw) for name, entry in header.items()}
+    metadata = header.pop("__metadata__", None) or {}
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise damage_error(path, _KIND, "the metadata are not texts")
+    tensors = {name: _Tensor.read(path, name, entry) for name, entry in header.items()}
+    end = 0  # as in the safetensors library: one tensor after the other, without gaps or anything behind the last
+    for name, tensor in sorted(tensors.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if tensor.begin != end:
+            raise damage_error(path, _KIND, f"{name!r} begins at byte {tensor.begin:,}, expected {end:,}")
+        end = tensor.end
+    if end != size - 8 - length:
+        raise damage_error(path, _KIND, f"the tensors have {end:,} bytes, the file {size - 8 - length:,}")
+    raw = np.memmap(path, np.uint8, "r", 8 + length) if end else np.zeros(0, np.uint8)
+    return {name: raw[at.begin : at.end].view(at.dtype).reshape(at.shape) for name, at in tensors.items()}
 
 
-def _map_tensor(path: Path, name: str, entry: Any, raw: NDArray[np.uint8]) -> NDArray[Any]:
-    try:
-        kind, shape = str(entry["dtype"]), tuple(map(int, entry["shape"]))
-        begin, end = map(int, entry["data_offsets"])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise damage_error(path, _KIND, f"the header does not describe {name!r}: {error!r}") from None
-    if kind not in _TYPES:
-        raise FormatError.unknown("type", kind, _TYPES, where=repr(name), path=path)
-    if not 0 <= begin <= end <= len(raw):
-        raise damage_error(path, _KIND, f"{name!r} occupies bytes {begin:,} to {end:,} of {len(raw):,}")
-    dtype = np.dtype(_TYPES[kind])
-    if any(side < 0 for side in shape) or end - begin != dtype.itemsize * int(np.prod(shape, dtype=object)):
-        raise damage_error(path, _KIND, f"{name!r} has {end - begin:,} bytes for {kind} of shape {shape}")
-    return raw[begin:end].view(dtype).reshape(shape)
+class _Tensor(NamedTuple):
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+    @classmethod
+    def read(cls, path: Path, name: str, entry: Any) -> Self:
+        """The entry of a header, checked."""
+        try:
+            kind, shape, (begin, end) = str(entry["dtype"]), entry["shape"], entry["data_offsets"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise damage_error(path, _KIND, f"the header does not describe {name!r}: {error!r}") from None
+        if kind not in _TYPES:
+            raise FormatError.unknown("type", kind, _TYPES, where=repr(name), path=path)
+        if not isinstance(shape, list) or any(type(number) is not int or number < 0 for number in (*shape, begin, end)):
+            raise damage_error(path, _KIND, f"shape and offsets of {name!r} are not natural numbers")
+        dtype = np.dtype(_TYPES[kind])
+        if end - begin != dtype.itemsize * math.prod(shape):
+            raise damage_error(path, _KIND, f"{name!r} has {end - begin:,} bytes for {kind} of shape {shape}")
+        return cls(dtype, tuple(shape), begin, end)

@@ -121,6 +121,11 @@ REFUSED = {
     "a variable that is not set": (COMPLETE.replace("$TINY_TEACHER", "$NO_SUCH_TEACHER"), "$NO_SUCH_TEACHER"),
     "missing corpus": (COMPLETE.replace("text.txt", "nowhere.txt"), "nowhere.txt"),
     "missing word list": (COMPLETE.replace("seed = 5", 'keep = "nowhere.txt"'), "nowhere.txt"),
+    "out is a number": (COMPLETE.replace('out = "vectors"', "out = 5"), "'out'"),
+    "a number of an array of paths": (COMPLETE.replace('["text.txt"]', '["text.txt", 5]'), "'corpus'"),
+    "a path with a null character": (COMPLETE.replace('"vectors"', r'"a\u0000b"'), "'out'"),
+    "remote code": (COMPLETE.replace("seed = 5", 'remote_code = "yes"'), "--remote-code"),
+    "unsafe weights": (COMPLETE.replace("seed = 5", "unsafe-weights = true"), "--unsafe-weights"),
     "out is a list": (COMPLETE.replace('out = "vectors"', 'out = ["vectors"]'), "'out'"),
     "corpus is true": (COMPLETE.replace('["text.txt"]', "true"), "'corpus'"),
     "keep is true": (COMPLETE.replace("seed = 5", "keep = true"), "'keep'"),
@@ -138,6 +143,22 @@ def test_a_recipe_with_an_error_is_refused_before_the_first_step(
     assert error.count("\n") == 1, error
     assert named in error
     assert not (folder / "vectors").exists()
+
+
+def test_a_recipe_may_ask_for_code_of_the_teacher_if_the_reader_allows_it(folder: Path) -> None:
+    recipe = COMPLETE.replace("seed = 5", "remote_code = true\nunsafe_weights = true")
+    (folder / "recipe.toml").write_text(recipe, "utf-8")
+    assert main(["run", "recipe.toml", "--dry-run", "--remote-code"]) == 2
+    assert main(["run", "recipe.toml", "--dry-run", "--remote-code", "--unsafe-weights"]) == 0
+
+
+def test_a_path_below_the_home_folder_is_expanded(
+    run_text: Callable[[str], int], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    assert run_text(COMPLETE.partition("[evaluate]")[0].replace('"vectors"', '"~/vectors"')) == 0
+    assert (folder / "home" / "vectors").is_dir()
+    assert not (folder / "~").exists()
 
 
 def test_the_error_of_a_missing_recipe_names_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,12 +17,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE.toml")
     add_cache(parser, "methods that train cache the teacher's contexts")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint of an interrupted run")
+    for flag, what in (("--unsafe-weights", "load pickled weights"), ("--remote-code", "run code of the teacher")):
+        parser.add_argument(flag, action="store_true", help=f"allow the recipe to {what}")
     parser.add_argument("--dry-run", action="store_true", help="check the recipe, list its steps, and do nothing")
     add_common(parser, "--force", "--quiet")
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = {name: getattr(options, name) for name in ("context_cache", "resume", "force")}
+    names = ("context_cache", "resume", "force", "unsafe_weights", "remote_code")
+    settings = {name: getattr(options, name) for name in names}
     if options.dry_run:
         for number, step in enumerate(check_recipe(options.recipe, **settings), 1):
             print(f"{number}. {step}")

@@ -37,6 +37,8 @@ from stillvec.errors import UsageError
 from stillvec.progress import Progress
 from stillvec.verbs.recipe_steps import STEPS, Outcome, RecipeStep, match_paths
 
+_PATHS = {"corpus", "teacher", "in", "out", "add_to", "add-to", "like", "data", "json", "report"}
+
 
 def run(
     recipe: str | os.PathLike[str],
@@ -44,6 +46,8 @@ def run(
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
+    unsafe_weights: bool = False,
+    remote_code: bool = False,
     progress: bool | Callable[[Progress], object] = False,
     finished: Callable[[Outcome], object] | None = None,
 ) -> list[Outcome]:
@@ -51,11 +55,13 @@ def run(
 
     Parameters
     ----------
-    recipe: a TOML file; paths in it are relative to the current folder, environment variables are expanded.
+    recipe: a TOML file; paths in it are relative to the current folder, environment variables and `~/` are expanded.
     context_cache, resume, force, progress: as in `distill`.
+    unsafe_weights, remote_code: allow the recipe to set these (default: False): a teacher can then execute code.
     finished: called with the outcome of each step as soon as it is done (default: nothing).
     """
-    steps = check_recipe(recipe, context_cache=context_cache, resume=resume, force=force)
+    allowed = {"unsafe_weights": unsafe_weights, "remote_code": remote_code}
+    steps = check_recipe(recipe, context_cache=context_cache, resume=resume, force=force, **allowed)
     options = {"context_cache": context_cache, "resume": resume, "force": force, "progress": progress}
     outcomes: list[Outcome] = []
     for step in steps:
@@ -71,10 +77,17 @@ def check_recipe(
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
+    unsafe_weights: bool = False,
+    remote_code: bool = False,
 ) -> list[RecipeStep]:
     """The steps of a recipe in their order, checked as `run` checks them: settings, corpora, inputs and outputs."""
     steps = read_recipe(recipe)
     for step in steps:
+        for key, allowed in (("unsafe_weights", unsafe_weights), ("remote_code", remote_code)):
+            if getattr(step, key, False) and not allowed:
+                message = f"[{step.verb}] sets {key}, so that the teacher can execute code"
+                cure = f"if you trust it, give --{key.replace('_', '-')}"
+                raise UsageError.conflict(message, cure=cure, path=recipe)
         step.check({"context_cache": context_cache, "resume": resume, "force": force, "progress": False})
         for source in step.sources:
             if not (any(_reads_from(source, other) for other in steps if other is not step) or match_paths(source)):
@@ -98,6 +111,7 @@ def read_recipe(path: str | os.PathLike[str]) -> list[RecipeStep]:
         for table in content[verb] if isinstance(content[verb], list) else [content[verb]]:
             if not isinstance(table, dict):
                 raise UsageError.expected("a table", repr(table), where=where)
+            _check_paths(table, where)
             for combination in _expand_grid(table, where):
                 keys = {key.replace("-", "_"): _expand(value) for key, value in combination.items()}
                 if "in" in keys:
@@ -106,6 +120,13 @@ def read_recipe(path: str | os.PathLike[str]) -> list[RecipeStep]:
     if not any(step.verb != "evaluate" or step.sources for step in steps):
         raise UsageError(f"The recipe {os.fspath(path)} needs a table such as [distill] or [train].", path=path)
     return _sort(steps)
+
+
+def _check_paths(table: Mapping[str, Any], where: str) -> None:
+    for key in _PATHS & table.keys():
+        for path in table[key] if isinstance(table[key], list) else [table[key]]:
+            if not isinstance(path, str) or "\0" in path:
+                raise UsageError.expected("a path", repr(path), where=f"setting {key!r} of {where}")
 
 
 def _sort(steps: list[RecipeStep]) -> list[RecipeStep]:
@@ -167,12 +188,12 @@ def _substitute(value: Any, chosen: Mapping[str, Any]) -> Any:
 
 
 def _expand(value: Any) -> Any:
-    """Expand environment variables in texts and lists of texts."""
+    """Expand environment variables and `~/` in texts and lists of texts."""
     if isinstance(value, list):
         return [_expand(item) for item in value]
     if not isinstance(value, str):
         return value
-    expanded = os.path.expandvars(value)
+    expanded = os.path.expandvars(os.path.expanduser(value) if value.startswith("~/") else value)
     missing = re.search(r"\$\{?(\w+)", expanded)
     if missing:
         raise UsageError(f"The recipe names ${missing[1]}, which is not set in the environment.", code="not-set")

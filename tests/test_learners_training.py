@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,24 @@ def test_a_checkpoint_of_other_settings_is_left_alone(collected: CollectedStatis
     for other in (made("x2static", rate=0.02), made("x2static", epochs=3), made("attentive_skipgram")):
         assert matrix(other, collected, tmp_path, resume=True).tobytes() == matrix(other, collected).tobytes()
     assert [*tmp_path.iterdir()] == [checkpoint]
+
+
+class _Model:
+    def __init__(self, value: float) -> None:
+        self.table = torch.full((2,), value)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        return {"table": self.table}
+
+
+def test_a_training_continued_with_other_threads_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.training.checkpoint._EVERY", 0.0)
+    for earlier, now, warns in ((1, 2, True), (2, 2, False), (None, 2, False), (1, None, False)):
+        Checkpoint(tmp_path / "c", threads=earlier).write(_Model(1.0), 3)
+        model = _Model(0.0)
+        with pytest.warns(StillvecWarning, match="threads") if warns else nullcontext():
+            assert Checkpoint(tmp_path / "c", resume=True, threads=now).restore(model) == 3
+        assert model.table.tolist() == [1.0, 1.0]
 
 
 def test_every_setting_has_a_checkpoint_of_its_own(tmp_path: Path) -> None:

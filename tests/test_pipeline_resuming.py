@@ -225,6 +225,14 @@ def test_what_was_read_is_not_read_again(
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_another_number_of_threads_is_said(call: Call, stop: Callable[..., None], capsys: Any, threads: int) -> None:
+    stop(call("out", "--method", "aggregate", "--threads", 1), 2)
+    assert main(call("out", "--method", "aggregate", "--threads", threads, "--resume")) == 0
+    assert ("threads" in capsys.readouterr().err) == (threads == 2)
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+
+import stillvec
+from stillvec.encoding.context_store import ContextWriter
+from stillvec.files.private_files import private_file
 
 ROOT = Path(__file__).parents[1]
 CONSTRAINTS = [ROOT / "constraints.txt", ROOT / "constraints-cuda.txt"]
 
-pytestmark = pytest.mark.skipif(not CONSTRAINTS[0].exists(), reason="not a checkout of the repository")
+checkout = pytest.mark.skipif(not CONSTRAINTS[0].exists(), reason="not a checkout of the repository")
 
 
 def _entries(path: Path) -> list[str]:
@@ -24,12 +32,14 @@ def _name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]).lower()
 
 
+@checkout
 @pytest.mark.parametrize("path", CONSTRAINTS, ids=lambda path: path.name)
 def test_every_pin_has_hashes(path: Path) -> None:
     pattern = re.compile(r"[a-z0-9.-]+==[\w.+!]+( +--hash=sha256:[0-9a-f]{64})+ *")
     assert [entry[:60] for entry in _entries(path) if not pattern.fullmatch(entry)] == []
 
 
+@checkout
 def test_every_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     required = project["build-system"]["requires"] + project["project"]["dependencies"]
@@ -37,6 +47,7 @@ def test_every_dependency_is_pinned() -> None:
     assert {*map(_name, required)} - {*map(_name, _entries(CONSTRAINTS[0]))} == {"stillvec"}
 
 
+@checkout
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_setup_installs_nothing_without_a_hash(tmp_path: Path) -> None:
     command = ["make", "--dry-run", "--always-make", "setup", f"VENV={tmp_path}"]
@@ -46,3 +57,25 @@ def test_setup_installs_nothing_without_a_hash(tmp_path: Path) -> None:
     for line in installs:
         assert "--no-build-isolation" in line
         assert "--require-hashes" in line or line.endswith("--no-deps -e .")
+
+
+def test_nothing_is_imported_from_the_current_folder(tmp_path: Path) -> None:
+    for name in ("torch", "numpy", "rich", "sitecustom"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
+    (tmp_path / "v.vec").write_text("1 2\nice 1 2\n")
+    source = Path(stillvec.__file__).parents[1]
+    command = [sys.executable, "-m", "stillvec", "info", "v.vec"]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_what_is_derived_from_a_corpus_is_readable_only_by_its_owner(tmp_path: Path) -> None:
+    writer = ContextWriter(tmp_path / "cache" / "store", 2, states=False)
+    writer.add(np.array([0]), np.array([1]), torch.ones(1, 2))
+    writer.close()
+    with private_file(tmp_path / "other" / "parses.conllu") as part:
+        part.write_text("a")
+    private = ("cache", "cache/store", "other", "other/parses.conllu")
+    assert [oct((tmp_path / name).stat().st_mode & 0o077) for name in private] == ["0o0"] * 4

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from stillvec.errors import StillvecError
 from stillvec.registry import import_attribute
-from stillvec.vectors import WordVectors
-from stillvec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from stillvec.analysis import analyze
@@ -16,10 +14,12 @@ if TYPE_CHECKING:
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.plotting import plot
     from stillvec.service import serve
+    from stillvec.vectors import WordVectors
     from stillvec.verbs.baseline_training import train, train_all
     from stillvec.verbs.distillation import distill, distill_all, plan
     from stillvec.verbs.recipe import run
     from stillvec.verbs.transformation import combine, convert, merge, refine
+    from stillvec.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
@@ -51,6 +51,8 @@ __all__ = [
 _LAZY = {
     "Corpus": "stillvec.corpus",
     "TextVectorizer": "stillvec.integrations.scikit_learn",
+    "Vocabulary": "stillvec.vocabulary",
+    "WordVectors": "stillvec.vectors",
     "analyze": "stillvec.analysis",
     "combine": "stillvec.verbs.transformation",
     "convert": "stillvec.verbs.transformation",

@@ -10,7 +10,8 @@ from typing import Any
 
 from stillvec.corpus.conllu import Parse
 from stillvec.errors import UsageError
-from stillvec.files import atomic_file, digest
+from stillvec.files import digest
+from stillvec.files.private_files import private_file
 
 _UNNEEDED = ("ner", "tagger", "morphologizer", "lemmatizer", "trainable_lemmatizer", "attribute_ruler", "textcat")
 _EVENT_EVERY = 500  # parses
@@ -72,7 +73,7 @@ def write_parses(sentences: Iterable[str], parser: Parser, path: Path) -> Genera
             n_characters += len(sentence)
             yield sentence
 
-    with atomic_file(path) as part, open(part, "w", encoding="utf-8", errors="replace", newline="\n") as stream:
+    with private_file(path) as part, open(part, "w", encoding="utf-8", errors="replace", newline="\n") as stream:
         for number, parse in enumerate(parser.parses(count(sentences)), 1):
             columns = zip(parse.forms, parse.heads, parse.relations, strict=True)
             stream.writelines(

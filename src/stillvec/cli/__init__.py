@@ -19,6 +19,7 @@ from typing import Any
 from stillvec import __version__
 from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import MissingExtra, StillvecError, StillvecWarning, UsageError, suggest
+from stillvec.files import cache_folder
 
 VERBS = {  # in the order a new user meets them
     "demo": "distil the packaged teacher on the packaged corpus, evaluate and plot the result",
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files need not be text
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_folder() / "torchinductor"))  # not in /tmp: it has code
     command = next((word for word in words if not word.startswith("-")), None)
     try:
         with _plain_warnings():

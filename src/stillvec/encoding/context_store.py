@@ -26,6 +26,7 @@ from torch import Tensor
 
 from stillvec.errors import FormatError, StillvecError, TeacherError
 from stillvec.files import create_part_folder, remove_abandoned
+from stillvec.files.private_files import create_private_folder
 from stillvec.files.temporary_names import CHECKPOINT_FILE, is_continued
 
 VERSION = 1
@@ -96,9 +97,9 @@ class ContextWriter:
         self._part: Path | None = None
         self._streams: dict[str, BinaryIO] = {}
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            remove_abandoned(path.parent)
+            remove_abandoned(create_private_folder(path.parent))
             self._part = create_part_folder(path)
+            self._part.chmod(0o700)  # contexts tell what is in the corpus
             self._streams = {name: open(self._part / _FILES[name][0], "wb") for name in self._names}  # noqa: SIM115
         self._rows = dict.fromkeys(self._names, 0)
 

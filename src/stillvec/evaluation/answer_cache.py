@@ -24,7 +24,8 @@ from stillvec import __version__
 from stillvec.errors import StillvecWarning
 from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import Answers
-from stillvec.files import atomic_file, digest, file_digest
+from stillvec.files import digest, file_digest
+from stillvec.files.private_files import private_file
 from stillvec.vectors import WordVectors
 
 _CHUNK_BYTES = 1 << 24  # hashed at once by one thread
@@ -74,7 +75,7 @@ class AnswerCache:
         if self.folder is None:
             return
         try:
-            with atomic_file(self._path(key, ending), sync=False) as part, part.open("wb") as stream:
+            with private_file(self._path(key, ending), sync=False) as part, part.open("wb") as stream:
                 write(stream)
         except OSError as error:
             message = f"Answers are not cached: cannot write to {self.folder} ({error.strerror})."

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import StillvecError, UsageError
-from stillvec.files import atomic_file, cache_folder, digest
+from stillvec.files import cache_folder, digest
+from stillvec.files.private_files import private_file
 from stillvec.numerics import kmeans, principal_plane, top_k, tsne, unit_rows
 from stillvec.progress import Progress, drain
 from stillvec.vectors import WordVectors
@@ -60,7 +61,7 @@ def compute_map(vectors: WordVectors, max_words: int = MAX_WORDS) -> Generator[P
             yield event("computing the map", step, tsne.N_STEPS, "steps")
         preservation = tsne.neighbour_preservation(near, positions)
     result = WordMap(_fit_square(positions), labels, central, preservation)
-    with atomic_file(path) as part, open(part, "wb") as stream:
+    with private_file(path) as part, open(part, "wb") as stream:
         np.savez(stream, **vars(result))
     return result
 

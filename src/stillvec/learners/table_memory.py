@@ -14,7 +14,8 @@ from torch import Tensor
 
 from stillvec.encoding.context_store import format_bytes
 from stillvec.errors import StillvecError
-from stillvec.files import cache_folder
+from stillvec.files.private_files import create_private_folder
+from stillvec.files.user_cache import cache_folder
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
@@ -59,8 +60,7 @@ def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) 
     size = 4 * n_words * dim
     if device.type != "cpu" or size <= _MEMORY_SHARE * free_memory() or sys.platform == "win32":
         return torch.full((n_words, dim), fill, device=device)
-    folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = create_private_folder(cache_folder())
     free = shutil.disk_usage(folder).free
     if size > free:
         raise StillvecError(

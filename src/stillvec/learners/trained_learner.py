@@ -23,7 +23,7 @@ from stillvec.progress import drain
 from stillvec.result import Result
 from stillvec.statistics import STORED, Array, Statistics
 from stillvec.teachers import Teacher
-from stillvec.teachers.device import resolve_device
+from stillvec.teachers.device import count_threads, resolve_device
 from stillvec.training.checkpoint import name_settings, open_checkpoint
 from stillvec.training.schedule import Schedule, TrainingProgress, divergence_error
 from stillvec.vectors import WordVectors
@@ -91,7 +91,7 @@ class TrainedLearner:
         device = device or resolve_device("auto")
         blocks = ContextBlocks(stored, device)
         model = self.model(blocks.count_words(), blocks, stored["stored:contexts"].shape[1], device)
-        checkpoint = open_checkpoint(folder, name_settings(self), resume=resume)
+        checkpoint = open_checkpoint(folder, name_settings(self), resume=resume, threads=count_threads(device))
         loss = math.nan
         for progress in train(model, blocks, self.schedule(), checkpoint):
             loss = progress.loss

@@ -24,6 +24,8 @@ from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.result_folders import describe_program
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.teachers import Teacher
+from stillvec.teachers.device import count_threads
+from stillvec.training.checkpoint import warn_threads
 from stillvec.vocabulary import Vocabulary
 
 EVERY = 30.0  # seconds between checkpoints, at least
@@ -31,6 +33,7 @@ _TIMES = 20  # as long as the last one took: at most 5% of the time is spent on 
 _LOST = 60.0  # seconds of work that may be lost, if a checkpoint takes 15 or less
 _FACTS = "facts"
 _ADDED_LATER = ("weights",)  # facts that checkpoints of version 0.1 lack
+_THREADS = "threads"  # a fact whose change is reported, not rejected
 _FREE = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # replaced by facts of the loaded teacher
 
 Arrays = dict[str, NDArray[Any]]
@@ -51,7 +54,7 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return
         earlier = self._facts()
-        compared = [key for key in facts if key in earlier or key not in _ADDED_LATER]
+        compared = [key for key in facts if key != _THREADS and (key in earlier or key not in _ADDED_LATER)]
         changed = next((key for key in compared if earlier.get(key) != facts[key]), None)
         if changed is not None:
             raise UsageError.expected(
@@ -66,6 +69,7 @@ class PassCheckpoint:
         if not self.resume or not self.path.exists():
             return None
         self.check(facts)
+        warn_threads(self._facts().get(_THREADS), facts.get(_THREADS))
         remove_abandoned(self.path.parent)  # what the killed run had begun to write
         return self._arrays()
 
@@ -142,6 +146,7 @@ def facts_of_reading(
         "weights": teacher.digest,
         "device": teacher.device.type,
         "precision": teacher.precision,
+        _THREADS: count_threads(teacher.device),
         "batch": f"of {budget.n_tokens:,} pieces out of {budget.n_sentences:,} sentences of a share",
         "corpus": text,
         "vocabulary": f"of {len(vocabulary):,} words ({vocabulary.digest[:12]})",

@@ -15,6 +15,7 @@ from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
 from stillvec.files import cache_folder, digest, read_object, scratch_folder
+from stillvec.files.private_files import create_private_folder
 from stillvec.formats import load
 from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.result_folders import complete, describe_program
@@ -42,6 +43,7 @@ class TrainingRun:
         self.corpus = corpus
         self.store = Path(store) if store is not None else cache_folder()
         self.resume = resume
+        self.threads = settings.threads or os.cpu_count() or 1
         self.baselines = settings.baselines()  # refuses wrong names and settings
         self.parser = self._load_parser()
         self.results: dict[str, Result] = {}
@@ -127,10 +129,9 @@ class TrainingRun:
         stage = f"training {name}"
         yield Progress(stage, 0, None, "", 0.0)
         checkpoint = self.checkpoint = self._checkpoint(name, baseline, text)
-        threads = self.settings.threads or os.cpu_count() or 1
         try:
             learnt = yield from relay(
-                baseline.steps(text, Resources(threads, checkpoint)),
+                baseline.steps(text, Resources(self.threads, checkpoint)),
                 lambda step: Progress(stage, step.done, step.total, "words", time.perf_counter() - begun, step.remark),
             )
         except TrainingError:
@@ -157,8 +158,8 @@ class TrainingRun:
         given |= {"corpus": self.facts["corpus"]["digest"], "words": text.vocabulary.digest}
         if self.parser is not None and getattr(baseline, "parsed", False):
             given["parser"] = self.parser.facts["digest"]
-        self.store.mkdir(parents=True, exist_ok=True)
-        return open_checkpoint(self.store, given, resume=self.resume)
+        create_private_folder(self.store)
+        return open_checkpoint(self.store, given, resume=self.resume, threads=self.threads)
 
     def _describe(
         self, baseline: Baseline, learnt: Result, text: EncodedCorpus, prepared: float, seconds: float

@@ -60,6 +60,11 @@ def _quantize(model: Any) -> Any:
         return quantize_dynamic(model, layers, dtype=torch.qint8)
 
 
+def count_threads(device: torch.device) -> int | None:
+    """CPU threads that compute on a device, which decide the order of sums; None for a GPU."""
+    return torch.get_num_threads() if device.type == "cpu" else None
+
+
 @contextmanager
 def torch_threads(n_threads: int | None) -> Iterator[None]:
     """Run with `n_threads` threads of torch (None: as many as now), a number that is global to the process."""

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from stillvec.errors import StillvecWarning, TrainingError
 from stillvec.files import scratch_folder, sync_path
+from stillvec.files.private_files import create_private_folder
 
 _EVERY = 30.0  # seconds between checkpoints
 
@@ -27,9 +28,10 @@ class HasTensors(Protocol):
 class Checkpoint:
     """Written every 30 seconds at most; read only with `resume`."""
 
-    def __init__(self, path: Path, *, resume: bool = False) -> None:
+    def __init__(self, path: Path, *, resume: bool = False, threads: int | None = None) -> None:
         self.path = path
         self.resume = resume
+        self.threads = threads
         self._written = time.perf_counter()
 
     def restore(self, model: HasTensors) -> int:
@@ -42,12 +44,14 @@ class Checkpoint:
         except (SafetensorError, OSError):
             message = f"Cannot read the checkpoint {self.path}; remove it to start again."
             raise TrainingError(message, code="unreadable-checkpoint", path=self.path) from None
+        threads = stored.pop("threads", None)  # absent on a GPU and in older checkpoints
         expected = {"done": torch.Size([])} | {name: tensor.shape for name, tensor in tensors.items()}
         if {name: tensor.shape for name, tensor in stored.items()} != expected:
             message = f"The checkpoint {self.path} belongs to other settings; remove it to start again."
             raise TrainingError(message, code="other-checkpoint", path=self.path)
         for name, tensor in tensors.items():
             tensor.copy_(stored[name])
+        warn_threads(None if threads is None else int(threads), self.threads)
         return int(stored["done"])
 
     def write(self, model: HasTensors, done: int) -> None:
@@ -56,10 +60,13 @@ class Checkpoint:
         tensors = {name: torch.as_tensor(table).detach().cpu().contiguous() for name, table in model.tensors().items()}
         self._written = time.perf_counter()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with scratch_folder(self.path.parent) as folder:  # where safetensors has temporary files of its own
+            with scratch_folder(
+                create_private_folder(self.path.parent)
+            ) as folder:  # safetensors has temporary files too
                 part = folder / self.path.name
-                save_file({**tensors, "done": torch.tensor(done)}, part)
+                numbers = {"done": done} | ({"threads": self.threads} if self.threads else {})
+                save_file(tensors | {name: torch.tensor(number) for name, number in numbers.items()}, part)
+                part.chmod(0o600)
                 sync_path(part)
                 part.replace(self.path)
         except (SafetensorError, OSError) as error:  # not worth losing what was trained so far
@@ -71,6 +78,16 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
+def warn_threads(earlier: object, now: object) -> None:
+    """Warn if a run is continued with another number of threads, which changes the order of sums."""
+    if earlier is not None and now is not None and earlier != now:
+        message = (
+            f"The stopped run used {earlier} threads, this one {now}: the result can differ from that of an "
+            f"uninterrupted run; --threads {earlier} gives the same bytes where one run does."
+        )
+        warnings.warn(message, StillvecWarning, stacklevel=3)
+
+
 def name_settings(method: object) -> dict[str, object]:
     """A method's settings by the names in checkpoints, which stay when a setting is renamed."""
     original = {new: old for old, new in getattr(method, "RENAMED", {}).items()}
@@ -78,9 +95,11 @@ def name_settings(method: object) -> dict[str, object]:
     return {original.get(name, name): value for name, value in settings.items()}
 
 
-def open_checkpoint(folder: Path | None, settings: Mapping[str, object], *, resume: bool) -> Checkpoint | None:
+def open_checkpoint(
+    folder: Path | None, settings: Mapping[str, object], *, resume: bool, threads: int | None = None
+) -> Checkpoint | None:
     """The checkpoint of these settings in a folder; None without a folder."""
     if folder is None:
         return None
     name = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=8).hexdigest()
-    return Checkpoint(folder / f"training-{name}.safetensors", resume=resume)
+    return Checkpoint(folder / f"training-{name}.safetensors", resume=resume, threads=threads)

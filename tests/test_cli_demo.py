@@ -81,7 +81,7 @@ def test_what_is_not_a_demos_is_left_alone(tmp_path: Path) -> None:
 def test_an_earlier_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     for name in demo_command.METHODS:
         (tmp_path / name).mkdir()
-        (tmp_path / name / "manifest.json").write_text("{}")
+        (tmp_path / name / "manifest.json").write_text('{"format": 1, "stillvec": "0.1.0"}')
     (tmp_path / "scores.png").write_bytes(b"old")
     (tmp_path / "thesis.txt").write_text("mine")
     demo_command.check_output(tmp_path)

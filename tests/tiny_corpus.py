@@ -84,8 +84,9 @@ def likeness(matrix: np.ndarray) -> np.ndarray:
 
 
 def refused(capsys: pytest.CaptureFixture[str], code: int) -> str:
-    """The one line that says why, after exit code 1 (failed), 2 (a wrong call) or 130 (interrupted)."""
-    stderr = capsys.readouterr().err
+    """The one line that says why, after exit code 1 (failed), 2 (a wrong call) or 130 (interrupted), and any notes."""
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    stderr = "".join(line for line in lines if not line.startswith("Note: "))
     assert code in (1, 2, 130), stderr
     assert stderr.startswith("stillvec: "), stderr
     assert stderr.count("\n") == 1, stderr

@@ -12,11 +12,12 @@ from stillvec.verbs.transformation import convert
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add_common(parser, "vectors", "--force")
+    add_common(parser, "vectors")
     add("out", metavar="OUT", help="the file or folder to write; .gz, .bz2 and .xz compress")
     add("--format", "--to", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the ending of OUT)")
     add("--from", dest="source_format", metavar="NAME", help="the format of VECTORS (default: recognised)")
     add("--replace-space", metavar="CHAR", help="write this for a space inside a word")
+    add_common(parser, "--force")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,7 +18,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     token = "require the token in this file from every request (default: $STILLVEC_TOKEN, if set)"
     add("--token-file", metavar="FILE", help=token)
     add("--open", action="store_true", help="accept requests from other machines without a token")
-    limits = "set a limit: body (bytes), batch, k, seconds, requests (concurrent) or threads; may be repeated"
+    memory = "copy the vectors into memory: their files may then be overwritten in place"
+    add("--in-memory", action="store_true", help=memory)
+    limits = f"set a limit ({', '.join(vars(Limits()))}; see docs/serve.md); may be repeated"
     add("--limit", metavar="NAME=N", action="append", default=[], help=limits)
     add("--log", action="store_true", help="print one line per request")
 
@@ -31,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
         port=options.port,
         token=_read_token(options.token_file),
         allow_remote=options.open,
+        in_memory=options.in_memory,
         limits=settings_from(Limits, {name.strip(): value.strip() for name, _, value in pairs}, "--limit"),
         notify=note,
         log_requests=note if options.log else None,

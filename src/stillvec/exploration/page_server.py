@@ -5,6 +5,7 @@ Loopback, GET, and our own `Host`: a web page whose host name was pointed at 127
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,6 +16,7 @@ from stillvec.exploration.explorer import Explorer, UnknownWord
 from stillvec.exploration.page_export import build_live_page
 
 _MAX_PATH = 20_000  # characters
+_MAX_CONNECTIONS = 100
 
 
 class Query:
@@ -63,6 +65,7 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, explorer: Explorer, port: int = 0) -> None:
         self.explorer = explorer
         self.page, self.policy = build_live_page()
+        self._slots = threading.BoundedSemaphore(_MAX_CONNECTIONS)
         if not 0 <= port < 1 << 16:
             raise UsageError.expected("a port from 0 to 65,535", port)
         try:
@@ -71,9 +74,21 @@ class PageServer(ThreadingHTTPServer):
             message = f"Cannot listen on 127.0.0.1:{port} ({(error.strerror or str(error)).lower()}); choose another"
             raise UsageError(f"{message} port with --port.", code="port-unavailable") from None
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._slots.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that closed the connection is not an error."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """A browser that closed the connection or does not read is not an error."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
     @property
@@ -90,10 +105,19 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "stillvec"
     sys_version = ""
     protocol_version = "HTTP/1.1"
+    timeout = 10  # seconds without a byte sent or received
 
     def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        if self.headers.get("Host", "").lower() not in self.server.hosts:
+        try:
+            url = urlsplit(self.path)
+        except ValueError:
+            self._send_json(400, {"error": "The address is not a valid URL."})
+            return
+        hosts = [host.lower() for host in self.headers.get_all("Host", [])]
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # else the body would be read as the next request
+            self._send_json(400, {"error": "Expected a request without a body."})
+        elif len(hosts) != 1 or hosts[0] not in self.server.hosts:
             self._send_json(403, {"error": f"This page only answers requests for {self.server.address}."})
         elif len(self.path) > _MAX_PATH:
             self._send_json(414, {"error": f"The request must be at most {_MAX_PATH:,} characters; send fewer words."})

@@ -1,15 +1,21 @@
 """Vectors over HTTP (the extra `serve`): `serve` loads vectors and answers requests within `Limits`."""
 
+import dataclasses
 import logging
 import os
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
+from stillvec.errors import UsageError
 from stillvec.formats import open_vectors
 from stillvec.registry import require_all
 from stillvec.service.limits import Limits
 from stillvec.vectors import WordVectors
 
 __all__ = ["Limits", "serve"]
+
+MIN_TOKEN = 16  # characters
 
 VectorSource = WordVectors | str | os.PathLike[str]
 
@@ -21,6 +27,7 @@ def serve(
     port: int = 8000,
     token: str | None = None,
     allow_remote: bool = False,
+    in_memory: bool = False,
     limits: Limits | None = None,
     notify: Callable[[str], None] | None = None,
     log_requests: Callable[[str], None] | None = None,
@@ -31,9 +38,10 @@ def serve(
         vectors: Vectors or their path, or several by name; requests that name no model use the first.
         host: Address to listen on. Anything but a loopback address requires `token` or `allow_remote`.
         port: Port to listen on; 0 chooses a free one.
-        token: Bearer token that requests must send; None requires none.
+        token: Bearer token of at least 16 characters that requests must send; None requires none.
         allow_remote: Accept requests from other machines without a token.
-        limits: Limits per request and on concurrent requests (default: `Limits()`).
+        in_memory: Copy the vectors into memory, so that overwriting their files has no effect (default: memory-map).
+        limits: Limits per request and on connections and concurrent requests (default: `Limits()`).
         notify: Receives one line when vectors are loaded, the server starts or an index is built (default: logging).
         log_requests: Receives one line per request, without the words of the query.
     """
@@ -42,10 +50,15 @@ def serve(
     from stillvec.service.models import ServedModels
     from stillvec.service.server import bind_socket, format_address, run_app
 
+    if token is not None and len(token) < MIN_TOKEN:
+        raise UsageError.expected(f"a token of at least {MIN_TOKEN} characters", f"{len(token)}", code="short-token")
     limits, notify = limits or Limits(), notify or logging.getLogger(__name__).info
     protected = token is not None or allow_remote
     with bind_socket(host, port, allow_remote=protected) as listener:
-        models = ServedModels({name: open_vectors(source) for name, source in _name_sources(vectors).items()}, notify)
+        opened = {name: open_vectors(source) for name, source in _name_sources(vectors).items()}
+        if in_memory:
+            opened = {name: _copy_to_memory(table) for name, table in opened.items()}
+        models = ServedModels(opened, notify)
         for name, model in models.items():
             model.prepare()
             facts = f"{len(model.vectors):,} words, {model.vectors.dim} dimensions, {model.default_search} search"
@@ -56,6 +69,14 @@ def serve(
         access = "token required" if token is not None else "no token required"
         message = f"serving at {format_address(listener)}, {access}; see /docs; press Ctrl+C to stop"
         run_app(app, listener, limits, lambda: notify(message))
+
+
+def _copy_to_memory(vectors: WordVectors) -> WordVectors:
+    subwords = vectors.subwords
+    if subwords is not None:
+        subwords = dataclasses.replace(subwords, matrix=np.array(subwords.matrix))
+    matrix = np.array(vectors.matrix)
+    return WordVectors(vectors.vocabulary, matrix, subwords=subwords, provenance=vectors.provenance)
 
 
 def _name_sources(vectors: VectorSource | Mapping[str, VectorSource]) -> Mapping[str, VectorSource]:

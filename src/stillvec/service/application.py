@@ -27,10 +27,10 @@ ERRORS = {  # status: meaning; every endpoint may respond with these
     404: "An unknown word or set of vectors.",
     408: "The request was not received in time.",
     413: "The body is too large.",
-    503: "Too many concurrent requests.",
+    503: "Too many concurrent requests, connections or large responses.",
     504: "No result within the time limit.",
 }
-_TOKEN_ERROR = {401: "The token is missing or wrong."}
+_TOKEN_ERROR = {401: "The token is missing or wrong.", 429: "Too many wrong tokens from this address."}
 
 
 def create_app(

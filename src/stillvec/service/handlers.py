@@ -17,7 +17,7 @@ from stillvec.vocabulary import Vocabulary, WordMatcher
 
 
 def get_vectors(request: schemas.VectorsRequest, model: ServedModel, limits: Limits) -> schemas.VectorsResponse:
-    _check_at_most(len(request.words), limits.batch, "words")
+    _check_batch(request.words, model, limits, "words")
     words = [model.resolve_word(word, "words") for word in request.words]
     rows = model.vectors[words].tolist()
     data = [schemas.WordVector(word=word, vector=row) for word, row in zip(words, rows, strict=True)]
@@ -52,7 +52,7 @@ def solve_analogy(request: schemas.AnalogyRequest, model: ServedModel, limits: L
 
 
 def embed_texts(request: schemas.EmbedRequest, model: ServedModel, limits: Limits) -> schemas.EmbedResponse:
-    _check_at_most(len(request.texts), limits.batch, "texts")
+    _check_batch(request.texts, model, limits, "texts")
     rows = model.vectors.encode(request.texts)  # (T, D)
     unknown = np.flatnonzero(~rows.any(axis=1)).tolist()
     data = (unit_rows(rows) if request.unit else rows).tolist()
@@ -63,8 +63,8 @@ def create_embeddings(
     request: schemas.EmbeddingsRequest, model: ServedModel, limits: Limits
 ) -> schemas.EmbeddingsResponse:
     """Embeddings have length one, as OpenAI's, so that clients may use the dot product as the cosine."""
-    texts = [request.input] if isinstance(request.input, str) else request.input
-    _check_at_most(len(texts), limits.batch, "input")
+    texts = request.items
+    _check_batch(texts, model, limits, "input")
     if request.dimensions not in (None, model.vectors.dim):
         message = f"'dimensions' must be {model.vectors.dim} for {model.name!r}, got {request.dimensions}."
         raise RequestError(400, message, param="dimensions")
@@ -101,6 +101,11 @@ def _check_at_most(count: int, limit: int, param: str) -> None:
     if count > limit:
         what = "" if param == "k" else " items"
         raise RequestError(400, f"{param!r} must be at most {limit:,}{what}, got {count:,}.", param=param)
+
+
+def _check_batch(items: list[str], model: ServedModel, limits: Limits, param: str) -> None:
+    """One vector per item: their numbers are limited as well."""
+    _check_at_most(len(items), min(limits.batch, max(1, limits.values // model.vectors.dim)), param)
 
 
 def _encode_query(word: str | None, text: str, model: ServedModel) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ CODES = {  # as OpenAI's clients know them
     405: "method_not_allowed",
     408: "request_timeout",
     413: "request_too_large",
+    429: "rate_limit_exceeded",
     500: "internal_error",
     503: "overloaded",
     504: "timeout",

@@ -1,4 +1,4 @@
-"""Limits of one request, and on requests at the same time."""
+"""Limits of one request, of connections, and on requests at the same time."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,13 @@ class Limits:
 
     body: int = 4 << 20  # bytes
     batch: int = 2048  # words, pairs or texts per request, as at OpenAI
+    values: int = 1 << 20  # numbers per response: words or texts x dimensions
     k: int = 1000  # neighbours
     seconds: float = 30.0  # from the first byte of a request to the last byte of its response
+    idle: float = 10.0  # seconds without a complete header, or without reading the response
     requests: int = 512  # at the same time
+    connections: int = 1000  # open at the same time
+    output: int = 256 << 20  # bytes of responses being sent, above which large requests are rejected
     threads: int = 4  # worker threads; the event loop only reads and writes
 
     def __post_init__(self) -> None:

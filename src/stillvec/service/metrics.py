@@ -66,8 +66,10 @@ class Metrics:
 
 def resident_memory() -> int:
     """Resident memory of this process in bytes; 0 where the system does not report it."""
-    file = Path("/proc/self/statm")
-    return int(file.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") if file.exists() else 0
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # another system, or no file descriptors are left
+        return 0
 
 
 def _header(name: str, kind: str, help_text: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import re
 import time
@@ -18,6 +19,10 @@ from stillvec.service.metrics import Metrics
 DOCS_PATH = "/docs"
 _WITHOUT_TOKEN = frozenset(("/", "/health", DOCS_PATH))  # monitoring has no token, a browser sends none for a page
 _NEVER_BUSY = frozenset(("/health", "/metrics"))  # answered even above the limit of concurrent requests
+_MAX_WRONG, _WINDOW = 20, 60.0  # wrong tokens from an address within these seconds; then it has to wait
+_MAX_ADDRESSES = 10_000
+_MAX_DISCARDED = 16  # times the limit of a body: so much of a rejected one is read, so that its sender sees why
+_DISCARD_SECONDS, _DISCARD_SILENCE = 10.0, 2.0
 
 
 class RequestGuard:
@@ -38,6 +43,7 @@ class RequestGuard:
         self.metrics = metrics
         self.log = log
         self.hosts = {host.lower() for host in hosts}
+        self._wrong: dict[str, tuple[float, int]] = {}  # address: start of its window, wrong tokens since then
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,7 +69,7 @@ class RequestGuard:
         except RequestError as error:
             await error.to_response()(scope, exchange.receive, exchange.send)
         except TimeoutError:
-            if exchange.status is None:
+            if exchange.status is None:  # else the client reads too slowly, and the connection is aborted
                 await self._timeout(exchange.complete).to_response()(scope, exchange.receive, exchange.send)
 
     def _check(self, scope: Scope) -> None:
@@ -74,20 +80,34 @@ class RequestGuard:
             message = "This server only answers requests for this machine; the 'Host' header names another one. --open"
             raise RequestError(403, f"{message} accepts all of them.")
         if self.token is not None and path not in _WITHOUT_TOKEN:
-            self._check_token(headers.get(b"authorization", b""))
+            self._check_token(headers.get(b"authorization", b""), (scope.get("client") or ("",))[0])
         if self.metrics.in_flight > self.limits.requests and path not in _NEVER_BUSY:
             message = f"The server is already handling {self.limits.requests:,} requests; try again later."
             raise RequestError(503, message, headers={"Retry-After": "1"})
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            message = "Expected either Content-Length or Transfer-Encoding, got both."  # a proxy may read the other one
+            raise RequestError(400, message, headers={"Connection": "close"})
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self.limits.body:
             raise _too_large(self.limits.body)
 
-    def _check_token(self, header: bytes) -> None:
+    def _check_token(self, header: bytes, address: str) -> None:
         scheme, _, token = header.partition(b" ")
+        now = time.monotonic()
+        since, n_wrong = self._wrong.get(address, (now, 0))
+        if now - since > _WINDOW:
+            since, n_wrong = now, 0
+        if n_wrong >= _MAX_WRONG:
+            wait = int(since + _WINDOW - now) + 1
+            message = f"{n_wrong} wrong tokens came from this address; try again in {wait} seconds."
+            raise RequestError(429, message, headers={"Retry-After": str(wait)})
         if scheme.lower() != b"bearer":
             message = "This server requires a token: send the header 'Authorization: Bearer TOKEN'."
         elif not hmac.compare_digest(token.strip(), self.token or b""):
             message = "The token is wrong."
+            if address not in self._wrong and len(self._wrong) >= _MAX_ADDRESSES:
+                self._wrong.pop(next(iter(self._wrong)))
+            self._wrong[address] = since, n_wrong + 1
         else:
             return
         raise RequestError(401, message, headers={"WWW-Authenticate": "Bearer"})
@@ -115,6 +135,7 @@ class _Exchange:
         self._send = send
         self._max_bytes = max_bytes
         self._n_bytes = 0
+        self._closes = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -128,7 +149,22 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            closes = (b"connection", b"close") in message.get("headers", ())
+            self._closes = closes and self.status != 408 and not self.complete
+        elif self._closes and not message.get("more_body", False):
+            await self._send({**message, "more_body": True})
+            await self._discard_body()
+            message = {"type": "http.response.body"}
         await self._send(message)
+
+    async def _discard_body(self) -> None:
+        """Read the rest: many clients read no response before they have sent all, and see a reset if we close."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_SECONDS):
+                while not self.complete and self._n_bytes <= _MAX_DISCARDED * self._max_bytes:
+                    message = await asyncio.wait_for(self._receive(), _DISCARD_SILENCE)
+                    self._n_bytes += len(message.get("body", b""))
+                    self.complete = not message.get("more_body", False)  # also if the client is gone
 
 
 def _too_large(max_bytes: int) -> RequestError:

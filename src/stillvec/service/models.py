@@ -117,8 +117,9 @@ class ServedModels(dict[str, ServedModel]):
             raise UsageError.expected("at least one set of vectors", "none")
         super().__init__({name: ServedModel(name, table, notify) for name, table in vectors.items()})
 
-    def find(self, name: str | None) -> ServedModel:
-        if name is None:
+    def find(self, name: str | None, *, any_name: bool = False) -> ServedModel:
+        """The model of this name; with `any_name`, a single model has every name."""
+        if name is None or (any_name and len(self) == 1):
             return next(iter(self.values()))
         if name not in self:
             message = f"Unknown model {_shorten(name)!r}; expected one of {', '.join(map(repr, self))}."

@@ -1,5 +1,6 @@
 """Requests and responses as JSON; `application` adds the limits of the server to these."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -31,17 +32,30 @@ class BaseRequest(BaseModel):
 
     model: str | None = Field(default=None, description=MODEL)
 
+    @property
+    def items(self) -> Sequence[str | list[str]]:
+        """What is looked up, as a measure of the work."""
+        return ()
+
 
 class VectorsRequest(BaseRequest):
     """Vectors of words."""
 
     words: list[Word] = Field(min_length=1, examples=[["ice", "snow"]])
 
+    @property
+    def items(self) -> list[str]:
+        return self.words
+
 
 class SimilarityRequest(BaseRequest):
     """Cosine similarities of word pairs."""
 
     pairs: list[Pair] = Field(min_length=1, examples=[[["ice", "snow"]]])
+
+    @property
+    def items(self) -> list[list[str]]:
+        return self.pairs
 
 
 class NearestRequest(BaseRequest):
@@ -54,6 +68,10 @@ class NearestRequest(BaseRequest):
     vector: list[Number] = Field(default=[], description="A vector with the dimension of the model.")
     k: Whole = Field(default=DEFAULT_K, ge=1, description="Number of neighbours.")
     exact: bool | None = Field(default=None, description=EXACT)
+
+    @property
+    def items(self) -> list[str]:
+        return [self.text]
 
 
 class AnalogyRequest(BaseRequest):
@@ -72,6 +90,10 @@ class EmbedRequest(BaseRequest):
     texts: list[str] = Field(min_length=1, examples=[["One vector for a whole text."]])
     unit: bool = Field(default=False, description="Scale vectors to length one.")
 
+    @property
+    def items(self) -> list[str]:
+        return self.texts
+
 
 class EmbeddingsRequest(BaseRequest):
     """A request for embeddings in OpenAI's format."""
@@ -82,6 +104,10 @@ class EmbeddingsRequest(BaseRequest):
     encoding_format: Literal["float", "base64"] = Field(default="float", description="base64: little-endian float32.")
     dimensions: Whole | None = Field(default=None, description="Must be the dimension of the vectors, if given.")
     user: str | None = Field(default=None, description="Accepted for compatibility and ignored.")
+
+    @property
+    def items(self) -> list[str]:
+        return [self.input] if isinstance(self.input, str) else self.input
 
 
 class BaseResponse(BaseModel):

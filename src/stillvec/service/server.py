@@ -1,16 +1,21 @@
 """A socket, the application on it, and a shutdown that lets running requests finish."""
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 from threadpoolctl import threadpool_limits
 
 from stillvec.errors import UsageError
+from stillvec.service.connections import ConnectionConfig, ListeningSocket
 from stillvec.service.limits import Limits
+
+_GRACE = 0.5  # seconds in which open connections may still send a request after the signal
 
 
 def bind_socket(host: str, port: int, *, allow_remote: bool) -> socket.socket:
@@ -27,7 +32,7 @@ def bind_socket(host: str, port: int, *, allow_remote: bool) -> socket.socket:
             "or allow access without a token with --open.",
             code="no-token",
         )
-    listener = socket.socket(family, kind, protocol)
+    listener = ListeningSocket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
@@ -47,9 +52,9 @@ def format_address(listener: socket.socket) -> str:
 
 def run_app(app: FastAPI, listener: socket.socket, limits: Limits, on_start: Callable[[], None] = lambda: None) -> None:
     """Answer requests until SIGTERM or SIGINT; then accept no more, and return when the running ones are answered."""
-    config = uvicorn.Config(
+    config = ConnectionConfig(
         app,
-        http="h11",
+        limits,
         ws="none",
         loop="asyncio",
         log_config=None,
@@ -65,13 +70,26 @@ def run_app(app: FastAPI, listener: socket.socket, limits: Limits, on_start: Cal
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+    config: ConnectionConfig
+
+    def __init__(self, config: ConnectionConfig, on_start: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_start()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self.config.stopping = True  # responses now say that the connection closes
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, answer what is on its way on the open ones, then close them."""
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(_GRACE)
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

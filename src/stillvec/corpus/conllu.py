@@ -9,6 +9,8 @@ from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats
 from stillvec.errors import CorpusError
 
 _N_COLUMNS = 10
+_MAX_SENTENCE = 1 << 26  # bytes of a sentence in memory; more is no sentence
+_LINE_BYTES = 1000  # of the objects that a line is split into
 Row = tuple[int, list[str]]  # the number of a line and its columns
 
 
@@ -51,11 +53,17 @@ def _read_sentences(opened: OpenedFile, stats: ReadStats) -> Iterator[tuple[list
     """Yield the (key, value) of the comments and the rows of each sentence."""
     comments: list[tuple[str, str]] = []
     rows: list[Row] = []
+    n_bytes = 0
     for number, line in enumerate(chain(read_records(opened, stats), [""]), 1):
         if not line.strip():
             yield comments, rows
-            comments, rows = [], []
-        elif line.startswith("#"):
+            comments, rows, n_bytes = [], [], 0
+            continue
+        n_bytes += len(line) + _LINE_BYTES
+        if n_bytes > _MAX_SENTENCE:
+            got = f"one of {len(comments) + len(rows):,} lines and more"
+            raise CorpusError.expected("a blank line after each sentence", got, path=opened.name, line=number)
+        if line.startswith("#"):
             key, _, value = line[1:].partition("=")
             comments.append((key, value))
         else:

@@ -8,6 +8,7 @@ from stillvec.corpus.decoding import read_records
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats
 from stillvec.errors import CorpusError
+from stillvec.files import check_parquet_columns
 from stillvec.registry import require
 
 _DEFAULT_FIELD = "text"
@@ -58,16 +59,40 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats)
     try:
         with parquet.ParquetFile(opened.path) as file:
             path = _find_column(file.schema_arrow, field, opened.name)
+            repeated = _repeated_columns(file.metadata, ".".join(path), opened.name)
+        with parquet.ParquetFile(opened.path, read_dictionary=repeated) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=[".".join(path)]):
                 column = batch.column(0)
                 for member in path[1:]:
                     column = compute.struct_field(column, member)
-                for value in column.to_pylist():
+                for value in _list_values(column, arrow.types):
                     yield from _split_value(value, settings, opened.name)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         problem = str(error).partition(".")[0].strip()
         got, cure = f"another format or a damaged file ({problem})", "copy it again, or correct its suffix"
         raise CorpusError.expected("a Parquet file", got, path=opened.name, cure=cure, code="bad-parquet") from None
+
+
+def _list_values(column: Any, types: Any) -> list[object]:
+    """The values of a column, those of lists one after the other; repeated values are one object."""
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return _list_values(column.flatten(), types)
+    if not types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    rows = column.indices.drop_null()
+    used = rows.unique()
+    values = dict(zip(used.to_pylist(), column.dictionary.take(used).to_pylist(), strict=True))
+    return [values[row] for row in rows.to_pylist()]
+
+
+def _repeated_columns(metadata: Any, name: str, file: str) -> list[str]:
+    """The leaves of a column whose repeated values are stored once, and are to be read so."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
+    columns = [column for column in columns if f"{column.path_in_schema}.".startswith(f"{name}.")]
+    check_parquet_columns(columns, file, CorpusError)
+    is_delta = any("DELTA" in encoding for column in columns for encoding in column.encodings)  # not read so by Arrow
+    return [] if is_delta else sorted({c.path_in_schema for c in columns if c.has_dictionary_page})
 
 
 def _split_value(value: object, settings: CorpusSettings, name: str, line: int | None = None) -> Iterator[str]:

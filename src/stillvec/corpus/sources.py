@@ -6,7 +6,6 @@ import glob
 import mmap
 import os
 import re
-import shutil
 import sys
 import tempfile
 import weakref
@@ -23,7 +22,7 @@ from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats, 
 from stillvec.corpus.records import is_json_lines, read_json_lines, read_parquet
 from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import check_is_text, detect_encoding, is_compressed, unreadable
+from stillvec.files import check_is_text, copy_temporary, detect_encoding, is_compressed, unreadable
 from stillvec.files.path_names import show_path
 from stillvec.files.temporary_names import name_machine, temporary_name
 
@@ -131,7 +130,7 @@ class Pipe(Source):
             weakref.finalize(self, self._copy.unlink, missing_ok=True)
             pipe = self._stream.open("rb") if self._stream else nullcontext(sys.stdin.buffer)
             with os.fdopen(handle, "wb") as copy, pipe as stream:
-                shutil.copyfileobj(stream, copy, 1 << 20)
+                copy_temporary(stream, copy, self.name, CorpusError)
         return self._copy
 
     def close(self) -> None:
@@ -174,6 +173,8 @@ def _resolve_one(name: str) -> Iterator[Source]:
     elif path.is_dir():
         yield from _list_folder(path)
     elif path.exists():
+        if path.is_char_device() or path.is_block_device():
+            raise CorpusError.expected("text", "a device", path=name, code="not-a-file")
         yield Source(path) if path.is_file() else Pipe(path)
     elif glob.has_magic(name):
         yield from _expand_glob(name)

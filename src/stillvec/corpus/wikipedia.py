@@ -11,6 +11,8 @@ from stillvec.errors import CorpusError
 
 _MEDIA_NAMESPACES = {"-2", "6", "14"}  # namespaces whose links show no text: media, files, categories
 _MAX_ELEMENT = 1 << 26  # bytes
+_MAX_PAGE = 1 << 28  # bytes of a page in memory
+_ELEMENT_BYTES = 200  # of an element without text
 _MEDIA_NAMES = frozenset({"media", "file", "image", "category"})  # understood in every language's wikitext
 
 
@@ -35,14 +37,20 @@ def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, stats: ReadStat
 def _elements(opened: OpenedFile) -> Iterator[Element]:
     """Yield elements as they end; the root is cleared after every page to bound memory."""
     open_elements: list[Element] = []
+    n_bytes = 0  # of the page so far
     for event, element in _events(opened):
         if event == "start":
             open_elements.append(element)
+            n_bytes += _ELEMENT_BYTES + sum(map(len, element.attrib.values()))
         else:
             open_elements.pop()
+            n_bytes += len(element.text or "") + len(element.tail or "")
             yield element
             if len(open_elements) == 1:
                 open_elements[0].clear()
+                n_bytes = 0
+        if n_bytes > _MAX_PAGE:
+            raise CorpusError.expected("an article", f"a page of more than {_MAX_PAGE:,} bytes", path=opened.name)
 
 
 def _events(opened: OpenedFile) -> Iterator[Any]:

@@ -101,13 +101,13 @@ def _remove_hidden(text: str) -> str:
 
 def _join_lines(block: str) -> list[str]:
     """The lines of a block: wikitext shows a single line break as a space, except in lists."""
-    lines: list[str] = []
+    lines: list[list[str]] = []  # adding to a string again and again would take quadratic time
     for line in block.split("\n"):
-        if lines and line.strip() and not line.startswith(_ITEM) and not lines[-1].startswith(_ITEM):
-            lines[-1] += " " + line
+        if lines and line.strip() and not line.startswith(_ITEM) and not lines[-1][0].startswith(_ITEM):
+            lines[-1].append(line)
         else:
-            lines.append(line)
-    return lines
+            lines.append([line])
+    return [" ".join(pieces) for pieces in lines]
 
 
 def _is_prose(prose: str, line: str) -> bool:

@@ -3,6 +3,8 @@
 from stillvec.files.atomic import atomic_file, atomic_folder, create_part_folder, sync_path
 from stillvec.files.binary_check import check_is_text
 from stillvec.files.compression import (
+    check_parquet_columns,
+    copy_temporary,
     create_bytes,
     create_local,
     inner_name,
@@ -26,8 +28,10 @@ __all__ = [
     "atomic_folder",
     "cache_folder",
     "check_is_text",
+    "check_parquet_columns",
     "check_place",
     "check_replaceable",
+    "copy_temporary",
     "create_bytes",
     "create_local",
     "create_part_folder",

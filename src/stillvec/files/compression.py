@@ -4,14 +4,18 @@ Reading streams in bounded memory. What is written is compressed by the suffix o
 """
 
 import bz2
+import errno
 import gzip
 import importlib
 import io
 import lzma
+import os
 import re
 import shutil
+import stat
+import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +28,9 @@ from stillvec.files.temporary_names import scratch_folder
 
 HEAD_BYTES = 1 << 17  # to recognize a format by; more than one line of 4,096 numbers
 _MAGIC_BYTES = 10
+_MAX_RATIO = 200  # uncompressed bytes per compressed byte, beyond
+_MAX_SMALL = 1 << 28  # uncompressed bytes that any file may have
+_MIN_FREE = 64 << 20  # bytes of a disk that a temporary copy leaves free
 _ZSTD_BYTES = 1 << 12  # compressed bytes per call: 4 KB can expand to 100 MB
 
 
@@ -47,9 +54,12 @@ def open_bytes(path: Path, error: type[InputError], *, name: str | None = None) 
     stream: Any = None
     compression = None
     try:
+        _check_is_file(path, name, error)
         with open(path, "rb") as raw:
             compression = _find_compression(path, raw.peek(_MAGIC_BYTES), name, error)
-            stream = compression.reader(raw) if compression else raw
+            stream = raw
+            if compression:
+                stream = io.BufferedReader(_BoundedReader(compression.reader(raw), raw, name, error), HEAD_BYTES)
             yield stream
     except OSError as problem:
         if problem.errno is None and compression:  # bz2 and gzip raise OSError for damaged data
@@ -65,6 +75,7 @@ def is_compressed(path: Path, error: type[InputError], *, name: str | None = Non
     """Whether a file is compressed, by its first bytes."""
     name = name or str(path)
     try:
+        _check_is_file(path, name, error)
         with open(path, "rb") as raw:
             return _find_compression(path, raw.peek(_MAGIC_BYTES), name, error) is not None
     except OSError as problem:
@@ -87,8 +98,43 @@ def open_local(path: Path, error: type[InputError]) -> Iterator[Path]:
     with scratch_folder() as folder:
         copy = folder / inner_name(path)
         with open_bytes(path, error) as stream, open(copy, "wb") as target:
-            shutil.copyfileobj(stream, target, HEAD_BYTES)
+            copy_temporary(stream, target, str(path), error)
         yield copy
+
+
+def copy_temporary(stream: IO[bytes], target: IO[bytes], name: str, error: type[InputError]) -> None:
+    """Copy a stream to a temporary file, as long as the disk has space; `name` is what the message calls it."""
+    folder = Path(target.name).parent if isinstance(target.name, str) else Path(tempfile.gettempdir())
+    n_unchecked = _MIN_FREE
+    while chunk := stream.read(HEAD_BYTES):
+        n_unchecked += len(chunk)
+        if n_unchecked > _MIN_FREE // 4:
+            n_unchecked = 0
+            if shutil.disk_usage(folder).free < _MIN_FREE:
+                raise _no_space(name, folder, error)
+        try:
+            target.write(chunk)
+        except OSError as problem:
+            raise _no_space(name, folder, error) if problem.errno == errno.ENOSPC else problem from None
+
+
+def _no_space(name: str, folder: Path, error: type[InputError]) -> InputError:
+    problem = f"{name}: no space left for its temporary copy in {folder}"
+    return error(f"{problem}; name a folder on a larger disk in $TMPDIR.", code="no-space", path=name)
+
+
+def check_expansion(n_bytes: int, n_compressed: int, name: str, error: type[InputError]) -> None:
+    """Refuse a small file that would fill the memory or the disk."""
+    if n_bytes > max(_MAX_SMALL, _MAX_RATIO * n_compressed):
+        what = f"at most {_MAX_RATIO} bytes per compressed byte, beyond {_MAX_SMALL:,} in all"
+        got = f"{n_bytes:,} bytes or more from {n_compressed:,}"
+        raise error.expected(what, got, path=name, cure="decompress it first", code="too-large")
+
+
+def check_parquet_columns(columns: Iterable[Any], name: str, error: type[InputError]) -> None:
+    """Apply the same limit to column chunks of a Parquet file."""
+    for column in columns:
+        check_expansion(column.total_uncompressed_size, column.total_compressed_size, name, error)
 
 
 @contextmanager
@@ -123,14 +169,23 @@ def inner_suffix(path: Path) -> str:
     return Path(inner_name(path)).suffix.lower()
 
 
-def unreadable(problem: OSError, name: str, error: type[InputError]) -> InputError:
+def unreadable(problem: OSError, name: str, error: type[InputError]) -> Exception:
     """The operating system's refusal to read a file."""
+    if problem.errno == errno.ENOMEM:
+        return MemoryError(problem.strerror)
     if isinstance(problem, FileNotFoundError):
         return error.not_found(name, "a file to read")
     if isinstance(problem, IsADirectoryError):
         return error.expected("a file", "a folder", path=name, code="is-folder")
     reason = problem.strerror or str(problem)
     return error(f"{name}: cannot be read ({reason}); check its permissions.", code="unreadable", path=name)
+
+
+def _check_is_file(path: Path, name: str, error: type[InputError]) -> None:
+    """Refuse devices, such as /dev/zero: they may have no end."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISDIR(mode)):
+        raise error.expected("a file", "a device", path=name, code="not-a-file")
 
 
 def _find_compression(path: Path, head: bytes, name: str, error: type[InputError]) -> Compression | None:
@@ -157,6 +212,26 @@ def _archive_error(
         code=DAMAGED,
         path=name,
     )
+
+
+class _BoundedReader(io.RawIOBase):
+    """Reads an uncompressed stream, and refuses to expand a small file to a huge one."""
+
+    def __init__(self, stream: Any, raw: BinaryIO, name: str, error: type[InputError]) -> None:
+        self._stream, self._raw, self._name, self._error = stream, raw, name, error
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._stream.readinto(buffer)
+        self._position += size
+        check_expansion(self._position, self._raw.tell(), self._name, self._error)
+        return size
 
 
 class _ZstdReader(io.RawIOBase):

@@ -58,6 +58,8 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
     place = Path(path)
     if not place.exists():
         raise FormatError.not_found(place, "vectors")
+    if place.is_fifo():
+        raise FormatError.expected("a file or folder", "a pipe", path=place, code="not-a-file")
     vectors = FORMATS[format or _recognize(place)].read(place)
     return vectors if vectors.provenance else vectors.with_provenance({"source": show_path(place.name)})
 

@@ -41,7 +41,9 @@ def read(path: Path) -> WordVectors:
     onnx = require("onnx", "onnx", "Reading ONNX")
     decoding = require("google.protobuf.message", "onnx", "Reading ONNX")
     with open_bytes(path, FormatError) as stream:
-        raw = stream.read()
+        raw = stream.read(_MAX_BYTES + 1)
+    if len(raw) > _MAX_BYTES:
+        raise FormatError.expected(f"at most {_MAX_BYTES:,} bytes", "more", path=path, code="too-large")
     if not raw:
         raise empty_error(path)
     try:

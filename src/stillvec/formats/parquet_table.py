@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
-from stillvec.files import create_local, open_local
+from stillvec.files import check_parquet_columns, create_local, open_local
 from stillvec.formats.format import Format, begins_with, damage_error
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks
@@ -16,6 +16,7 @@ from stillvec.registry import require
 from stillvec.vectors import WordVectors
 
 _ROWS = 1 << 14  # rows per group
+_BATCH_BYTES = 1 << 28  # that a batch may take
 _LOWERCASE = b"stillvec.lowercase"
 
 
@@ -24,7 +25,7 @@ def read(path: Path) -> WordVectors:
     parquet = require("pyarrow.parquet", "parquet", "Reading Parquet")
     with open_local(path, FormatError) as local:
         try:
-            with parquet.ParquetFile(local) as file:
+            with parquet.ParquetFile(local, read_dictionary=["word"]) as file:  # a repeated word takes no memory
                 return _read_table(path, arrow, file)
         except (arrow.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
             raise damage_error(path, "Parquet", error) from None
@@ -55,12 +56,21 @@ def _read_table(path: Path, arrow: Any, file: Any) -> WordVectors:
     words: list[str] = []
     counts: list[int] = []
     blocks: list[NDArray[np.float32]] = []
-    for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
+    n_checked = _ROWS
+    for batch in file.iter_batches(batch_size=_batch_rows(path, file.metadata), columns=columns):
         if any(batch.column(name).null_count for name in columns):
             got = f"missing values after row {len(words):,}"
             raise FormatError.expected("a word, count and vector in each row", got, path=path)
         blocks.append(_read_vectors(path, arrow, batch.column("vector"), len(words)))
-        words += batch.column("word").cast(arrow.string()).to_pylist()
+        column = batch.column("word")
+        if arrow.types.is_dictionary(column.type) and len(column.indices.unique()) < len(column):
+            first = next(row["values"] for row in column.value_counts().to_pylist() if row["counts"] > 1)
+            raise FormatError.expected("one vector per word", f"{first[:60]!r} again", path=path)
+        words += column.cast(arrow.string()).to_pylist()
+        if len(words) > 2 * n_checked:  # long before the last of millions
+            n_checked = len(words)
+            if len(set(words)) < n_checked:
+                raise FormatError.expected("one vector per word", f"a word again before row {n_checked:,}", path=path)
         counts += batch.column("count").cast(arrow.int64()).to_pylist() if "count" in columns else []
     if not blocks:
         blocks = [np.zeros((0, max(0, getattr(schema.field("vector").type, "list_size", 0))), np.float32)]
@@ -69,6 +79,15 @@ def _read_table(path: Path, arrow: Any, file: Any) -> WordVectors:
     flag = (schema.metadata or {}).get(_LOWERCASE)
     lowercase = None if flag is None else flag == b"true"
     return assemble(path, words, np.concatenate(blocks), counts if "count" in columns else None, lowercase=lowercase)
+
+
+def _batch_rows(path: Path, metadata: Any) -> int:
+    """Rows per batch, fewer if vectors are long."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    columns = [(group.num_rows, group.column(number)) for group in groups for number in range(group.num_columns)]
+    check_parquet_columns((column for _, column in columns), str(path), FormatError)
+    numbers_per_row = max((column.num_values // max(1, n_rows) for n_rows, column in columns), default=1)
+    return max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, numbers_per_row))))
 
 
 def _read_vectors(path: Path, arrow: Any, column: Any, row: int) -> NDArray[np.float32]:

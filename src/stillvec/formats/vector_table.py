@@ -17,6 +17,7 @@ from stillvec.vocabulary import Vocabulary
 
 Array = NDArray[Any]
 MAX_CHECKED = 1 << 22  # numbers checked for NaN; checking all of a large table would read the whole memory map
+_FIRST_CHECK = 1 << 17  # words after which duplicates are looked for, and whenever there are twice as many
 _NOT_FINITE = "NaN or infinity in the vector of {!r}"
 
 
@@ -30,6 +31,7 @@ class VectorTableBuilder:
         self.path = path
         self._first_line = first_line
         self._words: list[bytes] = []
+        self._next_check = _FIRST_CHECK
         self._matrix = np.empty((0, dim), np.float32)
 
     def __len__(self) -> int:
@@ -50,6 +52,11 @@ class VectorTableBuilder:
             self._matrix.resize((last + last // 8, self._matrix.shape[1]), refcheck=False)
         self._matrix[first:last] = numbers
         self._words.extend(words)
+        if last >= self._next_check:  # a compressed file may repeat a word for ever
+            self._next_check = 2 * last
+            if len(set(self._words)) < last // 2:
+                self._find_duplicates(*self._decode_words())
+                raise self.error(last - 1, "different words", "mostly words with invalid bytes, the same again")
 
     def finish(self, counts: Sequence[int] | None = None) -> WordVectors:
         """The vectors, after checking that the words are valid UTF-8 and unique."""

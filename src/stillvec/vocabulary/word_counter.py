@@ -12,6 +12,7 @@ from stillvec.vocabulary.token_cache import TokenInterner, needs_slow_path
 from stillvec.vocabulary.word_matcher import extend_over_marks, multiword_terms, word_tokenizer
 
 _MAX_TOKENS = 500_000
+_MAX_WORD = 1000  # characters; what is longer is data, and its types would fill the memory
 _MAX_CHARACTERS = 20_000_000
 
 
@@ -54,7 +55,8 @@ class WordCounter:
             if len(unknown):
                 offsets = encoding.offsets
                 spans = ((start, extend_over_marks(text, end)) for start, end in (offsets[i] for i in unknown))
-                self._new.update(fold(text[start:end], self.lowercase) for start, end in spans)
+                words = (text[start:end] for start, end in spans if end - start <= _MAX_WORD)
+                self._new.update(fold(word, self.lowercase) for word in words)
         ids = np.concatenate(batch)
         self._counts += np.bincount(ids, minlength=len(self._known) + 1)[1:]
         if len(self._new) > max(2000, len(self._known) // 4):
@@ -113,7 +115,7 @@ class _TokenCounter:
     def _split_new(self) -> None:
         new = self._interner.pop_new()
         split = [self._matcher.split_token(token) for token in new]
-        self._words += [words or [] for words in split]
+        self._words += [[word for word in words or () if len(word) <= _MAX_WORD] for words in split]
         self._n_words = np.append(self._n_words, np.array([len(words or []) for words in split], np.int64))
         self._plain = np.append(self._plain, np.array([words is not None for words in split], bool))
         self._counts = np.append(self._counts, np.zeros(len(new), np.int64))

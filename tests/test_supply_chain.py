@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import stillvec
+from stillvec.cli import main
 from stillvec.encoding.context_store import ContextWriter
 from stillvec.files.private_files import private_file
 
@@ -68,6 +69,14 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(source)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_torch_does_not_cache_code_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # restored at the end
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
+    assert main(["completion", "bash"]) == 0
+    assert Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).parent == tmp_path / "cache"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     settings = {name: getattr(options, name) for name in names}
     if options.dry_run:
         for number, step in enumerate(check_recipe(options.recipe, **settings), 1):
-            print(f"{number}. {step}")
+            note(f"{number}. {step}")
         return 0
     with show_events(quiet=options.quiet) as listener:
         outcomes = run_recipe(options.recipe, **settings, progress=listener, finished=_print_outcome)

@@ -115,6 +115,14 @@ def test_our_own_folder_with_other_files_in_it_is_refused_for_formats_of_others(
         stillvec.convert(vectors, tmp_path / "out", format=name)
 
 
+def test_a_hidden_folder_of_the_user_survives(tmp_path: Path, vectors: stillvec.WordVectors) -> None:
+    stillvec.save(vectors, tmp_path / "v")
+    (tmp_path / "v" / ".notes.ready").mkdir()
+    (tmp_path / "v" / ".notes.ready" / "thesis.tex").write_text("years of work")
+    stillvec.save(vectors, tmp_path / "v")
+    assert (tmp_path / "v" / ".notes.ready" / "thesis.tex").read_text() == "years of work"
+
+
 def test_notes_and_other_results_beside_our_files_survive(tmp_path: Path, vectors: stillvec.WordVectors) -> None:
     out = tmp_path / "out"
     stillvec.refine(vectors, "center", oov="subword", out=out)

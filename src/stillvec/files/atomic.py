@@ -16,7 +16,7 @@ from pathlib import Path
 
 from stillvec.errors import UsageError
 from stillvec.files.folder_layout import INSIDE, FolderLayout, has_usable_parent
-from stillvec.files.temporary_names import remove_abandoned, temporary_name
+from stillvec.files.temporary_names import is_temporary, remove_abandoned, temporary_name
 
 _NEW_NAMES = ".names.json"  # in a complete new folder: the files that it had before they were moved
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
@@ -84,7 +84,7 @@ def create_part_folder(target: Path) -> Path:
 def recover_folder(target: Path, layout: FolderLayout) -> None:
     """Finish or undo what a killed run left in the middle of replacing a folder, and remove what others left."""
     if target.is_dir():
-        for ready in sorted(target.glob(".*.ready")):
+        for ready in sorted(path for path in target.glob(".*.ready") if is_temporary(path.name)):
             _move_files(ready, target, layout)
         remove_abandoned(target)
     else:  # version 0.1 renamed the old folder away first

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,7 +26,7 @@ import pytest
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
-from stillvec.exploration import Explorer, PageServer, build_export_page, build_live_page, build_page_data
+from stillvec.exploration import Explorer, PageServer, build_export_page, build_live_page, build_page_data, page_server
 from stillvec.exploration.page_export import SCRIPTS
 from stillvec.exploration.relations import LexiconRelations
 from stillvec.lexicons import Edge
@@ -121,6 +122,51 @@ def test_another_name_gets_nothing(server: PageServer, host: str) -> None:
         status, reported, _ = send_request(server, path, host)
         assert status == 403
         assert "only answers requests for" in reported["error"]
+
+
+def send_raw(server: PageServer, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
+        connection.sendall(request.replace(b"HOST", f"127.0.0.1:{server.server_port}".encode()))
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_an_invalid_address_is_400_without_a_traceback(server: PageServer, capfd: pytest.CaptureFixture[str]) -> None:
+    answer = send_raw(server, b"GET http://[::1/ HTTP/1.1\r\nHost: HOST\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("header", [b"Content-Length: 99", b"Transfer-Encoding: chunked"])
+def test_a_body_is_not_read_as_the_next_request(server: PageServer, header: bytes) -> None:
+    answer = send_raw(
+        server, b"GET / HTTP/1.1\r\nHost: HOST\r\n" + header + b"\r\n\r\nGET / HTTP/1.1\r\nHost: HOST\r\n\r\n"
+    )
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_two_host_headers_are_refused(server: PageServer) -> None:
+    for hosts in (b"Host: HOST\r\nHost: x.example", b"Host: x.example\r\nHost: HOST"):
+        assert send_raw(server, b"GET / HTTP/1.1\r\n" + hosts + b"\r\n\r\n").startswith(b"HTTP/1.1 403")
+
+
+def test_idle_connections_are_closed_and_their_number_is_limited(
+    server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_server._Handler, "timeout", 1)
+    slots = threading.BoundedSemaphore(2)
+    monkeypatch.setattr(server, "_slots", slots)
+    opened = [socket.create_connection(("127.0.0.1", server.server_port), timeout=30) for _ in range(4)]
+    assert opened[3].recv(1) == b""
+    opened[0].sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
+    assert opened[0].recv(12) == b"HTTP/1.1 200"  # those within the limit are still open
+    assert opened[1].recv(1) == b""
+    for connection in opened:
+        connection.close()
+    assert slots.acquire(timeout=30)
+    slots.release()
+    assert send_request(server, "/")[0] == 200
 
 
 def test_its_own_names_are_served_and_only_read(server: PageServer) -> None:

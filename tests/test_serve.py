@@ -164,6 +164,22 @@ def test_a_request_names_a_model_and_the_first_is_the_default(client: TestClient
     assert "'small', 'other'" in error["message"]
 
 
+def test_a_single_model_answers_openais_requests_under_any_name(client: TestClient) -> None:
+    body = {"model": "text-embedding-3-small", "input": "king"}
+    with TestClient(create_app(ServedModels({"small": WordVectors(WORDS, MATRIX)}), LIMITS)) as single:
+        assert single.post("/v1/embeddings", json=body).json()["model"] == "small"
+        _refused(single.post("/vectors", json={"model": "ada", "words": ["king"]}), 404)
+    assert _refused(client.post("/v1/embeddings", json=body), 404)["code"] == "model_not_found"
+
+
+def test_the_numbers_of_a_response_are_limited() -> None:
+    with TestClient(create_app(_models(), Limits(values=6))) as client:
+        for path, field in (("/vectors", "words"), ("/embed", "texts"), ("/v1/embeddings", "input")):
+            assert client.post(path, json={field: ["king"] * 2}).status_code == 200
+            assert "at most 2 items" in _refused(client.post(path, json={field: ["king"] * 3}), 400)["message"]
+        assert client.post("/similarity", json={"pairs": [["king", "man"]] * 3}).status_code == 200
+
+
 def test_an_unknown_word_is_404_and_names_the_nearest_spelling(client: TestClient) -> None:
     error = _refused(client.get("/nearest", params={"word": "Quen"}), 404)
     assert error["message"] == "'Quen' is not in the vocabulary of 'small'; did you mean 'queen'?"

@@ -44,11 +44,11 @@ class RequestExecutor:
         model = self.models.find(request.model, any_name=isinstance(request, schemas.EmbeddingsRequest))
         n_values, n_characters = len(request.items) * model.vectors.dim, sum(map(len, request.items))
         large = n_values > _LARGE_VALUES or n_characters > _LARGE_TEXT
-        if large and self.n_output > self.limits.output:
-            message = "The server is sending too many large responses; try again later."
-            raise RequestError(503, message, headers={"Retry-After": "1"})
 
         def work() -> bytes:
+            if large and self.n_output > self.limits.output:
+                message = "The server is sending too many large responses; try again later."
+                raise RequestError(503, message, headers={"Retry-After": "1"})
             return handler(request, model, self.limits).model_dump_json().encode()
 
         return _SlicedResponse(self, await (self._large if large else self._small).run(client, work))

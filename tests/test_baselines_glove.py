@@ -13,8 +13,16 @@ from tiny_corpus import sentences, words_of
 from tiny_text import ONE, drained, written
 
 from stillvec.baselines import EncodedCorpus
-from stillvec.baselines.cooccurrence import SortedRun, count_pairs, split_counts, sum_runs
-from stillvec.baselines.glove import Glove, GloveJob, GloveModel, thread_rounds
+from stillvec.baselines.glove import (
+    Glove,
+    GloveJob,
+    GloveModel,
+    SortedRun,
+    count_pairs,
+    split_counts,
+    sum_runs,
+    thread_rounds,
+)
 
 
 @pytest.fixture
@@ -37,7 +45,7 @@ def slow_pairs(window: int) -> dict[tuple[str, str], float]:
 def test_pairs_are_counted_as_by_hand_however_little_is_held(
     bound: int, block: int, text: EncodedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.baselines.cooccurrence._WORDS", block)
+    monkeypatch.setattr("stillvec.baselines.glove._WORDS", block)
     runs = drained(count_pairs(text, 4, tmp_path, bound))
     assert (len(runs) > 1) == (bound < 10**9)
     wanted = np.zeros((len(text.vocabulary),) * 2)

@@ -20,7 +20,7 @@ from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.errors import UsageError
 from stillvec.evaluation import Report, Score
 from stillvec.evaluation.candidates import TeacherEncoder, parse_baseline
-from stillvec.evaluation.catalog import KNOWN, find_known
+from stillvec.evaluation.datasets import KNOWN, find_known
 from stillvec.evaluation.report_tables import shorten_names
 
 WORDS = [f"w{i}" for i in range(40)]

@@ -11,8 +11,7 @@ import pytest
 from stillvec import Vocabulary, WordVectors
 from stillvec.errors import DatasetError
 from stillvec.evaluation import evaluate
-from stillvec.evaluation.analogy import Analogy
-from stillvec.evaluation.analogy_solver import Form, solve
+from stillvec.evaluation.analogy import Analogy, Form, solve
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Items
 from stillvec.registry import settings_from
@@ -151,15 +150,15 @@ def test_blocks_and_batches_change_no_answer(monkeypatch: pytest.MonkeyPatch) ->
     forms: list[Form] = ["3cosadd", "3cosmul", "direction"]
     questions = np.random.default_rng(0).choice(len(vectors), (70, 3))
     whole = solve(Lookup(vectors), questions, len(vectors), forms)
-    monkeypatch.setattr("stillvec.evaluation.analogy_solver._TABLE", 1)  # the narrowest blocks: 256 candidates
-    monkeypatch.setattr("stillvec.evaluation.analogy_solver._BATCH", 3)
+    monkeypatch.setattr("stillvec.evaluation.analogy._TABLE", 1)  # the narrowest blocks: 256 candidates
+    monkeypatch.setattr("stillvec.evaluation.analogy._BATCH", 3)
     parts = solve(Lookup(vectors), questions, len(vectors), forms)
     assert all(np.array_equal(parts[form], whole[form]) for form in forms)
     assert max(whole["3cosadd"]) > 256
 
 
 def test_of_equal_candidates_in_two_blocks_the_first_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.evaluation.analogy_solver._TABLE", 1)
+    monkeypatch.setattr("stillvec.evaluation.analogy._TABLE", 1)
     points = np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32)
     twice = WordVectors([f"w{number}" for number in range(600)], np.concatenate([points, points]))
     forms: list[Form] = ["3cosadd", "3cosmul"]

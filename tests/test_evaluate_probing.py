@@ -16,8 +16,7 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.labels import KINDS, Labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.networks import perceptron
-from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, randomize
-from stillvec.evaluation.profile import profile, table
+from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, profile, randomize, table
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.splits import Round
 from stillvec.evaluation.treebank import Sentence, conllu
@@ -204,8 +203,8 @@ def test_a_probe_never_sees_the_numbers_of_the_test() -> None:
 def test_invalid_settings_are_refused() -> None:
     for make, sentence in (
         (lambda: Probing(pooling="mean+median"), "'median'"),
-        (lambda: Labels(hidden=0), "one unit"),
-        (lambda: MutualInformation(k=1), "two clusters"),
+        (lambda: Labels(hidden=0), "hidden"),
+        (lambda: MutualInformation(k=1), "setting 'k'"),
     ):
         with pytest.raises(UsageError, match=sentence):
             make()

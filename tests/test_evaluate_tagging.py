@@ -13,9 +13,9 @@ from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.crf import best_paths, log_partition, negative_log_likelihood
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.networks import best_paths, log_partition, negative_log_likelihood
 from stillvec.evaluation.sequence_batches import Sequences, tokens_as_sequences
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
@@ -207,7 +207,7 @@ def test_a_malformed_file_is_named_with_its_line(
 
 
 def test_invalid_settings_are_refused() -> None:
-    with pytest.raises(UsageError, match="one epoch"):
+    with pytest.raises(UsageError, match="epochs"):
         Tagging(epochs=0)
 
 

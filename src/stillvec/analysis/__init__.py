@@ -1,7 +1,6 @@
 """The geometry of a space, and what its principal components encode."""
 
-from stillvec.analysis.component_probe import Probed, probe, read_labelled
-from stillvec.analysis.components import Study, mean_value, saturation, study
+from stillvec.analysis.components import Probed, Study, mean_value, probe, read_labelled, saturation, study
 from stillvec.analysis.space_analysis import Analysis, analyze
 from stillvec.analysis.space_geometry import Geometry, PrincipalSpace, geometry
 

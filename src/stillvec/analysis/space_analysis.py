@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stillvec.analysis.component_probe import Probed, probe, read_labelled
-from stillvec.analysis.components import Study, study
+from stillvec.analysis.components import Probed, Study, probe, read_labelled, study
 from stillvec.analysis.space_geometry import Geometry, geometry
 from stillvec.combination.change import Change, Moves
 from stillvec.errors import MissingExtra, UsageError

@@ -8,7 +8,7 @@ Written against gensim 4.4, which reports progress only to its log and at the en
 import importlib.metadata
 import queue
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -32,6 +32,7 @@ _WORDS_PER_THREAD = 10_000  # at least: gensim cuts the file into as many parts 
 @dataclass(frozen=True)
 class GensimBaseline(SampledBaseline):
     GENSIM: ClassVar[str] = "Word2Vec"  # the class of gensim
+    ARGUMENTS: ClassVar[Mapping[str, int]] = {}  # of that class, which are no setting of ours
     resumes = False
     epochs: int = 15  # passes over the corpus
     window: int = 5  # largest distance of a context word; the actual one is drawn per word
@@ -40,7 +41,7 @@ class GensimBaseline(SampledBaseline):
 
     def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
         """What gensim's model is given beside the settings that all have."""
-        raise NotImplementedError
+        return {**self.ARGUMENTS}
 
     def model(self, vocabulary: Vocabulary, workers: int) -> Any:
         """gensim's model, not yet trained."""
@@ -90,9 +91,7 @@ class Skipgram(GensimBaseline):
     SUMMARY = "trained to predict the words around it (no teacher)"
     PAPERS = ("mikolov-2013",)
     PRESETS: ClassVar = {"mikolov-2013": {"rate": 0.025, "subsample": 1e-5, "epochs": 1}}
-
-    def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
-        return {"sg": 1}
+    ARGUMENTS: ClassVar = {"sg": 1}
 
 
 @dataclass(frozen=True)
@@ -101,10 +100,8 @@ class Cbow(GensimBaseline):
 
     SUMMARY = "trained to predict a word from those around it (no teacher)"
     PAPERS, PRESETS = Skipgram.PAPERS, Skipgram.PRESETS
+    ARGUMENTS: ClassVar = {"sg": 0, "cbow_mean": 1}
     epochs: int = 40  # passes over the corpus
-
-    def arguments(self, vocabulary: Vocabulary) -> dict[str, int]:
-        return {"sg": 0, "cbow_mean": 1}
 
 
 @dataclass(frozen=True)
@@ -166,13 +163,8 @@ def train_gensim(model: Any, lines: Path, n_sentences: int, n_words: int, epochs
 
     def train() -> None:
         try:
-            model.train(
-                corpus_file=str(lines),
-                total_examples=n_sentences,
-                total_words=n_words,
-                epochs=epochs,
-                callbacks=[callback],
-            )
+            totals = {"total_examples": n_sentences, "total_words": n_words}
+            model.train(corpus_file=str(lines), **totals, epochs=epochs, callbacks=[callback])
             events.put(None)
         except BaseException as error:  # raised again in the thread that waits
             events.put(error)

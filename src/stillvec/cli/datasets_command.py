@@ -9,8 +9,7 @@ from stillvec.cli import console
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import DatasetError, MissingExtra
 from stillvec.evaluation import TASKS
-from stillvec.evaluation.catalog import KNOWN, find_known
-from stillvec.evaluation.datasets import Dataset, DatasetSource
+from stillvec.evaluation.datasets import KNOWN, Dataset, DatasetSource, find_known
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

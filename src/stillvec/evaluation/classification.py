@@ -11,7 +11,7 @@ vector of the policy in the network and are left out of the mean. Values are mea
 deviation over seeds. Interval: percentile bootstrap over items.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -21,6 +21,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import DatasetError, UsageError
+from stillvec.evaluation.dataset_files import read_labelled
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
@@ -28,7 +29,6 @@ from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
 from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
-from stillvec.files import open_bytes
 
 _QUICK = 2000  # training texts
 
@@ -49,7 +49,7 @@ class Classification(CostlyTask):
             raise UsageError.expected("one seed or more", self.seeds, where="classification")
 
     def read(self, path: Path) -> LearntItems:
-        pool, tested, divided = pool_parts(path, _read_labelled, itemgetter(0), _QUICK if self.quick else None)
+        pool, tested, divided = pool_parts(path, read_labelled, itemgetter(0), _QUICK if self.quick else None)
         names = sorted({label for label, _ in pool})
         if len(names) < 2:
             raise DatasetError.expected("two labels or more", len(names), path=path)
@@ -120,24 +120,3 @@ def macro_f1(weights: Floats, gold: Floats, labels: Floats) -> Floats:
             f1.append(np.divide(2 * both, total_named, out=np.full(len(weights), np.nan), where=total_named > 0))
         total += np.nanmean(f1, axis=0)
     return np.asarray(total / labels.shape[1])
-
-
-def _read_labelled(path: Path) -> Iterator[tuple[str, str]]:
-    """(label, text) of each line."""
-    with open_bytes(path, DatasetError) as stream:
-        content: bytes = stream.read().removeprefix(b"\xef\xbb\xbf")
-    empty = True
-    for number, raw in enumerate(content.split(b"\n"), 1):
-        try:
-            line = raw.decode()
-        except UnicodeDecodeError:
-            line = raw.decode("latin-1")
-        fields = line.split(None, 1)
-        if not fields:
-            continue
-        if line.rstrip("\r") == fields[0]:  # a label and a space are an empty text, as in MPQA
-            raise DatasetError.expected("a label, a space and a text", repr(fields[0]), path=path, line=number)
-        empty = False
-        yield fields[0], " ".join(fields[1:]).strip()
-    if empty:
-        raise DatasetError.expected("a label, a space and a text per line", "an empty file", path=path, line=1)

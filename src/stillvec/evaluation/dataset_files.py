@@ -10,7 +10,7 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
-from stillvec.files import read_lines
+from stillvec.files import open_bytes, read_lines
 from stillvec.lexicons.rated_pairs import parse_ratings, read_columns
 
 lines = partial(read_lines, error=DatasetError)  # (line number, line)
@@ -50,6 +50,27 @@ def read_table(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str
         if len(fields) != len(header):
             raise DatasetError.expected(f"{len(header)} fields", len(fields), path=path, line=line)
         yield line, dict(zip(header, fields, strict=True))
+
+
+def read_labelled(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[str, str]]:
+    """(label, text) of each line; invalid UTF-8 is read as Latin-1. A label and a space may be an empty text (MPQA)."""
+    what = "a label, a space and a text"
+    with open_bytes(path, DatasetError) as stream:
+        content: bytes = stream.read().removeprefix(b"\xef\xbb\xbf")
+    empty = True
+    for number, raw in enumerate(content.split(b"\n"), 1):
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError:
+            line = raw.decode("latin-1")
+        label, *text = line.split(None, 1) or [""]
+        if label and (line.rstrip("\r") == label or not (text or allow_empty)):
+            raise DatasetError.expected(what, repr(label[:40]), path=path, line=number)
+        if label:
+            empty = False
+            yield label, "".join(text).strip()
+    if empty:
+        raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
 
 
 def make_items(

@@ -7,7 +7,9 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation.tasks import Task
@@ -86,3 +88,28 @@ def find_datasets(
 def _no_data(source: DatasetSource, tasks: Iterable[str]) -> DatasetError:
     folders = ", ".join(f"{name}/" for name in tasks)
     return DatasetError.expected(f"files in {folders}", "none", path=source.folder, code="no-data")
+
+
+class KnownDataset(NamedTuple):
+    """An entry of `catalog.tsv`, the datasets used in papers; files that are not in it are evaluated as well."""
+
+    names: tuple[str, ...]  # of the file, without its ending
+    task: str
+    items: str  # as its authors count them
+    source: str
+    terms: str  # only a licence that we have read is stated
+    published: str  # where its authors say how to get it
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+_LINES = [line.split("\t") for line in files(__package__).joinpath("catalog.tsv").read_text("utf-8").splitlines()[1:]]
+KNOWN = tuple(KnownDataset(tuple(names.split()), *fields) for names, *fields in _LINES)
+
+
+def find_known(name: str) -> KnownDataset | None:
+    """The entry for the dataset of a file; `stsb.test` is a part of `stsb`."""
+    file = f"{name.lower()}."
+    return next((item for item in KNOWN if any(file.startswith(f"{known}.") for known in item.names)), None)

@@ -76,10 +76,8 @@ class Evaluation:
             raise UsageError.unknown("policy for OOV words", self.oov, get_args(OovPolicy))
         without = [name for name, vectors in self.sets.items() if self.oov == "subword" and vectors.subwords is None]
         if without:
-            raise UsageError.conflict(
-                f"The vectors {without[0]!r} have no subword table for OOV words",
-                cure="fit one with stillvec refine VECTORS --oov subword",
-            )
+            cure = "fit one with stillvec refine VECTORS --oov subword"
+            raise UsageError.conflict(f"The vectors {without[0]!r} have no subword table for OOV words", cure=cure)
         if self.resamples < 0:
             raise UsageError.expected("0 or more resamples", self.resamples)
         if not self.sets:

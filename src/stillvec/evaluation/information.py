@@ -28,7 +28,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
 from stillvec.evaluation.lookup import Lookup
@@ -37,6 +36,7 @@ from stillvec.evaluation.sequence_batches import UNKNOWN, tokens_as_sequences
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.numerics import kmeans, unit_rows
+from stillvec.registry import check_least
 
 _QUICK = 3000  # training sentences
 _RESAMPLES = 200  # each needs its own table of words and labels
@@ -51,8 +51,7 @@ class MutualInformation(CostlyTask):
     controls: ClassVar[tuple[str, ...]] = ("-random", "-words")
 
     def __post_init__(self) -> None:
-        if self.k < 2:
-            raise UsageError.expected("two clusters or more", self.k, where="information")
+        check_least(self, k=2)
 
     def read(self, path: Path) -> LearntItems:
         items = read_labels(path, _QUICK if self.quick else None)

@@ -21,7 +21,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
@@ -30,6 +29,7 @@ from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import Sentence, conllu
+from stillvec.registry import check_least
 
 _QUICK = 3000  # training sentences
 KINDS = ("upos", "relation", "parent", "grandparent")
@@ -44,9 +44,7 @@ class Labels(CostlyTask):
     controls: ClassVar[tuple[str, ...]] = ("-majority", "-random")
 
     def __post_init__(self) -> None:
-        if min(self.hidden, self.seeds) < 1:
-            got = f"{self.hidden} and {self.seeds}"
-            raise UsageError.expected("one unit and one seed or more", got, where="labels")
+        check_least(self, hidden=1, seeds=1)
 
     def read(self, path: Path) -> LearntItems:
         return read_labels(path, _QUICK if self.quick else None)

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.evaluation_report import OovPolicy
-from stillvec.evaluation.intervals import Floats, Mask, Rows
+from stillvec.evaluation.intervals import Mask, Rows
 from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
@@ -83,15 +82,3 @@ class Lookup:
 
     def _read(self, rows: Rows) -> NDArray[np.float32]:
         return np.array(self.vectors.matrix[rows], np.float32)
-
-
-def cosines(x: NDArray[Any], y: NDArray[Any]) -> Floats:
-    """The cosine of each row of `x` with the same row of `y` (n,); 0 where one has no direction.
-
-    Rounded to 12 decimals, so that the cosine of a word with itself is the same for all words.
-    """
-    both = [rows.astype(np.float64) for rows in (x, y)]
-    lengths = np.linalg.norm(both[0], axis=1) * np.linalg.norm(both[1], axis=1)
-    directed = (lengths > 0) & (lengths < np.inf)
-    products = np.einsum("nd,nd->n", *both)
-    return np.asarray(np.divide(products, lengths, out=np.zeros(len(x)), where=directed).round(12))

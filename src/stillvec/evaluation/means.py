@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from stillvec.errors import UsageError
 from stillvec.evaluation.comparison import BootstrapSample, Place
 from stillvec.evaluation.datasets import find_datasets
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, Score, Words
-from stillvec.evaluation.intervals import Floats, Mask, Resampling, pearson, percentiles, ranks, spearman
+from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, pearson, percentiles, ranks, spearman
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, Items
@@ -101,12 +100,8 @@ def average_datasets(results: Sequence[SimilarityResult], resampling: Resampling
     return Mean(parts, samples, n_pairs)
 
 
-class Difference(NamedTuple):
+class Difference(Estimate):
     """How much better the first set is; significant at 5% if `low` and `high` have the same sign."""
-
-    value: float
-    low: float
-    high: float
 
 
 def mean_difference(

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.intervals import Resampling, Rows, mean_estimate
+from stillvec.evaluation.intervals import Resampling, mean_estimate
 from stillvec.evaluation.lookup import Lookup
 from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
@@ -57,15 +56,11 @@ def neighbour_overlap(
     shares = np.zeros(n)
     step = max(1, _CELLS // n)
     for start in range(0, n, step):
-        votes = np.zeros((min(step, n - start), n), np.int8)
+        here = np.arange(min(step, n - start))
+        votes = np.zeros((len(here), n), np.int8)
         for table in tables:
-            votes[np.arange(len(votes))[:, None], _nearest(table, start, len(votes), k)] += 1
-        shares[start : start + len(votes)] = (votes == 2).sum(axis=1) / k
+            cosines = table[start : start + len(here)] @ table.T
+            cosines[here, start + here] = -np.inf  # a word is not its own neighbour
+            votes[here[:, None], top_k(cosines, k)] += 1
+        shares[start + here] = (votes == 2).sum(axis=1) / k
     return OverlapEstimate(*mean_estimate(shares, Resampling(resamples, seed)), k / (n - 1), n)
-
-
-def _nearest(table: NDArray[np.float32], start: int, count: int, k: int) -> Rows:
-    """Rows of the `k` nearest neighbours of `count` words from `start` on, without the word itself (count, k)."""
-    cosines = table[start : start + count] @ table.T
-    cosines[np.arange(count), start + np.arange(count)] = -np.inf
-    return top_k(cosines, k)

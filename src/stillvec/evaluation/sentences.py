@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.dataset_files import parse_scored_pairs, records
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, pearson, spearman
-from stillvec.evaluation.lookup import Lookup, cosines
+from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.splits import part_of
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files.path_names import files_in
+from stillvec.numerics import cosines
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from stillvec.evaluation.dataset_files import columns, parse_scored_pairs
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows, spearman
-from stillvec.evaluation.lookup import Lookup, cosines
+from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.numerics import cosines
 
 
 @dataclass(frozen=True)

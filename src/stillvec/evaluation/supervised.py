@@ -85,16 +85,11 @@ def single_thread() -> Iterator[None]:
     The models here are so small that distributing an operation over threads costs more than it saves, and many times
     as much on a machine whose cores are busy.
     """
-    import torch  # takes seconds
+    from stillvec.teachers.device import torch_threads  # importing torch takes seconds
 
     limits: Any = importlib.import_module("threadpoolctl") if importlib.util.find_spec("threadpoolctl") else None
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with nullcontext() if limits is None else limits.threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(n_threads)
+    with torch_threads(1), nullcontext() if limits is None else limits.threadpool_limits(1):
+        yield
 
 
 def estimates(measures: Mapping[str, Measure], n: int, resampling: Resampling) -> dict[str, Estimate]:

@@ -16,9 +16,10 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import count_fields, lines, make_items
-from stillvec.evaluation.lookup import Lookup, cosines
+from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
+from stillvec.numerics import cosines
 
 _HEADERS = ("answer", "right", "correct", "synonym")
 

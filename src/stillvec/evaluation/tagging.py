@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import tokens_as_sequences
@@ -25,6 +24,7 @@ from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import are_spans, counts, read_tagged
+from stillvec.registry import check_least
 
 _QUICK = 2000  # training sentences
 _QUICK_EPOCHS = 3
@@ -40,8 +40,7 @@ class Tagging(CostlyTask):
     controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
 
     def __post_init__(self) -> None:
-        if min(self.seeds, self.epochs) < 1:
-            raise UsageError.expected("at least one seed and one epoch", f"{self.seeds} and {self.epochs}")
+        check_least(self, seeds=1, epochs=1)
 
     def read(self, path: Path) -> LearntItems:
         pool, n_tested, splits = pool_parts(path, read_tagged, lambda _: "", _QUICK if self.quick else None)

@@ -69,14 +69,6 @@ class HasTotals(Protocol):
     def totals(self) -> dict[str, Array]: ...
 
 
-@runtime_checkable
-class TrainsInStream(Protocol):
-    """An accumulator that trains a model during the pass."""
-
-    @property
-    def loss(self) -> float: ...  # NaN before the first one
-
-
 class AccumulatorSpec(Protocol):
     """What to accumulate. Specs compare by their settings: equal specs of several learners share one accumulator."""
 

@@ -28,7 +28,6 @@ from stillvec.learners.accumulators import (
     Learner,
     OwnTextsSpec,
     TextSource,
-    TrainsInStream,
     can_checkpoint,
     chunk_texts,
     load_state,
@@ -202,7 +201,7 @@ class EncodingPass:
     @property
     def losses(self) -> list[float]:
         """Current losses of models that train during the pass."""
-        losses = [trainer.loss for trainer in self.accumulators.values() if isinstance(trainer, TrainsInStream)]
+        losses = [getattr(accumulator, "loss", math.nan) for accumulator in self.accumulators.values()]
         return [loss for loss in losses if not math.isnan(loss)]
 
     def store_path(self, name: str) -> Path | None:

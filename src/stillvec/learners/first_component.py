@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.encoding import Batch, Encoded
-from stillvec.errors import UsageError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
+from stillvec.registry import check_least
 from stillvec.result import Result
 from stillvec.statistics import KEYS, SIZE, WORDS, Array, Statistics, places, smallest
 from stillvec.teachers import Teacher
@@ -59,8 +59,7 @@ class _Sample:
     state_fields = ("bound", "words", "keys", "free", "states", "lengths")
 
     def __init__(self, spec: StateSample, teacher: Teacher, n_words: int) -> None:
-        if spec.keep < 1:
-            raise UsageError.expected("1 or more", spec.keep, where="setting 'keep'")
+        check_least(spec, keep=1)
         self.spec = spec
         self.layers = parse_layers(spec.layer, teacher.depth)
         self.bound = np.full(n_words, np.iinfo(np.int64).max)  # a full word accepts smaller keys only

@@ -23,6 +23,7 @@ from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import BatchResult
 from stillvec.learners.whitening import Moments, Whitening
+from stillvec.registry import check_least
 from stillvec.statistics import Array
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, RowSgd, clip_gradients
@@ -73,11 +74,8 @@ class WindowLearner(TrainedLearner):
         for name, known in choices.items():
             if (value := getattr(self, name)) not in known:
                 raise UsageError.expected(f"one of {', '.join(known)}", repr(value), where=f"setting {name!r}")
-        lowest = dict.fromkeys(("dim", "window", "negatives", "batch"), 1)
-        lowest |= dict.fromkeys(("shared_negatives", "subsample", "clip", "projection_rate", "ridge"), 0)
-        for name, least in lowest.items():
-            if not (value := getattr(self, name)) >= least:
-                raise UsageError.expected(f"{least} or more", value, where=f"setting {name!r}")
+        check_least(self, dim=1, window=1, negatives=1, batch=1)
+        check_least(self, shared_negatives=0, subsample=0, clip=0, projection_rate=0, ridge=0)
 
     def contexts(self) -> StoredContexts:
         return StoredContexts(self.layer, states=True)

@@ -26,6 +26,7 @@ from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import PLAIN, TrainedLearner
 from stillvec.learners.training_loop import BatchResult
 from stillvec.learners.whitening import Whitening, whiten_contexts
+from stillvec.registry import check_least, check_positive
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, split_rows, sum_segments
 
@@ -56,12 +57,8 @@ class X2Static(TrainedLearner):
         super().__post_init__()
         if self.start not in ("closed", "zero", "random"):
             raise UsageError.expected("closed, zero or random", repr(self.start), where="setting 'start'")
-        for name in ("batch", "negatives", "subsample"):
-            if getattr(self, name) <= 0:
-                raise UsageError.expected("a number above 0", getattr(self, name), where=f"setting {name!r}")
-        for name in ("shared_negatives", "ridge"):
-            if getattr(self, name) < 0:
-                raise UsageError.expected("0 or more", getattr(self, name), where=f"setting {name!r}")
+        check_positive(self, "batch", "negatives", "subsample")
+        check_least(self, shared_negatives=0, ridge=0)
 
     def contexts(self) -> StoredContexts:
         min_sentences = self.min_sentences if self.context == "paragraph" else 1

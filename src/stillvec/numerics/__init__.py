@@ -1,7 +1,7 @@
 """Arithmetic that several packages need, written once; NumPy and SciPy only."""
 
 from stillvec.numerics.kmeans import Clustering, kmeans, nearest_centres
-from stillvec.numerics.rows import BLOCK_ROWS, iterate_blocks, rank_values, spearman, top_k, unit_rows
+from stillvec.numerics.rows import BLOCK_ROWS, cosines, iterate_blocks, rank_values, spearman, top_k, unit_rows
 from stillvec.numerics.spectrum import (
     apply_map,
     column_variances,
@@ -17,6 +17,7 @@ __all__ = [
     "Clustering",
     "apply_map",
     "column_variances",
+    "cosines",
     "iterate_blocks",
     "kmeans",
     "nearest_centres",

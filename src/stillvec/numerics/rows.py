@@ -51,3 +51,15 @@ def spearman(x: Array, y: Array) -> Array:
     a, b = (side - side.mean(-1, keepdims=True) for side in (a, b))
     scale = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
     return np.asarray(np.divide((a * b).sum(-1), scale, out=np.zeros_like(scale), where=scale > 0))
+
+
+def cosines(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """The cosine of each row of `x` with the same row of `y` (n,); 0 where one has no direction.
+
+    Rounded to 12 decimals, so that the cosine of a word with itself is the same for all words.
+    """
+    both = [rows.astype(np.float64) for rows in (x, y)]
+    lengths = np.linalg.norm(both[0], axis=1) * np.linalg.norm(both[1], axis=1)
+    directed = (lengths > 0) & (lengths < np.inf)
+    products = np.einsum("nd,nd->n", *both)
+    return np.asarray(np.divide(products, lengths, out=np.zeros(len(x)), where=directed).round(12))

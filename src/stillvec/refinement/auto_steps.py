@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.numerics import spearman
+from stillvec.numerics import cosines, spearman
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.refinement.center import Center
 from stillvec.refinement.graph_retrofit import GraphRetrofit
@@ -110,10 +110,4 @@ class AutoSteps:
 
 def _cosines(vectors: WordVectors, judged: list[JudgedSets]) -> list[Array]:
     """The cosines of each file's pairs (n,); 0 for zero vectors."""
-    cosines = []
-    for pairs in judged:
-        x, y = (np.asarray(vectors.matrix[rows], np.float64) for rows in (pairs.left, pairs.right))
-        lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-        dots = np.einsum("nd,nd->n", x, y)
-        cosines.append(np.divide(dots, lengths, out=np.zeros(len(x)), where=lengths > 0).round(12))
-    return cosines
+    return [cosines(vectors.matrix[pairs.left], vectors.matrix[pairs.right]) for pairs in judged]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stillvec.errors import TrainingError, UsageError
+from stillvec.registry import check_least
 
 _LOWEST = 0.01  # of the initial rate, at the end of a linear decay
 
@@ -26,12 +27,9 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.decay not in ("linear", "constant"):
             raise UsageError.expected("'linear' or 'constant'", repr(self.decay), where="setting 'decay'")
-        if self.epochs < 0:
-            raise UsageError.expected("0 or more", self.epochs, where="setting 'epochs'")
+        check_least(self, epochs=0, seed=0)
         if not 0 < self.rate < math.inf:
             raise UsageError.expected("a finite number above 0", self.rate, where="setting 'rate'")
-        if self.seed < 0:
-            raise UsageError.expected("0 or more", self.seed, where="setting 'seed'")
 
     def lr_at(self, progress: float) -> float:
         """The learning rate after this fraction of the training."""

@@ -59,7 +59,8 @@ def main() -> None:
         port = _port(server)
         result = asyncio.run(_load(server, port, words, clients, seconds))
     finally:
-        server.terminate()
+        if sys.exception() is not None:  # otherwise it was stopped under load
+            server.terminate()
         code = server.wait(60)
     _print_result(result, clients, seconds, code)
     if options.out:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -105,6 +107,29 @@ def test_an_included_word_that_one_part_lacks_is_as_in_the_whole(distil: Callabl
     plain = distil("two", to="plain-two")
     assert main(["merge", str(plain), parts[2], "--out", str(tmp_path / "merged")]) == 0
     assert np.allclose(load(added)["lighthouse"], load(tmp_path / "merged")["lighthouse"], atol=1e-4)
+
+
+WITHOUT_TORCH = """
+import sys
+class NoTorch:
+    def find_spec(self, name, *rest):
+        if name == "torch":
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, NoTorch())
+from stillvec.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+FINISHED_IN_NUMPY = ["aggregate", "decontextualized", "token_table", "whitened_context", "additive", "auto"]
+
+
+@pytest.mark.parametrize("method", FINISHED_IN_NUMPY)
+def test_merging_needs_no_torch(method: str, distil: Callable[..., Path], tmp_path: Path) -> None:
+    parts = [str(distil(name, "--method", method)) for name in ("one", "two")]
+    assert main(["merge", *parts, "--out", str(tmp_path / "with")]) == 0
+    command = [sys.executable, "-c", WITHOUT_TORCH, "merge", *parts, "--out", str(tmp_path / "without")]
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    assert same(tmp_path / "without", tmp_path / "with")
 
 
 def test_a_merged_result_says_what_it_is_of(distil: Callable[..., Path], tmp_path: Path) -> None:

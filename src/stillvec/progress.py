@@ -25,6 +25,11 @@ class Progress:
     remark: str = ""
 
 
+def format_bytes(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
+
+
 def drain(work: Generator[Y, None, T], listener: Callable[[Y], object] | None = None) -> T:
     """Run a generator to its end, give each event to `listener`, and return its result."""
     while True:

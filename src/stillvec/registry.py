@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import importlib.util
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,11 @@ class Registry(Generic[T]):
             raise UsageError.unknown(self.kind, name, self._entries)
         module, _, attribute = self._entries[name].partition(":")
         return typing.cast(T, getattr(importlib.import_module(module), attribute))
+
+    def name_of(self, entry: object) -> str:
+        """The name of the class of an object; modules that are already imported are looked at first."""
+        names = sorted(self._entries, key=lambda name: self._entries[name].partition(":")[0] not in sys.modules)
+        return next((name for name in names if self[name] is type(entry)), type(entry).__name__)
 
 
 def import_attribute(package: str, name: str, modules: Mapping[str, str]) -> Any:

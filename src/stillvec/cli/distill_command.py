@@ -12,7 +12,7 @@ from stillvec.cli.train_command import CORPUS_HELP, add_settings, corpus_of, pri
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.settings import CONTEXTS, Distillation
-from stillvec.progress import format_duration
+from stillvec.progress import format_bytes, format_duration
 from stillvec.verbs.distillation import distill_all, plan
 
 if TYPE_CHECKING:
@@ -77,8 +77,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_plan(estimate: Plan) -> None:
-    from stillvec.encoding.context_store import format_bytes
-
     corpus = f" of {estimate.n_corpus_words:,} in the corpus" if estimate.n_corpus_words else ""
     cache = f"about {format_bytes(estimate.store)}" if estimate.store else ""
     rows = [

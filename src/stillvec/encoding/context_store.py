@@ -28,6 +28,7 @@ from stillvec.errors import FormatError, StillvecError, TeacherError
 from stillvec.files import create_part_folder, remove_abandoned
 from stillvec.files.private_files import create_private_folder
 from stillvec.files.temporary_names import CHECKPOINT_FILE, is_continued
+from stillvec.progress import format_bytes
 
 VERSION = 1
 _FILES: dict[str, tuple[str, type]] = {name: (f"{name}.f16", np.float16) for name in ("contexts", "states")}
@@ -255,11 +256,6 @@ def _rescale(rows: NDArray[Any], factor: float) -> NDArray[Any]:
 def bytes_needed(n_words: int, n_sentences: int, dim: int, *, states: bool) -> int:
     """The size of a store."""
     return 4 * (n_words + n_sentences) + 2 * dim * (n_sentences + (n_words if states else 0))
-
-
-def format_bytes(count: int) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def check_room(folder: Path, needed: int) -> None:

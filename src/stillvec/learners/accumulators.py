@@ -6,24 +6,29 @@ dictionaries of tensors. They are restored bit for bit. Other kinds of state nee
 own; one with neither cannot be continued.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from stillvec.encoding import BatchConsumer, Encoded, TextChunk
+from stillvec.corpus.text_chunk import TextChunk
 from stillvec.errors import UsageError
 from stillvec.learners.partition import WORDS_PER_CHUNK
 from stillvec.learners.table_memory import word_table
+from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers import Teacher
+from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordSpans
+
+if TYPE_CHECKING:  # merging needs no torch
+    from stillvec.encoding import Encoded
+    from stillvec.teachers import Teacher
 
 _OLD_NAMES = {"n_contexts": "heard"}  # of fields, in checkpoints of earlier versions
 _BLOCK_WORDS = 8192  # averaged at once
@@ -37,8 +42,13 @@ class TextSource(Enum):
     OWN_TEXTS = "own texts"  # `OwnTextsSpec.texts`
 
 
-class Accumulator(BatchConsumer, Protocol):
-    """Collects statistics batch by batch; `state_fields` names what a checkpoint holds."""
+class Accumulator(Protocol):
+    """Collects statistics batch by batch, as a `BatchConsumer`; `state_fields` names what a checkpoint holds."""
+
+    @property
+    def layers(self) -> Sequence[int]: ...
+
+    def update(self, encoded: Encoded) -> None: ...
 
     def arrays(self) -> dict[str, Array]:
         """The statistics so far, named as `statistics` expects."""
@@ -148,18 +158,20 @@ class _WordTables:
     state_fields = ("tables", "n_contexts")
 
     def __init__(self, spec: WordStates, teacher: Teacher, n_words: int) -> None:
+        import torch
+
         if spec.contexts not in ("mean", "max", "min"):
             raise UsageError.unknown("context pooling", spec.contexts, ("mean", "max", "min"))
         self.spec = spec
         self.layers = parse_layers(spec.layer, teacher.depth)
         self.kind = "sum" if spec.contexts == "mean" else spec.contexts
-        empty = {"sum": 0.0, "max": -torch.inf, "min": torch.inf}[self.kind]
+        empty = {"sum": 0.0, "max": -np.inf, "min": np.inf}[self.kind]
         self.tables = {layer: word_table(n_words, teacher.dim, teacher.device, empty) for layer in self.layers}
         self.n_contexts = torch.zeros(n_words, dtype=torch.int64, device=teacher.device)
 
     def update(self, encoded: Encoded) -> None:
         ids = encoded.known_id
-        self.n_contexts.index_add_(0, ids, torch.ones_like(ids))
+        self.n_contexts.index_add_(0, ids, ids.new_ones(len(ids)))
         for layer, table in self.tables.items():
             if self.kind == "sum" and self.spec.pieces == "mean":
                 encoded.add_to(table, layer)
@@ -177,7 +189,7 @@ class _WordTables:
 
 def to_numpy(values: Any) -> Array:
     """A tensor, array or number as an array, not copied where it is in this machine's memory."""
-    return np.asarray(values.detach().cpu().numpy() if isinstance(values, Tensor) else values)
+    return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
 
 
 class WordMeans(Mapping[int, Array]):
@@ -234,6 +246,14 @@ def mean_matrix(matrices: Iterable[Array]) -> Array:
     return total
 
 
+def remove_directions(matrix: Array, vocabulary: Vocabulary, n_directions: int) -> Array:
+    """Remove the mean and the first principal directions, if any; very small tables stay as they are."""
+    n_directions = min(n_directions, matrix.shape[1] - 1, len(matrix) - 2)
+    if n_directions <= 0:
+        return matrix
+    return np.asarray(AllButTheTop(n_directions)(WordVectors(vocabulary, matrix)).matrix)
+
+
 def can_checkpoint(accumulator: object) -> bool:
     return isinstance(accumulator, HasOwnState | HasStateFields)
 
@@ -275,7 +295,9 @@ def _from_arrays(name: str, value: Any, arrays: Mapping[str, Array]) -> Any:
 
 
 def _convert(value: Any, array: Array) -> Any:
-    if isinstance(value, Tensor):
+    if hasattr(value, "detach"):  # a tensor
+        import torch
+
         tensor = torch.from_numpy(np.array(array))
         if tensor.shape != value.shape:  # a table that grows
             return tensor.to(value.device)

@@ -5,25 +5,32 @@ With A the sentence-by-word matrix of SIF weights a / (a + f(w)) (rows sum to on
 weight, so that the plain mean of a text's vectors is the weighted one; cosines between words do not change.
 """
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from stillvec.encoding import Encoded
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
+from stillvec.learners.accumulators import (
+    Accumulator,
+    AccumulatorSpec,
+    TextSource,
+    parse_layers,
+    remove_directions,
+    to_numpy,
+)
 from stillvec.learners.table_memory import PeakEstimate, word_table
-from stillvec.learners.whitening import remove_directions
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers import Teacher
-from stillvec.teachers.device import resolve_device
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.encoding import Encoded
+    from stillvec.teachers import Teacher
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class _Bags:
     state_fields = ("products", "words", "shares", "lengths", "room")
 
     def __init__(self, spec: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
+        import torch
+
         self.layers = parse_layers(spec.layer, teacher.depth)
         self.room = spec.max_sentences  # sentences that are still accepted
         self.unit = spec.unit
@@ -58,6 +67,8 @@ class _Bags:
         self.lengths: list[Array] = []
 
     def update(self, encoded: Encoded) -> None:
+        import torch
+
         if self.room <= 0:
             return
         batch = encoded.batch
@@ -118,12 +129,14 @@ def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
 
 
 def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tuple[Array, float]:
-    """The ridge solution (V, D), and its relative residual."""
-    device = resolve_device("auto")
-    a, transposed, mass, diagonal = _bag_matrix(sentences, device)
-    total = sentences["sum:products"].sum(0, dtype=np.float64)  # of C, since the rows of A sum to one
-    mean = torch.from_numpy(np.asarray(total / max(len(sentences["ragged:lengths"]), 1), np.float32)).to(device)
-    goal = torch.from_numpy(np.array(sentences["sum:products"])).to(device) - mass[:, None] * mean
+    """The ridge solution (V, D), and its relative residual; with torch or, where it is not installed, with SciPy."""
+    backend = _choose_backend()
+    place, clamp_min = backend.place, backend.clamp_min
+    products = sentences["sum:products"]  # AᵀC, C not centred
+    a, transposed, mass, diagonal = backend.make_bags(sentences, place)
+    total = products.sum(0, dtype=np.float64)  # of C, since the rows of A sum to one
+    mean = place(np.asarray(total / max(len(sentences["ragged:lengths"]), 1), np.float32))
+    goal = place(products) - mass[:, None] * mean
     preconditioner = 1 / (diagonal + ridge)[:, None]
     solution = preconditioner * goal
     residual = goal - (transposed @ (a @ solution) + ridge * solution)
@@ -131,27 +144,65 @@ def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tupl
     strength = (residual * preconditioned).sum(0)
     for _ in range(iterations):
         image = transposed @ (a @ direction) + ridge * direction
-        size = strength / (direction * image).sum(0).clamp_min(1e-30)
+        size = strength / clamp_min((direction * image).sum(0), 1e-30)
         solution = solution + size * direction
         residual = residual - size * image
         preconditioned = preconditioner * residual
         previous, strength = strength, (residual * preconditioned).sum(0)
-        direction = preconditioned + strength / previous.clamp_min(1e-30) * direction
-    return to_numpy(solution), float(residual.norm() / goal.norm().clamp_min(1e-30))
+        direction = preconditioned + strength / clamp_min(previous, 1e-30) * direction
+    return to_numpy(solution), float(backend.norm(residual) / clamp_min(backend.norm(goal), 1e-30))
 
 
-def _bag_matrix(sentences: Statistics, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+@dataclass(frozen=True)
+class _Backend:
+    """What differs between torch and, where it is not installed, NumPy and SciPy: results can be merged without it."""
+
+    place: Callable[[Array], Any]
+    clamp_min: Callable[[Any, float], Any]
+    norm: Callable[[Any], Any]
+    make_bags: Callable[[Statistics, Callable[[Array], Any]], tuple[Any, Any, Any, Any]]
+
+
+def _choose_backend() -> _Backend:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return _Backend(np.asarray, np.maximum, np.linalg.norm, _scipy_bags)
+    from stillvec.teachers.device import resolve_device
+
+    device = resolve_device("auto")
+    return _Backend(
+        lambda array: torch.from_numpy(np.array(array)).to(device), torch.clamp_min, torch.norm, _torch_bags
+    )
+
+
+def _bag_entries(sentences: Statistics) -> tuple[Array, Array, Array, tuple[int, int]]:
+    """The rows, columns and values of A, and its shape (S, V)."""
+    words, lengths = sentences["ragged:words"].astype(np.int64), sentences["ragged:lengths"]
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    return rows, words, np.array(sentences["ragged:shares"]), (len(lengths), len(sentences.vocabulary))
+
+
+def _torch_bags(sentences: Statistics, place: Callable[[Array], Any]) -> tuple[Any, Any, Any, Any]:
     """A as a sparse matrix (S, V), Aᵀ, the column sums of A and the diagonal of AᵀA."""
-    words, lengths = sentences["ragged:words"], sentences["ragged:lengths"]
-    sentence = np.repeat(np.arange(len(lengths)), lengths)
-    shape = (len(lengths), len(sentences.vocabulary))
-    places = torch.from_numpy(np.stack([sentence, words.astype(np.int64)]))
-    values = torch.from_numpy(np.array(sentences["ragged:shares"]))
+    import torch
+
+    rows, words, shares, shape = _bag_entries(sentences)
+    values = place(shares)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch calls sparse rows "in beta"
-        bags = torch.sparse_coo_tensor(places, values, shape, device=device, check_invariants=False).coalesce()
+        places = place(np.stack([rows, words]))
+        bags = torch.sparse_coo_tensor(places, values, shape, check_invariants=False).coalesce()
         by_sentence, by_word = bags.to_sparse_csr(), bags.t().to_sparse_csr()
     column, values = bags.indices()[1], bags.values()
-    mass = torch.zeros(shape[1], device=device).index_add_(0, column, values)
-    diagonal = torch.zeros(shape[1], device=device).index_add_(0, column, values**2)
-    return by_sentence, by_word, mass, diagonal
+    sums = torch.zeros(2, shape[1], device=values.device)
+    return by_sentence, by_word, sums[0].index_add_(0, column, values), sums[1].index_add_(0, column, values**2)
+
+
+def _scipy_bags(sentences: Statistics, place: Callable[[Array], Any]) -> tuple[Any, Any, Any, Any]:
+    """The same without torch."""
+    from scipy.sparse import csr_array
+
+    rows, words, shares, shape = _bag_entries(sentences)
+    bags = csr_array((shares, (rows, words)), shape)
+    return bags, bags.T.tocsr(), bags.sum(0), bags.power(2).sum(0)

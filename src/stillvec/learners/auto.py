@@ -17,12 +17,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_matrix
+from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_matrix, remove_directions
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.table_memory import PeakEstimate
-from stillvec.learners.whitening import remove_directions
 from stillvec.numerics import spearman, unit_rows
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result

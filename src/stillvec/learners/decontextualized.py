@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stillvec.encoding import TextChunk
+from stillvec.corpus.text_chunk import TextChunk
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts, mean_matrix
 from stillvec.learners.table_memory import PeakEstimate

@@ -3,20 +3,24 @@
 This is knowledge from outside the corpus: results that use it are reported separately.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from stillvec.encoding import TextChunk
+from stillvec.corpus.text_chunk import TextChunk
 from stillvec.errors import LexiconError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.lexicons import read_dictionary
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.teachers import Teacher
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Tables with one row per word, in memory or, where memory is short, in a file; estimates of what methods need."""
 
+from __future__ import annotations
+
 import logging
 import os
 import shutil
@@ -7,17 +9,18 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import torch
-from torch import Tensor
-
-from stillvec.encoding.context_store import format_bytes
 from stillvec.errors import StillvecError
 from stillvec.files.private_files import create_private_folder
 from stillvec.files.user_cache import cache_folder
-from stillvec.teachers import Teacher
-from stillvec.vocabulary import Vocabulary
+from stillvec.progress import format_bytes
+
+if TYPE_CHECKING:
+    import torch
+
+    from stillvec.teachers import Teacher
+    from stillvec.vocabulary import Vocabulary
 
 _MEMORY_SHARE = 0.25  # of the free memory that one table may take
 _log = logging.getLogger(__name__)
@@ -55,8 +58,10 @@ class GrowsWithText(Protocol):
         """Bytes for so many words and sentences."""
 
 
-def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) -> Tensor:
+def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) -> torch.Tensor:
     """A table (V, D) in fp32. Its file, if it has one, is unlinked at once, so that none is left behind."""
+    import torch  # finishing a result needs none
+
     size = 4 * n_words * dim
     if device.type != "cpu" or size <= _MEMORY_SHARE * free_memory() or sys.platform == "win32":
         return torch.full((n_words, dim), fill, device=device)

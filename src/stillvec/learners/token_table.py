@@ -1,21 +1,24 @@
 """The mean of the input embeddings of a word's subword tokens (`_token` rows of Zheng et al. 2022): no forward pass."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 
-from stillvec.encoding import Encoded, TextChunk
+from stillvec.corpus.text_chunk import TextChunk
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, chunk_texts, to_numpy
 from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:  # merging needs no torch
+    from stillvec.encoding import Encoded
+    from stillvec.teachers import Teacher
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,13 @@ class _Table:
         model: Any = teacher.model
         self.embeddings = model.get_input_embeddings().weight
         width = int(self.embeddings.shape[1])
-        self.table = word_table(n_words, width, teacher.device, -torch.inf)  # stays so for a word that is not read
+        self.table = word_table(n_words, width, teacher.device, -np.inf)  # stays so for a word that is not read
 
     def update(self, encoded: Encoded) -> None:
+        import torch.nn.functional as F
+
         ids = encoded.to_device(encoded.batch.ids).flatten()[encoded.word_token_index]
-        offsets = torch.cumsum(encoded.tokens_per_word, 0) - encoded.tokens_per_word
+        offsets = encoded.tokens_per_word.cumsum(0) - encoded.tokens_per_word
         means = F.embedding_bag(ids, self.embeddings.float(), offsets, mode="mean")
         self.table[encoded.known_id] = means[encoded.known]
 

@@ -14,11 +14,10 @@ from torch import Tensor
 
 from stillvec.encoding import Encoded
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import AccumulatorSpec, TextSource, parse_layers, to_numpy
+from stillvec.learners.accumulators import AccumulatorSpec, TextSource, parse_layers, remove_directions, to_numpy
 from stillvec.learners.context_blocks import ContextBlock, ContextBlocks, concatenate_blocks, is_full
 from stillvec.learners.stored_contexts import StoredContexts, batch_contexts, count_rows
 from stillvec.learners.training_loop import LossMonitor, TrainableModel, check_final_loss, train, train_block
-from stillvec.learners.whitening import remove_directions
 from stillvec.progress import drain
 from stillvec.result import Result
 from stillvec.statistics import STORED, Array, Statistics

@@ -3,21 +3,24 @@
 `u_w = S^-a (m_w - m)`, m_w the mean sentence vector around w, m the mean of all, S their covariance with a ridge.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 
-from stillvec.encoding import Encoded
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
 from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers import Teacher
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:  # merging needs no torch
+    from stillvec.encoding import Encoded
+    from stillvec.teachers import Teacher
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class _ContextTables:
     state_fields = ("sums", "n_contexts", "count", "total", "gram")
 
     def __init__(self, layers: tuple[int, ...], teacher: Teacher, n_words: int) -> None:
+        import torch
+
         self.layers = layers
         device = teacher.device
         self.sums = word_table(n_words, teacher.dim, device)
@@ -44,6 +49,8 @@ class _ContextTables:
         self.gram = torch.zeros(teacher.dim, teacher.dim, dtype=torch.float64, device=device)
 
     def update(self, encoded: Encoded) -> None:
+        import torch
+
         ids = encoded.known_id
         contexts = sum(encoded.sentences(layer) for layer in self.layers) / len(self.layers)  # (S, D)
         assert isinstance(contexts, torch.Tensor)

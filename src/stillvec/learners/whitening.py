@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from stillvec.learners.context_blocks import ContextBlock
-from stillvec.refinement.all_but_the_top import AllButTheTop
-from stillvec.statistics import Array
-from stillvec.vectors import WordVectors
-from stillvec.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -70,11 +65,3 @@ def whiten_contexts(
         counts.index_add_(0, block.words[known], torch.ones(1, device=device).expand(len(sentence)))
     whitening = moments.whitening(ridge)
     return whitening, (sums - counts[:, None] * whitening.mean) @ whitening.matrix, counts
-
-
-def remove_directions(matrix: Array, vocabulary: Vocabulary, n_directions: int) -> Array:
-    """Remove the mean and the first principal directions, if any; very small tables stay as they are."""
-    n_directions = min(n_directions, matrix.shape[1] - 1, len(matrix) - 2)
-    if n_directions <= 0:
-        return matrix
-    return np.asarray(AllButTheTop(n_directions)(WordVectors(vocabulary, matrix)).matrix)

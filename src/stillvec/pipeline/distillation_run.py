@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from stillvec.corpus import Corpus
-from stillvec.encoding.context_store import StoreLocation, format_bytes
+from stillvec.encoding.context_store import StoreLocation
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import cache_folder
 from stillvec.learners import EncodingPass, Learner, PassPlan
@@ -20,7 +20,7 @@ from stillvec.pipeline.previous_result import PreviousResult
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.result_folders import describe_result
 from stillvec.pipeline.settings import Distillation
-from stillvec.progress import Progress, relay
+from stillvec.progress import Progress, format_bytes, relay
 from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher

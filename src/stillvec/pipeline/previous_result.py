@@ -1,24 +1,29 @@
 """Earlier results: one to which a new corpus is added, or several that are merged by adding their statistics."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_statistics
-from stillvec.learners import LEARNERS, Learner
+from stillvec.learners import LEARNERS
 from stillvec.pipeline.result_folders import describe_learner, describe_result, describe_teacher
 from stillvec.pipeline.settings import from_manifest
 from stillvec.registry import settings_from
 from stillvec.result import Result
 from stillvec.statistics import Statistics, merge
-from stillvec.teachers import Teacher
 from stillvec.teachers.digest import same_teacher
 from stillvec.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from stillvec.learners import Learner
+    from stillvec.teachers import Teacher
 
 _NEEDED = {"method": str} | dict.fromkeys(("settings", "distillation", "teacher", "corpus", "read"), dict)
 

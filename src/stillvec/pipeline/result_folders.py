@@ -16,6 +16,7 @@ from stillvec.errors import StillvecError
 from stillvec.files import check_replaceable
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.learners import LEARNERS
+from stillvec.learners.accumulators import HasDim
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
@@ -35,8 +36,7 @@ _LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetens
 
 
 def describe_learner(learner: Learner) -> dict[str, Any]:
-    name = next(name for name in LEARNERS if LEARNERS[name] is type(learner))
-    return {"method": name, "settings": dataclasses.asdict(learner)}  # type: ignore[call-overload]
+    return {"method": LEARNERS.name_of(learner), "settings": dataclasses.asdict(learner)}  # type: ignore[call-overload]
 
 
 def describe_teacher(teacher: Teacher) -> dict[str, Any]:
@@ -68,8 +68,6 @@ def describe_result(
     facts: Mapping[str, Any],
 ) -> Result:
     """Add the manifest to what a method returned."""
-    from stillvec.learners.accumulators import HasDim  # imports torch
-
     vectors = finished.vectors
     if settings.dim is not None and not isinstance(learner, HasDim):
         vectors = Pca(settings.dim)(vectors)

@@ -97,7 +97,7 @@ class TrainingRun:
 
     def _describe_method(self, baseline: Baseline) -> dict[str, Any]:
         """What decides a result."""
-        name = next(name for name in BASELINES if BASELINES[name] is type(baseline))
+        name = BASELINES.name_of(baseline)
         facts = {"method": name, "settings": dataclasses.asdict(baseline), "training": to_manifest(self.settings)}
         return {**facts, **self.facts, "seed": self.settings.seed, "stillvec": __version__}
 

@@ -70,7 +70,7 @@ def read_step(step: str | Step | Mapping[str, Any]) -> Step:
 
 def _describe(step: Step) -> dict[str, Any]:
     """Name, settings, and digests of the files that the settings name."""
-    name = next((name for name in STEPS if STEPS[name] is type(step)), type(step).__name__)
+    name = STEPS.name_of(step)
     settings = dataclasses.asdict(step)  # type: ignore[call-overload]
     items = [item for value in settings.values() if isinstance(value, tuple) for item in value if isinstance(item, str)]
     files = [path for item in items for path in (Path(item), Path(item.partition(":")[2]))]

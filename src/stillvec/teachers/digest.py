@@ -8,18 +8,22 @@ Until 0.1 the digest took 64 numbers per tensor and could not see a single chang
 `sampled_digest`; results that were made with it are still recognised.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _BLOCK = 1 << 22  # numbers converted at a time
 
 
 def digest_teacher(kind: str, tokens: Mapping[str, int], model: Any) -> tuple[str, str]:
     """Digests of the kind of model, its subword vocabulary and all of its weights; and that of version 0.1."""
+    import torch  # not needed to compare teachers
+
     whole, sampled = (hashlib.blake2b(digest_size=16) for _ in range(2))
     for state in (whole, sampled):
         state.update(kind.encode() + repr(sorted(tokens.items())).encode())
@@ -38,6 +42,8 @@ def same_teacher(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _digest_tensor(tensor: Tensor) -> bytes:
+    import torch
+
     state = hashlib.blake2b(repr(tuple(tensor.shape)).encode(), digest_size=16)
     numbers = tensor.detach().flatten()
     for start in range(0, numbers.numel(), _BLOCK):

@@ -98,7 +98,7 @@ def combine(
             raise UsageError.expected(f"{len(vectors)} names", len(labels), where="names")
         combined = combiner(*map(open_vectors, vectors))
         spaces = [{"name": label} | space for label, space in zip(labels, combined.provenance["combined"], strict=True)]
-        name = next((name for name in COMBINERS if COMBINERS[name] is type(combiner)), type(combiner).__name__)
+        name = COMBINERS.name_of(combiner)
         settings = dataclasses.asdict(combiner)  # type: ignore[call-overload]
         combined = combined.with_provenance(
             {**combined.provenance, "method": name, "settings": settings, "combined": spaces}

@@ -14,11 +14,9 @@ from exact_tsne import affinities, divergence, squared_distances
 from stillvec import Corpus, Vocabulary, WordVectors
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.exploration import Explorer, compute_map
-from stillvec.exploration.axes import project_words
 from stillvec.exploration.examples import ExampleReader
-from stillvec.exploration.explorer import UnknownWord
-from stillvec.exploration.relations import LexiconRelations
-from stillvec.exploration.suggestions import Suggester
+from stillvec.exploration.explorer import UnknownWord, project_words
+from stillvec.exploration.word_lookup import LexiconRelations, Suggester
 from stillvec.exploration.word_map import find_clusters
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne

@@ -15,7 +15,7 @@ import pytest
 from stillvec import Corpus, Vocabulary, WordVectors
 from stillvec.exploration import Explorer, PageServer, build_export_page, build_page_data
 from stillvec.exploration.examples import ExampleReader
-from stillvec.exploration.relations import LexiconRelations
+from stillvec.exploration.word_lookup import LexiconRelations
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
 from stillvec.progress import drain

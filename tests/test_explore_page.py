@@ -28,7 +28,7 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.cli import main
 from stillvec.exploration import Explorer, PageServer, build_export_page, build_live_page, build_page_data, page_server
 from stillvec.exploration.page_export import SCRIPTS
-from stillvec.exploration.relations import LexiconRelations
+from stillvec.exploration.word_lookup import LexiconRelations
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
 from stillvec.progress import Progress, drain

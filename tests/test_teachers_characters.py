@@ -25,7 +25,7 @@ from stillvec.encoding.batch import window_starts
 from stillvec.errors import TeacherError, UsageError
 from stillvec.learners import LEARNERS
 from stillvec.teachers import Teacher, align, load_teacher
-from stillvec.teachers.character_tokenizer import CharacterTokenizer
+from stillvec.teachers.character_lstm import CharacterTokenizer
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
 
 TEXTS = (

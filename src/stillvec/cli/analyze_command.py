@@ -101,7 +101,8 @@ def _numbers(text: str) -> list[int]:
 
 def _print_geometry(space: Geometry) -> None:
     names = {"neighbours": space.neighbours, "frequency": "frequency" if space.counted else "the order of the words"}
-    rows = [(text.format(**names), _short(getattr(space, name))) for name, text in _FACTS.items()]
+    facts = {text.format(**names): getattr(space, name) for name, text in _FACTS.items()}
+    rows = [(text, f"{value:,}" if isinstance(value, int) else f"{value:.3f}") for text, value in facts.items()]
     bands = " ".join(f"{norm:.2f}" for norm in space.norms)
     rows += [(f"mean norm of {len(space.norms)} bands, frequent to rare", bands), ("hubs", ", ".join(space.hubs))]
     table(f"{space.words:,} words x {space.dim}", ("measure", "value"), rows)
@@ -143,10 +144,6 @@ def _print_moves(moves: Moves, count: int, *, control: bool) -> None:
     table("words that moved", ("word", "moved", "low", "high", "p", "q"), rows)
     if not control:
         note("Without --control, p is only the rank of a word among words of similar frequency.")
-
-
-def _short(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
 def _percent(value: float) -> str:

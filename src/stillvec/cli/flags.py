@@ -53,22 +53,20 @@ def add_renamed(parser: argparse.ArgumentParser, old: str, new: argparse.Action)
 
 
 class List(argparse.Action):
-    """A flag that prints the parts of a registry (`const`) and exits; they are imported only then."""
+    """A flag that prints the parts of a registry (`const`), which are imported only then, and exits.
+
+    `NAME:key=default,...` (a required setting has no value) and the first line of the part's file.
+    """
 
     def __init__(self, option_strings: list[str], dest: str, const: Registry[Any], help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, const=const, help=help, default=argparse.SUPPRESS)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         for name in self.const:
-            note(_describe_part(name, self.const[name]))
+            settings = ",".join(map(_setting, dataclasses.fields(self.const[name])))
+            summary = (inspect.getmodule(self.const[name]).__doc__ or "").strip().splitlines()[0]
+            note(f"{name}{':' * bool(settings)}{settings}\n    {summary}")
         parser.exit()
-
-
-def _describe_part(name: str, part: type[Any]) -> str:
-    """`NAME:key=default,...` (a required setting has no value) and the first line of its file."""
-    settings = ",".join(map(_setting, dataclasses.fields(part)))
-    summary = (inspect.getmodule(part).__doc__ or "").strip().splitlines()[0]
-    return f"{name}{':' * bool(settings)}{settings}\n    {summary}"
 
 
 def _setting(field: dataclasses.Field[Any]) -> str:

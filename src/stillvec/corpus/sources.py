@@ -205,7 +205,10 @@ def _walk(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = (Path(place, name) for name in files if not name.startswith("."))
-        yield from (path for path in paths if _is_known(path) and path.is_file())
+        for path in paths:
+            suffix = text_suffix(path)
+            if (suffix in _BY_SUFFIX or (not suffix and path.suffix)) and path.is_file():
+                yield path
 
 
 def _expand_glob(pattern: str) -> Iterator[Source]:
@@ -243,11 +246,6 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
         bounds = sorted({0, len(text), *(cut.end() for cut in cuts if cut)})
     slices = (FileSlice(source.path, first, end, wrapped=wrapped) for first, end in pairwise(bounds))
     return [piece.watch_like(source) for piece in slices]
-
-
-def _is_known(path: Path) -> bool:
-    suffix = text_suffix(path)
-    return suffix in _BY_SUFFIX or (not suffix and bool(path.suffix))
 
 
 def find_reader(opened: OpenedFile) -> Reader:

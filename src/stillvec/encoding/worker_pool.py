@@ -134,8 +134,10 @@ class WorkerPool:
             buffer, answer = self._buffers[number][turn], task
             if not (task is _END or isinstance(task, Exception)):
                 try:
-                    chunk = task if isinstance(task, TextChunk) else _get_texts(buffer, *task)
-                    answer = _put_batches(buffer, self._build(chunk))
+                    if not isinstance(task, TextChunk):
+                        length, unit = task
+                        task = TextChunk(buffer[:length].decode("utf-8", "surrogatepass").split("\0"), unit=unit)
+                    answer = _put_batches(buffer, self._build(task))
                 except Exception as error:  # raised where batches are taken
                     answer = _make_picklable(error)
             answers.send((position, answer))
@@ -158,10 +160,6 @@ def _put_texts(buffer: mmap.mmap, chunk: TextChunk) -> TextChunk | _StoredTexts:
         return chunk
     buffer[: len(data)] = data
     return len(data), chunk.unit
-
-
-def _get_texts(buffer: mmap.mmap, length: int, unit: TextUnit) -> TextChunk:
-    return TextChunk(buffer[:length].decode("utf-8", "surrogatepass").split("\0"), unit=unit)
 
 
 def _put_batches(buffer: mmap.mmap, batches: list[Batch]) -> _Answer:

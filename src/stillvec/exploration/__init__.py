@@ -11,7 +11,7 @@ from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import MAX_SETS, Explorer
 from stillvec.exploration.page_export import build_export_page, build_live_page, build_page_data, export_steps
 from stillvec.exploration.page_server import PageServer
-from stillvec.exploration.relations import LexiconRelations
+from stillvec.exploration.word_lookup import LexiconRelations
 from stillvec.exploration.word_map import WordMap, compute_map
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load

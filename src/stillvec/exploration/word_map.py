@@ -38,7 +38,9 @@ def compute_map(vectors: WordVectors, max_words: int = MAX_WORDS) -> Generator[P
     """The map of the most frequent words, from the cache if it was computed before."""
     start = time.perf_counter()
     unit = unit_rows(vectors.matrix[:max_words], np.float32)
-    path = cache_folder() / "maps" / f"{_cache_key(unit)}.npz"
+    facts = f"map {_VERSION} {unit.shape} {_PERPLEXITY} {_N_CLUSTERS} {tsne.N_STEPS}"
+    key = digest(iter([facts.encode(), np.ascontiguousarray(unit).tobytes()]))
+    path = cache_folder() / "maps" / f"{key}.npz"
     cached = _read_cache(path, len(unit))
     if cached is not None:
         return cached
@@ -77,11 +79,6 @@ def find_clusters(unit: NDArray[np.float32], n_clusters: int) -> tuple[NDArray[n
         best = members[top_k(unit[members] @ centres[cluster], _N_CENTRAL)]
         central[cluster, : len(best)] = best
     return labels, central
-
-
-def _cache_key(unit: NDArray[np.float32]) -> str:
-    facts = f"map {_VERSION} {unit.shape} {_PERPLEXITY} {_N_CLUSTERS} {tsne.N_STEPS}"
-    return digest(iter([facts.encode(), np.ascontiguousarray(unit).tobytes()]))
 
 
 def _read_cache(path: Path, n_words: int) -> WordMap | None:

@@ -37,10 +37,6 @@ def recognize_text(path: Path, head: bytes) -> bool:
     return header[0] == 0 or text_rows.count_trailing_numbers(line) > 0
 
 
-def recognize_fasttext(path: Path, head: bytes) -> bool:
-    return inner_suffix(path) == ".vec" and recognize_text(path, head)
-
-
 def read_text(path: Path) -> WordVectors:
     with open_bytes(path, FormatError) as stream:
         n_words, dim = read_header(path, stream)
@@ -126,7 +122,9 @@ def _parse_records(buffer: bytes, dim: int, n_records: int) -> tuple[list[bytes]
     return words, np.frombuffer(b"".join(numbers), _FLOAT).reshape(-1, dim), position
 
 
-FASTTEXT = Format(recognize_fasttext, read_text, write_text, (".vec",))
+FASTTEXT = Format(
+    lambda path, head: inner_suffix(path) == ".vec" and recognize_text(path, head), read_text, write_text, (".vec",)
+)
 TEXT = Format(recognize_text, read_text, write_text, (".w2v",))
 BINARY = Format(recognize_binary, read_binary, write_binary, (".bin",))
 GLOVE = Format(recognize_glove, read_glove, text_rows.write_rows, (".glove",))

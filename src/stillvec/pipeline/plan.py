@@ -72,7 +72,8 @@ def plan_run(run: Run) -> Generator[Progress, None, Plan]:
     start = time.perf_counter()
     teacher, plan = yield from run.prepare()
     loading_peak = _peak()
-    _reset_peak()
+    with suppress(OSError):  # only Linux can reset the peak; elsewhere it is that of the whole process so far
+        Path("/proc/self/clear_refs").write_text("5")
     accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
     layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
     trials: dict[str, _Trial] = {}
@@ -181,12 +182,6 @@ def _peak() -> int:
     except ImportError:
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _reset_peak() -> None:
-    """On Linux; elsewhere the peak is that of the whole process so far."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def table_bytes(learners: Mapping[str, Learner], teacher: Teacher, n_words: int) -> int:

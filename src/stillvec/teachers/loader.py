@@ -21,7 +21,6 @@ from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
 from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
 from stillvec.teachers.digest import digest_teacher
-from stillvec.teachers.gguf import find_gguf, make_gguf_options
 from stillvec.teachers.mpnet import use_fused_attention
 from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
@@ -73,7 +72,8 @@ def build_teacher(model: Any, hf_tokenizer: Any, name: str, device: torch.device
     tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name))
     bos = choose_bos_token(model, hf_tokenizer, tokenizer)
     tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name), bos=bos) if bos else tokenizer
-    pad = _pad(model, hf_tokenizer)
+    pads = (hf_tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None))
+    pad = next((token for token in pads if isinstance(token, int) and token >= 0), 0)
     if device.type == "cuda":
         use_fused_attention(model)
     window = _window(model, hf_tokenizer)
@@ -191,9 +191,29 @@ def _window(model: Any, tokenizer: Any) -> int:
     return min(limits)
 
 
-def _pad(model: Any, tokenizer: Any) -> int:
-    candidates = (tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None))
-    return next((value for value in candidates if isinstance(value, int) and value >= 0), 0)
+def find_gguf(source: str) -> Path | None:
+    """The GGUF file at `source`, or the one in its folder if that has no config.json."""
+    path = Path(source)
+    if path.is_file() and path.suffix == ".gguf":
+        return path
+    if not path.is_dir() or (path / "config.json").is_file():
+        return None
+    files = sorted(path.glob("*.gguf"))
+    if len(files) > 1:
+        raise TeacherError(f"Folder {source} holds {len(files)} GGUF files; name one of them, such as {files[0]}.")
+    return files[0] if files else None
+
+
+def make_gguf_options(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of `from_pretrained` for the tokenizer and for the model.
+
+    Newer versions of `transformers` leave the weights packed if they find kernels for that; we always dequantize.
+    """
+    for package in ("gguf", "accelerate"):
+        require(package, "gguf", "A teacher in a GGUF file")
+    config = getattr(require("transformers", "distill", "A teacher"), "GgufConfig", None)
+    named = {"gguf_file": file.name}
+    return named, named if config is None else named | {"quantization_config": config(dequantize=True)}
 
 
 @contextmanager

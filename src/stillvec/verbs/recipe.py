@@ -1,29 +1,8 @@
-"""`run`: a recipe, a whole experiment in a TOML file with one table per step.
+"""`run`: a recipe, a whole experiment in a TOML file with one table per step; docs/commands.md describes its keys.
 
-[distill]
-corpus = ["texts/*.txt"]
-teacher = "minilm"
-method = "auto,aggregate"
-out = "vectors"
-
-[[refine]]
-in = "vectors/auto"
-steps = ["center", "quantize"]
-out = "small"
-
-[evaluate]
-in = ["vectors/auto", "small"]
-data = "data"
-
-The tables are distill, train, refine, combine, merge, evaluate and convert; each may be an array of tables. A step that
-reads what another writes comes after it; evaluate without `in` comes last and takes everything that was written.
-
-A table with `for = {size = [1, 2], method = ["svd", "gcca"]}` is run once for each combination of these values, which
-replace `{size}` and `{method}` in its other keys. `in` of combine, merge and evaluate may have patterns (`vectors/*`),
-and `method` of distill and train may be an array.
+A step that reads what another writes comes after it; evaluate without `in` comes last and takes everything that was
+written. A table with `for = {size = [1, 2]}` is run once for each combination of values, which replace `{size}`.
 """
-
-from __future__ import annotations
 
 import itertools
 import os

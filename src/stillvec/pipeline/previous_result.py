@@ -12,7 +12,7 @@ import numpy as np
 
 from stillvec.errors import FormatError, UsageError
 from stillvec.formats import load, read_manifest, read_statistics
-from stillvec.learners import LEARNERS
+from stillvec.learners import LEARNERS, Learner
 from stillvec.pipeline.result_folders import describe_learner, describe_result, describe_teacher
 from stillvec.pipeline.settings import from_manifest
 from stillvec.registry import settings_from
@@ -22,7 +22,6 @@ from stillvec.teachers.digest import same_teacher
 from stillvec.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from stillvec.learners import Learner
     from stillvec.teachers import Teacher
 
 _NEEDED = {"method": str} | dict.fromkeys(("settings", "distillation", "teacher", "corpus", "read"), dict)

@@ -16,7 +16,7 @@ from stillvec.errors import StillvecError
 from stillvec.files import check_replaceable
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.learners import LEARNERS
-from stillvec.learners.accumulators import HasDim
+from stillvec.learners.accumulators import HasDim, Learner
 from stillvec.pipeline.settings import Distillation, to_manifest
 from stillvec.progress import Progress
 from stillvec.refinement import refine_steps, unknown_steps
@@ -26,7 +26,6 @@ from stillvec.statistics import STORED, Statistics
 from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from stillvec.learners import Learner
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.pass_checkpoint import PassCheckpoint
     from stillvec.pipeline.training_run import TrainingRun

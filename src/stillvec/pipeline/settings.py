@@ -1,21 +1,16 @@
 """The settings of distillation and training."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stillvec.baselines import BASELINES, Baseline
 from stillvec.errors import UsageError
-from stillvec.learners import LEARNERS
+from stillvec.learners import LEARNERS, Learner
 from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, check_least, settings_from
-
-if TYPE_CHECKING:
-    from stillvec.learners import Learner
 
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 

@@ -48,23 +48,19 @@ def use_fused_attention(model: Any) -> bool:
     """Replace the attention of an MPNet if the states stay the same; other models are not changed."""
     if model.config.model_type != "mpnet" or getattr(model, "_supports_sdpa", False):
         return False
+    replaced: list[tuple[Any, Any]] = []
     try:
         before = _run_trial(model)
-        layers = [layer.attention for layer in model.encoder.layer]
-        originals = [layer.attn for layer in layers]
-        for layer, original in zip(layers, originals, strict=True):
+        replaced = [(layer.attention, layer.attention.attn) for layer in model.encoder.layer]
+        for layer, original in replaced:
             layer.attn = FusedAttention(original)
-    except Exception as error:  # another layout of the model: nothing was replaced yet
-        logger.warning("MPNet runs without fused attention, which is slower: %r", error)
-        return False
-    try:
         difference = float((_run_trial(model) - before).abs().mean() / before.abs().mean())
         reason = "" if difference < _TOLERANCE else f"states differ by {difference:.1%}"
-    except Exception as error:
+    except Exception as error:  # another layout of the model, or one that does not run
         reason = repr(error)
     if reason:
         logger.warning("MPNet runs without fused attention, which is slower: %s", reason)
-        for layer, original in zip(layers, originals, strict=True):
+        for layer, original in replaced:
             layer.attn = original
     return not reason
 

@@ -10,14 +10,15 @@ from stillvec.baselines import BASELINES
 from stillvec.errors import UsageError
 from stillvec.files import lock_outputs
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.pipeline.result_folders import check_folders
 from stillvec.pipeline.settings import Training, parse_methods
 from stillvec.progress import Progress, show_progress
+from stillvec.result import Result
 from stillvec.vectors import WordVectors
 from stillvec.verbs.distillation import Source, execute, split_arguments, with_parameters_of
 
 if TYPE_CHECKING:
     from stillvec.pipeline.training_run import TrainingRun
-    from stillvec.result import Result
 
 
 def train(
@@ -78,7 +79,6 @@ def _train(arguments: Mapping[str, Any]) -> dict[str, Result]:
 
 def _prepare(arguments: Mapping[str, Any]) -> tuple[TrainingRun, list[str | os.PathLike[str]]]:
     """The run, and the folders that it writes."""
-    from stillvec.pipeline.result_folders import check_folders
     from stillvec.pipeline.training_run import TrainingRun
 
     corpus, settings, options = split_arguments(Training, arguments)

@@ -15,9 +15,11 @@ from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.files import check_place, lock_outputs
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.pipeline.result_folders import check_folders, save_steps
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
 from stillvec.progress import Listener, Progress, drain, show_progress
 from stillvec.registry import require_all, settings_from
+from stillvec.result import Result
 from stillvec.teachers import PACKAGED
 from stillvec.vectors import WordVectors
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from stillvec.distributed.process_group import ProcessGroup
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.plan import Plan
-    from stillvec.result import Result
 
 Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
 Engine = Literal["local", "ray"]
@@ -190,8 +191,6 @@ class _Call:
 
     def check_output(self, run: Run) -> list[str | os.PathLike[str]]:
         """Refuse before the work what would be refused after it; returns the folders that this process writes."""
-        from stillvec.pipeline.result_folders import check_folders
-
         if self.out is None or not run.reader.finishes:
             return []
         # only the teacher knows how many
@@ -275,8 +274,6 @@ def execute(
     force: bool = False,
 ) -> dict[str, Result]:
     """Run to the end, write every result as soon as it is ready, and return them by name."""
-    from stillvec.pipeline.result_folders import save_steps
-
     try:
         for event in run.steps() if out is None else save_steps(run, out, statistics=statistics, force=force):
             if listener is not None and isinstance(event, Progress):

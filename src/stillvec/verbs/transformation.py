@@ -15,6 +15,7 @@ from stillvec.files import reserve_output
 from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.pipeline.previous_result import merge_results
 from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, read_step, refine_steps, unknown_steps
 from stillvec.registry import create
@@ -119,8 +120,6 @@ def merge(
     out: the folder to write (default: nothing is written).
     force: replace files of the same names in a folder that stillvec did not write (default: False).
     """
-    from stillvec.pipeline.previous_result import merge_results
-
     with reserve_output(out, LAYOUT, force=force):
         result = merge_results(folders)
         if out is not None:

@@ -8,7 +8,7 @@ weight, so that the plain mean of a text's vectors is the weighted one; cosines 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -129,14 +129,8 @@ def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
 
 
 def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tuple[Array, float]:
-    """The ridge solution (V, D), and its relative residual; with torch or, where it is not installed, with SciPy."""
-    backend = _choose_backend()
-    place, clamp_min = backend.place, backend.clamp_min
-    products = sentences["sum:products"]  # AᵀC, C not centred
-    a, transposed, mass, diagonal = backend.make_bags(sentences, place)
-    total = products.sum(0, dtype=np.float64)  # of C, since the rows of A sum to one
-    mean = place(np.asarray(total / max(len(sentences["ragged:lengths"]), 1), np.float32))
-    goal = place(products) - mass[:, None] * mean
+    """The ridge solution (V, D), and its relative residual."""
+    a, transposed, diagonal, goal = _make_system(sentences)
     preconditioner = 1 / (diagonal + ridge)[:, None]
     solution = preconditioner * goal
     residual = goal - (transposed @ (a @ solution) + ridge * solution)
@@ -144,65 +138,40 @@ def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tupl
     strength = (residual * preconditioned).sum(0)
     for _ in range(iterations):
         image = transposed @ (a @ direction) + ridge * direction
-        size = strength / clamp_min((direction * image).sum(0), 1e-30)
+        size = strength / (direction * image).sum(0).clip(1e-30)
         solution = solution + size * direction
         residual = residual - size * image
         preconditioned = preconditioner * residual
         previous, strength = strength, (residual * preconditioned).sum(0)
-        direction = preconditioned + strength / clamp_min(previous, 1e-30) * direction
-    return to_numpy(solution), float(backend.norm(residual) / clamp_min(backend.norm(goal), 1e-30))
+        direction = preconditioned + strength / previous.clip(1e-30) * direction
+    lengths = [float(np.linalg.norm(to_numpy(matrix))) for matrix in (residual, goal)]
+    return to_numpy(solution), lengths[0] / max(lengths[1], 1e-30)
 
 
-@dataclass(frozen=True)
-class _Backend:
-    """What differs between torch and, where it is not installed, NumPy and SciPy: results can be merged without it."""
-
-    place: Callable[[Array], Any]
-    clamp_min: Callable[[Any, float], Any]
-    norm: Callable[[Any], Any]
-    make_bags: Callable[[Statistics, Callable[[Array], Any]], tuple[Any, Any, Any, Any]]
-
-
-def _choose_backend() -> _Backend:
+def _make_system(sentences: Statistics) -> tuple[Any, Any, Any, Any]:
+    """A as a sparse matrix (S, V), Aᵀ, the diagonal of AᵀA, and AᵀC: of torch or, without it, of SciPy and NumPy."""
+    words, lengths, products = (sentences[name] for name in ("ragged:words", "ragged:lengths", "sum:products"))
+    places = np.stack([np.repeat(np.arange(len(lengths)), lengths), words.astype(np.int64)])
+    shares, shape = np.array(sentences["ragged:shares"]), (len(lengths), len(sentences.vocabulary))
+    total = products.sum(0, dtype=np.float64)  # of C, since the rows of A sum to one
+    mean = np.asarray(total / max(len(lengths), 1), np.float32)
     try:
         import torch
-    except ModuleNotFoundError:
-        return _Backend(np.asarray, np.maximum, np.linalg.norm, _scipy_bags)
+    except ModuleNotFoundError:  # results can be merged without it
+        from scipy.sparse import csr_array
+
+        matrix = csr_array((shares, (places[0], places[1])), shape)
+        return matrix, matrix.T.tocsr(), matrix.power(2).sum(0), products - matrix.sum(0)[:, None] * mean
     from stillvec.teachers.device import resolve_device
 
     device = resolve_device("auto")
-    return _Backend(
-        lambda array: torch.from_numpy(np.array(array)).to(device), torch.clamp_min, torch.norm, _torch_bags
-    )
-
-
-def _bag_entries(sentences: Statistics) -> tuple[Array, Array, Array, tuple[int, int]]:
-    """The rows, columns and values of A, and its shape (S, V)."""
-    words, lengths = sentences["ragged:words"].astype(np.int64), sentences["ragged:lengths"]
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    return rows, words, np.array(sentences["ragged:shares"]), (len(lengths), len(sentences.vocabulary))
-
-
-def _torch_bags(sentences: Statistics, place: Callable[[Array], Any]) -> tuple[Any, Any, Any, Any]:
-    """A as a sparse matrix (S, V), Aᵀ, the column sums of A and the diagonal of AᵀA."""
-    import torch
-
-    rows, words, shares, shape = _bag_entries(sentences)
-    values = place(shares)
+    indices, values = torch.from_numpy(places), torch.from_numpy(shares)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch calls sparse rows "in beta"
-        places = place(np.stack([rows, words]))
-        bags = torch.sparse_coo_tensor(places, values, shape, check_invariants=False).coalesce()
+        bags = torch.sparse_coo_tensor(indices, values, shape, device=device, check_invariants=False).coalesce()
         by_sentence, by_word = bags.to_sparse_csr(), bags.t().to_sparse_csr()
     column, values = bags.indices()[1], bags.values()
-    sums = torch.zeros(2, shape[1], device=values.device)
-    return by_sentence, by_word, sums[0].index_add_(0, column, values), sums[1].index_add_(0, column, values**2)
-
-
-def _scipy_bags(sentences: Statistics, place: Callable[[Array], Any]) -> tuple[Any, Any, Any, Any]:
-    """The same without torch."""
-    from scipy.sparse import csr_array
-
-    rows, words, shares, shape = _bag_entries(sentences)
-    bags = csr_array((shares, (rows, words)), shape)
-    return bags, bags.T.tocsr(), bags.sum(0), bags.power(2).sum(0)
+    mass = torch.zeros(shape[1], device=device).index_add_(0, column, values)
+    diagonal = torch.zeros(shape[1], device=device).index_add_(0, column, values**2)
+    goal = torch.from_numpy(np.array(products)).to(device) - mass[:, None] * torch.from_numpy(mean).to(device)
+    return by_sentence, by_word, diagonal, goal

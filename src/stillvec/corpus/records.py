@@ -59,7 +59,7 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats)
     try:
         with parquet.ParquetFile(opened.path) as file:
             path = _find_column(file.schema_arrow, field, opened.name)
-            repeated = _repeated_columns(file.metadata, ".".join(path), opened.name)
+            repeated = _find_repeated_columns(file.metadata, ".".join(path), opened.name)
         with parquet.ParquetFile(opened.path, read_dictionary=repeated) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=[".".join(path)]):
                 column = batch.column(0)
@@ -85,7 +85,7 @@ def _list_values(column: Any, types: Any) -> list[object]:
     return [values[row] for row in rows.to_pylist()]
 
 
-def _repeated_columns(metadata: Any, name: str, file: str) -> list[str]:
+def _find_repeated_columns(metadata: Any, name: str, file: str) -> list[str]:
     """The leaves of a column whose repeated values are stored once, and are to be read so."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     columns = [group.column(number) for group in groups for number in range(group.num_columns)]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from stillvec.analysis.components import Probed, Study, probe, read_labelled, st
 from stillvec.analysis.space_geometry import Geometry, geometry
 from stillvec.combination.change import Change, Moves
 from stillvec.errors import MissingExtra, UsageError
-from stillvec.evaluation import Score
 from stillvec.formats import open_vectors
 from stillvec.vectors import WordVectors
 
@@ -32,9 +31,12 @@ class Analysis:
         """Everything as plain values."""
         values: dict[str, Any] = {"geometry": dataclasses.asdict(self.geometry)}
         if self.components is not None:
-            parts = {name: getattr(self.components, name) for name in ("cumulative", "thirds", "without")}
-            scores = {name: _plain_scores(part) for name, part in parts.items()}
-            values["components"] = {"shares": self.components.shares, **scores}
+            values["components"] = {"shares": self.components.shares}
+            for name in ("cumulative", "thirds", "without"):
+                by_part = getattr(self.components, name).items()
+                values["components"][name] = {
+                    str(key): [score.to_json() for score in scores] for key, scores in by_part
+                }
         if self.moves is not None:
             columns = {name: getattr(self.moves, name).tolist() for name in ("moved", "low", "high", "p", "q")}
             rows = zip(self.moves.words, *columns.values(), strict=True)
@@ -91,7 +93,3 @@ def analyze(
         pairs = [(open_vectors(first), open_vectors(second)) for first, second in controls]
         moves = Change(seed=seed)(open_vectors(against), space, pairs)
     return Analysis(measured, studied, missing, probed, moves)
-
-
-def _plain_scores(parts: Mapping[Any, Sequence[Score]]) -> dict[str, list[dict[str, Any]]]:
-    return {str(name): [score.to_json() for score in scores] for name, scores in parts.items()}

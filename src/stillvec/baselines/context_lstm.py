@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
-from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.baselines.encoded_corpus import EncodedCorpus, Ends, Rows
 from stillvec.result import Result
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability, negative_sampling_loss
 from stillvec.training.optimizers import RowAdam, random_rows
@@ -121,9 +121,7 @@ class LstmModel:
             for part, tensor in optimizer.tensors().items()
         }
 
-    def jobs(
-        self, rows: NDArray[np.int32], ends: NDArray[np.int64], left: range, seed: tuple[int, ...]
-    ) -> Iterator[LstmJob]:
+    def jobs(self, rows: Rows, ends: Ends, left: range, seed: tuple[int, ...]) -> Iterator[LstmJob]:
         """The batches of a block; `left` numbers the words still to be read, over all epochs."""
         generator = np.random.default_rng(seed)
         done = left.start
@@ -136,9 +134,7 @@ class LstmModel:
         loss = self.step(*job) if len(job.batch.targets) else 0.0
         return JobResult(len(job.batch.targets), loss, job.batch.n_words)
 
-    def batches(
-        self, rows: NDArray[np.int32], ends: NDArray[np.int64], generator: np.random.Generator
-    ) -> Iterator[LstmBatch]:
+    def batches(self, rows: Rows, ends: Ends, generator: np.random.Generator) -> Iterator[LstmBatch]:
         """Batches of whole sentences of similar length, in random order."""
         starts, lengths = np.concatenate([[0], ends[:-1]]), np.diff(ends, prepend=0)
         order = generator.permutation(len(ends))
@@ -149,13 +145,7 @@ class LstmModel:
             group = groups[number]
             yield self.batch(rows, starts[group], lengths[group], generator)
 
-    def batch(
-        self,
-        rows: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        generator: np.random.Generator,
-    ) -> LstmBatch:
+    def batch(self, rows: Rows, starts: Ends, lengths: Ends, generator: np.random.Generator) -> LstmBatch:
         place = np.arange(lengths.max())  # (L,)
         inside = place < lengths[:, None]  # (S, L)
         before = np.where(inside, starts[:, None] + place - 1, 0)

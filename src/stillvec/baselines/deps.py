@@ -178,9 +178,7 @@ class DepsModel:
         self.contexts.update(context_rows, by_contexts, job.lr)
         return JobResult(len(words), float(loss), len(job.words))
 
-    def gradients(
-        self, words: Tensor, contexts: Tensor, negatives: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def gradients(self, words: Tensor, contexts: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
         """The loss; the rows of words it depends on and its gradient by them; the same for contexts."""
         vectors = self.words.table.index_select(0, words)
         loss, by_vectors, context_rows, by_contexts = negative_sampling_loss(

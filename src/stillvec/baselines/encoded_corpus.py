@@ -16,6 +16,8 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
+Rows = NDArray[np.int32]  # of the vocabulary, sentence after sentence
+Ends = NDArray[np.int64]  # of the sentences in them
 _SENTENCES = 4096  # matched at once
 _JOINER = "\u00a0"  # within a term, in a file that separates words by spaces: no word of a vocabulary contains it
 
@@ -42,11 +44,11 @@ class EncodedCorpus:
         return [index[form] if form in index else index.get(form.rstrip("."), -1) for form in forms]
 
     @cached_property
-    def rows(self) -> NDArray[np.int32]:
+    def rows(self) -> Rows:
         return np.memmap(self.folder / "rows", np.int32, "r", shape=(self.n_words,))  # (W,)
 
     @cached_property
-    def ends(self) -> NDArray[np.int64]:
+    def ends(self) -> Ends:
         return np.memmap(self.folder / "ends", np.int64, "r", shape=(self.n_sentences,))  # (S,)
 
     @cached_property
@@ -72,7 +74,7 @@ class EncodedCorpus:
         trained = self._occurs if trained is None else trained
         return WordVectors(self._select(trained), matrix if trained.all() else matrix[trained])
 
-    def blocks(self, size: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
+    def blocks(self, size: int) -> Iterator[tuple[Rows, Ends]]:
         """(rows, sentence ends in them) of about `size` words in whole sentences, in corpus order."""
         return (self.block(*sentences) for sentences in pairwise(self.cuts(size)))
 
@@ -81,7 +83,7 @@ class EncodedCorpus:
         edges = np.arange(size, self.n_words, size)
         return [*np.unique([0, *(np.searchsorted(self.ends, edges) + 1), self.n_sentences]).tolist()]
 
-    def block(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def block(self, first: int, last: int) -> tuple[Rows, Ends]:
         """(rows, sentence ends in them) of some sentences."""
         begin = int(self.ends[first - 1]) if first else 0
         ends = np.asarray(self.ends[first:last]) - begin

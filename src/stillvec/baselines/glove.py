@@ -119,9 +119,7 @@ def sum_runs(runs: Sequence[SortedRun], bound: int = BOUND) -> Iterator[tuple[in
         first = last
 
 
-def split_counts(
-    runs: Sequence[SortedRun], n_parts: int, folder: Path, seed: int, bound: int = BOUND
-) -> list[SortedRun]:
+def split_counts(runs: list[SortedRun], n_parts: int, folder: Path, seed: int, bound: int = BOUND) -> list[SortedRun]:
     """The summed counts, distributed at random over parts."""
     if len(runs) == n_parts == 1:
         return [*runs]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.baselines.baseline import JobResult, Resources, SampledBaseline, loss_note, train_epochs
-from stillvec.baselines.encoded_corpus import EncodedCorpus
+from stillvec.baselines.encoded_corpus import EncodedCorpus, Ends, Rows
 from stillvec.registry import require
 from stillvec.result import Result
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
@@ -88,9 +88,7 @@ class Sent2vecModel:
     def tensors(self) -> dict[str, NDArray[np.float32]]:
         return {"sources": self.sources, "targets": self.targets}
 
-    def jobs(
-        self, rows: NDArray[np.int32], ends: NDArray[np.int64], lr: float, seed: tuple[int, ...]
-    ) -> Iterator[Sent2vecJob]:
+    def jobs(self, rows: Rows, ends: Ends, lr: float, seed: tuple[int, ...]) -> Iterator[Sent2vecJob]:
         """Whole sentences in random order, some at a time."""
         starts, lengths = _split_long(np.diff(ends, prepend=0))
         order = np.random.default_rng(seed).permutation(len(starts))

@@ -10,7 +10,7 @@ C → 0 whitens both sides; C → ∞ gives `W ∝ XᵀZ`. The best C is in betw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -82,9 +82,7 @@ class Geometric:
         return latent_maps(Spectra(shared).solution(ridge), metric=True)
 
 
-def _mean_latent(
-    parts: Sequence[Floats], has: NDArray[np.bool_], maps: Sequence[Floats]
-) -> tuple[Floats, list[Floats]]:
+def _mean_latent(parts: list[Floats], has: NDArray[np.bool_], maps: list[Floats]) -> tuple[Floats, list[Floats]]:
     """The mean (b, k) of the latent vectors of the first `len(maps)` spaces, and these vectors."""
     latents = [unit_rows(part @ space_map) for part, space_map in zip(parts, maps, strict=False)]  # (b, k)
     known = np.maximum(has[: len(maps)].sum(0), 1)[:, None]

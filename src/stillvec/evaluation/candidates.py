@@ -61,9 +61,6 @@ class Candidate:
         """A digest of what determines its answers."""
         return digest_vectors(self.source) if isinstance(self.source, WordVectors) else self.source.identity
 
-    def can_answer(self, task: Task) -> bool:
-        return isinstance(self.source, WordVectors) or isinstance(task, Sentences)
-
     def answer_steps(self, dataset: Dataset, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         key: dict[str, object] = {}
         if self.cache.folder is not None:

@@ -213,12 +213,8 @@ class Report:
         """
         sets: list[dict[str, Any]] = []
         for name in self.names:
-            pairs: dict[str, Sequence[Comparison | NeighbourOverlap]] = {
-                "comparisons": self.comparisons,
-                "overall": self.overall,
-                "overlaps": self.overlaps,
-            }
-            parts = {key: [pair.to_json() for pair in values if pair.a == name] for key, values in pairs.items()}
+            keys = ("comparisons", "overall", "overlaps")
+            parts = {key: [pair.to_json() for pair in getattr(self, key) if pair.a == name] for key in keys}
             if not sets:
                 parts["policies"] = [ranking.to_json() for ranking in self.policies]
             parts["means"] = [score.to_json() for score in self.means if score.vectors == name]

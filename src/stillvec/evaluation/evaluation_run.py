@@ -31,6 +31,7 @@ from stillvec.evaluation.evaluation_report import (
 from stillvec.evaluation.intervals import Mask, Resampling
 from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
+from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Task, select_tasks, split_tasks
 from stillvec.files.path_names import unique_names
@@ -152,7 +153,8 @@ class Evaluation:
         """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""
         compare_oov = self.compare_oov and len(self.sets) > 1 and task.ordered and not task.costly
         policies = [self.oov, *(other for other in PLAIN_POLICIES if compare_oov and other != self.oov)]
-        return [(candidate, policy) for policy in policies for candidate in candidates if candidate.can_answer(task)]
+        answering = [item for item in candidates if isinstance(item.source, WordVectors) or isinstance(task, Sentences)]
+        return [(candidate, policy) for policy in policies for candidate in answering]
 
     def _make_report(self, results: list[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:
         self._mark_leaks(results)

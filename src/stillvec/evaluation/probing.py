@@ -91,8 +91,12 @@ def _syntax(sentence: Sentence) -> Numbers:
     yield "subj_pre", _mean(at < token.head for at, token in links if token.relation in ("nsubj", "csubj"))
     yield "obj_post", _mean(at > token.head for at, token in links if token.relation == "obj")
     yield from _verbs(sentence)
-    yield from _chains(sentence, "prepositional_chain_len", "prep_dist", _is_prepositional)
-    yield from _chains(sentence, "subordinate_chain_len", "subordinate_dist", _is_subordinate)
+    with_case = {token.head for token in sentence if token.relation == "case"}
+    nominal = {at for at, token in enumerate(sentence, 1) if token.upos in _NOMINAL}
+    modifiers = {at for at, token in enumerate(sentence, 1) if token.relation == "nmod" and token.head in nominal}
+    yield from _chains(sentence, "prepositional_chain_len", "prep_dist", modifiers & with_case)
+    clauses = {at for at, token in enumerate(sentence, 1) if token.relation in _SUBORDINATE}
+    yield from _chains(sentence, "subordinate_chain_len", "subordinate_dist", clauses)
     subordinate = [(at, token) for at, token in links if token.relation in _SUBORDINATE]
     principal = sum(token.relation in ("root", "parataxis") for token in sentence)
     yield "principal_proposition_dist", principal / max(1, len(subordinate) + principal)
@@ -115,9 +119,8 @@ def _verbs(sentence: Sentence) -> Numbers:
     yield from _shares("verbal_arity", (str(edges[at]) for at in verbs))
 
 
-def _chains(sentence: Sentence, length: str, share: str, belongs: Callable[[Sentence, int], bool]) -> Numbers:
-    """Mean length of chains of consecutive links of one kind, and the distribution of lengths."""
-    inside = {at for at in range(1, len(sentence) + 1) if belongs(sentence, at)}
+def _chains(sentence: Sentence, length: str, share: str, inside: set[int]) -> Numbers:
+    """Mean length of chains of consecutive links from the words `inside`, and the distribution of lengths."""
     lengths: list[int] = []
     for at in inside - {sentence[at - 1].head for at in inside}:
         chain = {at}
@@ -126,16 +129,6 @@ def _chains(sentence: Sentence, length: str, share: str, belongs: Callable[[Sent
         lengths.append(len(chain))
     yield f"avg_{length}", _mean(lengths)
     yield from _shares(share, (str(n_links) for n_links in lengths))
-
-
-def _is_prepositional(sentence: Sentence, at: int) -> bool:
-    token = sentence[at - 1]
-    nominal = token.head and sentence[token.head - 1].upos in _NOMINAL and token.relation == "nmod"
-    return bool(nominal) and any(child.head == at and child.relation == "case" for child in sentence)
-
-
-def _is_subordinate(sentence: Sentence, at: int) -> bool:
-    return sentence[at - 1].relation in _SUBORDINATE
 
 
 def _depths(sentence: Sentence) -> list[int]:

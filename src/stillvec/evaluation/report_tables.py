@@ -6,7 +6,7 @@ from itertools import combinations
 from textwrap import wrap
 from typing import NamedTuple
 
-from stillvec.evaluation.evaluation_report import Comparison, Report, Score
+from stillvec.evaluation.evaluation_report import Comparison, Report
 from stillvec.evaluation.score_table import ScoreRow, group_scores, rank_sets
 from stillvec.evaluation.tasks import task_class
 
@@ -108,13 +108,10 @@ def _by_dataset(task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow]
     order = [*_WORDS]
     scores = sorted(scores, key=lambda row: (row.dataset, metrics.index(row.metric), order.index(row.words)))
     names = [name for name in labels if any(name in row.scores for row in scores)]
-    cells = [
-        (_label_row(row, metrics), *(_format_cell(row.scores.get(name), row.scale) for name in names))
-        for row in (*scores, *means)
-    ]
+    rows = [(_label_row(row, metrics), *(_format_cell(row, name) for name in names)) for row in (*scores, *means)]
     metric = metrics[0] if len(metrics) == 1 else task_class(task).summary or ", ".join(metrics)
     title = f"{task}: {metric}{_format_scale(task)} [95%] covered"
-    yield TextTable(title, ("dataset", *(labels[name] for name in names)), cells)
+    yield TextTable(title, ("dataset", *(labels[name] for name in names)), rows)
 
 
 def _label_row(row: ScoreRow, metrics: Sequence[str]) -> str:
@@ -133,13 +130,14 @@ def _format_scale(task: str) -> str:
     return f" x {task_class(task).scale}" if task_class(task).scale != 1 else ""
 
 
-def _format_cell(score: Score | None, scale: int) -> str:
+def _format_cell(row: ScoreRow, name: str) -> str:
+    score = row.scores.get(name)
     if score is None:
         return ""
     share = f"{100 * score.n_covered / score.n_items:3.0f}%"
     if math.isnan(score.value):
         return f"{'-':>4} {'':12} {share}"
-    value, low, high = (format_value(number, scale) for number in (score.value, score.low, score.high))
+    value, low, high = (format_value(number, row.scale) for number in (score.value, score.low, score.high))
     return f"{value} [{low}, {high}] {share}"
 
 

@@ -70,11 +70,8 @@ class Sentences(Task):
         return Answers(np.ones(len(values), bool), {"spearman": values, "pearson": values})
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
-        gold = items.gold[chosen]
-        return {
-            metric: resampling.correlation(_MEASURES[metric], gold, values[chosen])
-            for metric, values in answers.values.items()
-        }
+        gold, values = items.gold[chosen], answers.values
+        return {name: resampling.correlation(_MEASURES[name], gold, values[name][chosen]) for name in values}
 
 
 def _select_used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, Floats]:

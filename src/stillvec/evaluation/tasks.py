@@ -154,8 +154,6 @@ def select_tasks(
             if name in selected:
                 raise UsageError.conflict(f"The task {name!r} is given twice, with different settings")
             selected[name] = create(TASKS, text)
-    return {name: _quicken(task) if quick else task for name, task in selected.items()}, skipped
-
-
-def _quicken(task: Task) -> Task:
-    return replace(task, quick=True) if isinstance(task, CostlyTask) else task
+    if quick:
+        selected |= {name: replace(task, quick=True) for name, task in selected.items() if isinstance(task, CostlyTask)}
+    return selected, skipped

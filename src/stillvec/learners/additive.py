@@ -91,14 +91,10 @@ class _Bags:
         self.products.index_add_(0, encoded.known_id, terms)
 
     def arrays(self) -> dict[str, Array]:
-        ragged = {
-            "words": (self.words, np.int32),
-            "shares": (self.shares, np.float32),
-            "lengths": (self.lengths, np.int32),
-        }
-        return {"sum:products": to_numpy(self.products)} | {
-            f"ragged:{name}": np.concatenate([np.zeros(0, dtype), *arrays]) for name, (arrays, dtype) in ragged.items()
-        }
+        arrays = {"sum:products": to_numpy(self.products)}
+        for name, dtype in (("words", np.int32), ("shares", np.float32), ("lengths", np.int32)):
+            arrays[f"ragged:{name}"] = np.concatenate([np.zeros(0, dtype), *getattr(self, name)])
+        return arrays
 
 
 @dataclass(frozen=True)

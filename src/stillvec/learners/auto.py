@@ -73,7 +73,7 @@ class Auto:
         spaces = {"templates": (self.template_weight, isolated)}
         notes: dict[str, object] = {}
         if self.corpus:
-            layers, agreement = _choose_layers(statistics["states"], isolated, vocabulary)
+            layers, agreement = _choose_layers(statistics["states"], isolated)
             means = WordMeans(statistics["states"])
             shared = {layer: _mean_share(means[layer]) for layer in layers}
             rows = (
@@ -123,11 +123,9 @@ def reduce_dimensions(matrix: Array, dim: int) -> Array:
     return np.asarray(matrix @ principal_directions(matrix)[1][:, :dim])
 
 
-def _choose_layers(
-    statistics: Statistics, isolated: Array, vocabulary: Vocabulary
-) -> tuple[list[int], dict[str, float]]:
+def _choose_layers(statistics: Statistics, isolated: Array) -> tuple[list[int], dict[str, float]]:
     """The layers whose similarities rank the nearest pairs of frequent words as the isolated words do."""
-    rows = np.argsort(-vocabulary.counts, kind="stable")[:_COMPARED]
+    rows = np.argsort(-statistics.vocabulary.counts, kind="stable")[:_COMPARED]
     means = WordMeans(statistics)
     if len(rows) < 50:
         return [max(means)], {}
@@ -135,7 +133,7 @@ def _choose_layers(
     nearest = np.argsort(-expected, kind="stable")[:_PAIRS]
     agreement = {}
     for layer, states in means.items():
-        similarities = _pair_similarities(_spread(states, vocabulary)[rows])
+        similarities = _pair_similarities(_spread(states, statistics.vocabulary)[rows])
         agreement[layer] = float(spearman(similarities[nearest], expected[nearest]))
     best = max(agreement.values())
     layers = sorted(layer for layer, value in agreement.items() if value >= best - _TOLERANCE)

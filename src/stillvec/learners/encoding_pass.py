@@ -43,6 +43,7 @@ CORPUS = "the corpus"
 PARAGRAPHS = "the paragraphs"
 WITHOUT_CONTEXT = "words without a context"
 Arrays = dict[str, NDArray[Any]]
+PassEvents = Iterator[tuple[str, PassProgress]]  # what is read, how far
 WordCounts = dict[str, NDArray[np.int64]]  # how often words were read in the corpus; partitions add up
 
 
@@ -212,23 +213,21 @@ class EncodingPass:
 
     def run(
         self, sentences: Iterable[TextChunk], budget: BatchBudget | None = None, paragraphs: Iterable[TextChunk] = ()
-    ) -> Iterator[tuple[str, PassProgress]]:
-        """Read the corpus, words it lacks, then each spec's own texts; yields (what is read, how far)."""
+    ) -> PassEvents:
+        """Read the corpus, words it lacks, then each spec's own texts."""
         return self._read(chain(self._corpus_stages(sentences, paragraphs), self._other_stages()), budget)
 
     def read_corpus(
         self, sentences: Iterable[TextChunk], budget: BatchBudget | None = None, paragraphs: Iterable[TextChunk] = ()
-    ) -> Iterator[tuple[str, PassProgress]]:
+    ) -> PassEvents:
         """Read only the corpus, or a part of it: `word_counts` are then summed for `read_missing_words`."""
         return self._read(self._corpus_stages(sentences, paragraphs), budget)
 
-    def read_missing_words(
-        self, counts: WordCounts, budget: BatchBudget | None = None
-    ) -> Iterator[tuple[str, PassProgress]]:
+    def read_missing_words(self, counts: WordCounts, budget: BatchBudget | None = None) -> PassEvents:
         """Read everything but the corpus, in which others counted these words."""
         return self._read(self._other_stages(counts), budget)
 
-    def _read(self, stages: Iterable[_Stage], budget: BatchBudget | None) -> Iterator[tuple[str, PassProgress]]:
+    def _read(self, stages: Iterable[_Stage], budget: BatchBudget | None) -> PassEvents:
         """The pass: each stage's chunks become batches, the teacher reads them, the accumulators are updated."""
         event = None
         try:

@@ -21,6 +21,9 @@ _WORSE = 3.0  # times the first loss: training that works never gets there
 _CHECK_EVERY = 32  # batches: a check waits for the device
 
 
+RateAt = Callable[[float], float]  # the learning rate after a fraction of a block
+
+
 class BatchResult(NamedTuple):
     loss: Tensor  # summed over the targets, before the step
     n_targets: int
@@ -28,10 +31,8 @@ class BatchResult(NamedTuple):
 
 
 class TrainableModel(HasTensors, Protocol):
-    def train_block(
-        self, block: ContextBlock, *, generator: torch.Generator, lr_at: Callable[[float], float]
-    ) -> Iterator[BatchResult]:
-        """Train on the batches of a block; `lr_at` gives the learning rate after a fraction of the block."""
+    def train_block(self, block: ContextBlock, *, generator: torch.Generator, lr_at: RateAt) -> Iterator[BatchResult]:
+        """Train on the batches of a block."""
 
     def result(self) -> dict[str, Tensor]:
         """The `vectors`, and by name what else is worth keeping."""
@@ -65,13 +66,10 @@ class LossMonitor:
         self.loss = float(torch.stack(self._sums).sum()) / self._n_targets
         self._sums, self._n_targets = [], 0
         self._first = self.loss if self.is_new else self._first
-        self._check(self.loss)
+        self.check_value(self.loss)
 
-    def check_batch(self, loss: Tensor, n_targets: int) -> None:
-        """TrainingError if this batch shows divergence; it does not count towards `loss`."""
-        self._check(float(loss) / max(n_targets, 1))
-
-    def _check(self, loss: float) -> None:
+    def check_value(self, loss: float) -> None:
+        """TrainingError if this loss per target shows divergence."""
         if not math.isfinite(loss) or loss > _WORSE * self._first + 1:
             raise divergence_error(self.rate, f"the loss per target went from {self._first:.3g} to {loss:.3g}")
 
@@ -133,7 +131,7 @@ def check_final_loss(model: TrainableModel, block: ContextBlock, schedule: Sched
     """Check the loss after the last step on one batch, since a batch reports the loss before its own step."""
     generator = _generator(block, schedule.seed)
     for result in model.train_block(block, generator=generator, lr_at=lambda _: 0.0):
-        monitor.check_batch(result.loss, result.n_targets)
+        monitor.check_value(float(result.loss) / max(result.n_targets, 1))
         return
 
 

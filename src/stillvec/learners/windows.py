@@ -7,7 +7,7 @@ and its state, but has no row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -21,7 +21,7 @@ from stillvec.learners.accumulators import to_numpy
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import TrainedLearner
-from stillvec.learners.training_loop import BatchResult
+from stillvec.learners.training_loop import BatchResult, RateAt
 from stillvec.learners.whitening import Moments, Whitening
 from stillvec.registry import check_least
 from stillvec.statistics import Array
@@ -179,9 +179,7 @@ class WindowTable:
     def centres(self, states: Tensor, sentence: Tensor, projections: Sequence[Tensor]) -> Tensor:
         return project_centres(self.config, states - self.mean, sentence, projections)
 
-    def train_block(
-        self, block: ContextBlock, *, generator: torch.Generator, lr_at: Callable[[float], float]
-    ) -> Iterator[BatchResult]:
+    def train_block(self, block: ContextBlock, *, generator: torch.Generator, lr_at: RateAt) -> Iterator[BatchResult]:
         for batch in self._batches(block, self.config.batch):
             loss, n_centres = self.step(batch, generator, lr_at(batch.progress))
             if n_centres:

@@ -12,7 +12,7 @@ form (`whitened_context`), and all sentences of a batch share their negatives, w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -24,7 +24,7 @@ from stillvec.errors import UsageError
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import PLAIN, TrainedLearner
-from stillvec.learners.training_loop import BatchResult
+from stillvec.learners.training_loop import BatchResult, RateAt
 from stillvec.learners.whitening import Whitening, whiten_contexts
 from stillvec.registry import check_least, check_positive
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
@@ -117,9 +117,7 @@ class LogisticTable:
     def result(self) -> dict[str, Tensor]:
         return {"vectors": self.table[:, : self.width]}
 
-    def train_block(
-        self, block: ContextBlock, *, generator: torch.Generator, lr_at: Callable[[float], float]
-    ) -> Iterator[BatchResult]:
+    def train_block(self, block: ContextBlock, *, generator: torch.Generator, lr_at: RateAt) -> Iterator[BatchResult]:
         size = self.settings.batch
         contexts = self.whitening(block.contexts)
         if self.settings.bias:
@@ -151,8 +149,11 @@ class LogisticTable:
         return loss
 
 
-def gradient_per_target(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The rows that a batch touches, the gradient of its loss by them, and the loss; negatives per target (P, k)."""
+RowGradient = tuple[Tensor, Tensor, Tensor]  # the rows that a batch touches, the gradient by them, the loss
+
+
+def gradient_per_target(table: Tensor, batch: X2StaticBatch, negatives: Tensor) -> RowGradient:
+    """The gradient of the loss of a batch, with negatives per target (P, k)."""
     targets = torch.cat([batch.words, negatives.reshape(-1)])
     sentence = torch.cat([batch.sentence, batch.sentence.repeat_interleave(negatives.shape[1])])
     sign = torch.ones(len(targets), device=table.device)
@@ -165,9 +166,7 @@ def gradient_per_target(table: Tensor, batch: X2StaticBatch, negatives: Tensor) 
     return rows, gradient, F.softplus(-logits).sum()
 
 
-def gradient_shared(
-    table: Tensor, batch: X2StaticBatch, negatives: Tensor, per_target: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def gradient_shared(table: Tensor, batch: X2StaticBatch, negatives: Tensor, per_target: int) -> RowGradient:
     """The same with negatives (K,) that all sentences share, weighted to count as `per_target` for each target."""
     order = torch.argsort(batch.words, stable=True)
     words, sentence = batch.words[order], batch.sentence[order]

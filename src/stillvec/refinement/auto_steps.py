@@ -85,9 +85,7 @@ class AutoSteps:
         files = read_known_pairs(vectors.vocabulary, self.pairs, least)
         return [JudgedSets(**vars(f), fold=random.permutation(np.arange(len(f.gold)) % self.folds)) for f in files]
 
-    def _gain(
-        self, judged: list[JudgedSets], before: list[Array], tried: list[list[Array]]
-    ) -> tuple[float, float, float]:
+    def _gain(self, judged: list[JudgedSets], before: list[Array], tried: list[list[Array]]) -> tuple[float, ...]:
         """Mean held-out gain of the candidate selected on the other folds, and its 95% interval."""
         random = np.random.default_rng(self.seed)
         totals = np.zeros(1 + self.resamples)  # the pairs, then their resamples

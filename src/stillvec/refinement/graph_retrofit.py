@@ -58,8 +58,7 @@ class GraphRetrofit:
 
     def __call__(self, vectors: WordVectors) -> WordVectors:
         near, apart = self._graphs(vectors.vocabulary)
-        sigma = self.sigma or _mean_square(vectors, near)
-        pull = self.beta * self._edge_weights(vectors, near, sigma)
+        pull = self.beta * self._edge_weights(vectors, near)
         home = np.full(len(vectors), self.alpha)
         base = np.zeros(len(vectors))
         if self.form == "normalized":  # words without neighbours keep their full weight
@@ -76,10 +75,11 @@ class GraphRetrofit:
         apart = LexiconGraph(self.antonyms, ("antonym",), self.parts, self.directed, self.without).over(vocabulary)
         return without_edges(near, apart), apart
 
-    def _edge_weights(self, vectors: WordVectors, graph: Csr, sigma: float) -> Csr:
+    def _edge_weights(self, vectors: WordVectors, graph: Csr) -> Csr:
         """Edge weights times γ, divided by their sum per row or by the number of neighbours."""
-        graph = graph.copy()
-        logs = log_gamma_weights(_squares(vectors, graph), self.nu, sigma) + np.log(graph.data)
+        graph, squares = graph.copy(), _squares(vectors, graph)
+        sigma = self.sigma or (float(squares.mean()) if len(squares) else 0.0) or 1.0
+        logs = log_gamma_weights(squares, self.nu, sigma) + np.log(graph.data)
         degrees = np.diff(graph.indptr)
         rows = np.flatnonzero(degrees)
         if self.form == "printed":
@@ -110,11 +110,6 @@ def _squares(vectors: WordVectors, graph: Csr) -> NDArray[np.float64]:
         offsets = np.asarray(vectors.matrix[rows[block]], np.float32) - vectors.matrix[graph.indices[block]]
         squares[block] = np.einsum("ed,ed->e", offsets, offsets, dtype=np.float64)
     return squares
-
-
-def _mean_square(vectors: WordVectors, graph: Csr) -> float:
-    squares = _squares(vectors, graph)
-    return float(squares.mean()) or 1.0 if len(squares) else 1.0
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,8 @@ def neighbours_section(data: ReportData) -> Html | None:
 
 def _overlaps(data: ReportData) -> Html | None:
     """The share of neighbours that each two sets have in common, if the report has it."""
-    shares = {
-        pair: overlap.share
-        for overlap in data.report.overlaps
-        for pair in ((overlap.a, overlap.b), (overlap.b, overlap.a))
-    }
+    overlaps = data.report.overlaps
+    shares = {pair: item.share for item in overlaps for pair in ((item.a, item.b), (item.b, item.a))}
     if not shares:
         return None
     body = []
@@ -52,7 +49,7 @@ def _overlaps(data: ReportData) -> Html | None:
             else:
                 cells.append(numeric(share, f"{100 * share:.0f}%", class_="up", style=f"--heat:{share:.2f}"))
         body.append(cells)
-    k = data.report.overlaps[0].k
+    k = overlaps[0].k
     text = f"The share of the {k} nearest neighbours that two sets have in common, as a mean over their common words."
     grid = table("Neighbours in common", ("vectors", *data.set_columns()), body, classes="heat")
     return join((element("h3", "Neighbours in common"), lead(text), grid))

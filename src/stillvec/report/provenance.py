@@ -24,11 +24,8 @@ _COLUMNS = {  # heading: keys in the manifest
 
 def provenance_section(data: ReportData) -> Html | None:
     manifests = {name: data.manifests.get(name) or {} for name in data.names}
-    filled = [
-        title
-        for title, path in _COLUMNS.items()
-        if any(_at(manifest, path) is not None for manifest in manifests.values())
-    ]
+    known = manifests.values()
+    filled = [title for title, path in _COLUMNS.items() if any(_at(item, path) is not None for item in known)]
     if not filled and not data.sets:
         return None
     body = []

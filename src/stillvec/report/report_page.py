@@ -39,13 +39,8 @@ def html_page(data: ReportData, title: str) -> str:
     sections = [element("section", element("h2", name), part, id=_anchor(name)) for name, part in contents.items()]
     # styles of elements set the shades of cells, so that inline styles are allowed
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_source(script)}; base-uri 'none'"
-    parts = {
-        "policy": policy,
-        "title": title,
-        "style": Html(colours + style),
-        "script": Html(script),
-        "version": __version__,
-    }
+    parts = {"policy": policy, "title": title, "version": __version__}
+    parts |= {"style": Html(colours + style), "script": Html(script)}
     parts |= {"about": _about(data), "verdict": verdict(data), "links": join(links), "sections": join(sections)}
     return fill_template(read_asset(__package__, "report.html"), {name: escape(part) for name, part in parts.items()})
 

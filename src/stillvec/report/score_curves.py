@@ -32,10 +32,8 @@ def frequency_section(data: ReportData) -> Html | None:
         "The pairs of each similarity dataset that all sets cover, in thirds by the frequency of the rarer word in the "
         "largest corpus of these sets. Scores are the mean of Spearman's ρ over the datasets, times 100."
     )
-    ticks = [
-        (15 + 35 * at, f"{name} ({third.median:,.0f}×)")
-        for at, (name, third) in enumerate(zip(THIRDS, thirds, strict=True))
-    ]
+    bands = dict(zip(THIRDS, thirds, strict=True))
+    ticks = [(15 + 35 * at, f"{name} ({band.median:,.0f}×)") for at, (name, band) in enumerate(bands.items())]
     lines = []
     for place, name in enumerate(names):
         shift = min(1.1, 20 / len(names)) * (place - (len(names) - 1) / 2)  # whiskers side by side
@@ -47,10 +45,7 @@ def frequency_section(data: ReportData) -> Html | None:
         scores = [third.values[name] for third in thirds]
         cells = (numeric(score.value, title=f"95% {interval(score.low, score.high)}") for score in scores)
         body.append((data.set_row(name), *cells))
-    heads = [
-        column(join((name, " ", element("small", plural(third.n_pairs, "pair")))))
-        for name, third in zip(THIRDS, thirds, strict=True)
-    ]
+    heads = [column(join((name, " ", element("small", plural(band.n_pairs, "pair"))))) for name, band in bands.items()]
     figures = table("Score by word frequency", ("vectors", *heads), body, classes="sortable")
     return join((lead(text), chart, note("In brackets: the median count of the rarer word."), figures))
 

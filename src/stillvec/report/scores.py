@@ -83,13 +83,12 @@ def heat_section(data: ReportData) -> Html | None:
 def _heat(data: ReportData, shown: Sequence[ScoreRow], caption: str) -> Html:
     places = {key: at for at, key in reversed([*enumerate((row.task, row.dataset) for row in shown)])}
     ordered = sorted(shown, key=lambda row: (places[row.task, row.dataset], row.words == "unleaked"))
-    body = [(_row_header(row), *_cells(row, data.names)) for row in ordered]
+    body = []
+    for row in ordered:
+        outside = " · outside the lexicon" if row.words == "unleaked" else ""
+        header = dataset_row(row.dataset, f"{row.task} · {row.metric}{outside}", "within" if outside else None)
+        body.append((header, *_cells(row, data.names)))
     return table(caption, ("dataset", *data.set_columns()), body, classes="heat sortable")
-
-
-def _row_header(row: ScoreRow) -> Html:
-    outside = " · outside the lexicon" if row.words == "unleaked" else ""
-    return dataset_row(row.dataset, f"{row.task} · {row.metric}{outside}", "within" if outside else None)
 
 
 def _cells(row: ScoreRow, names: Sequence[str]) -> list[Html]:

@@ -56,6 +56,7 @@ CALLS = {  # IN: the folder
     "merge": "merge IN/vectors IN/others --out IN/merged",
     "convert": "convert IN/vectors IN/vectors.vec",
     "info": "info IN/vectors",
+    "cache": "cache",
     "run": "run IN/recipe.toml",
     "completion": "completion bash",
     "attention": "attention --help",  # only of a result that was trained for it

@@ -103,26 +103,18 @@ def probe(vectors: WordVectors, texts: Sequence[str], labels: Sequence[str], nam
     """Accuracy of each component as a predictor of the labels of texts."""
     names = sorted(set(labels))
     if len(names) < 2 or len(texts) != len(labels) or len(texts) < 2 * _HELD_OUT:
-        raise DatasetError.expected(
-            f"at least {2 * _HELD_OUT} texts, one label per text and two different labels",
-            f"{len(texts)} texts, {len(labels)} labels and {len(names)} different ones",
-            where=name,
-        )
+        what = f"at least {2 * _HELD_OUT} texts, one label per text and two different labels"
+        got = f"{len(texts)} texts, {len(labels)} labels and {len(names)} different ones"
+        raise DatasetError.expected(what, got, where=name)
     space = PrincipalSpace(vectors)
     rows = (vectors.encode(texts) - space.mean) @ space.axes  # (n, d)
     gold = np.array([names.index(label) for label in labels])
     test = _split(gold)
     accuracies = tuple(_accuracy(rows[:, [component]], gold, test) for component in range(vectors.dim))
     majority = np.bincount(gold[~test], minlength=len(names)).argmax()
-    return Probed(
-        name=name,
-        texts=len(texts),
-        labels=len(names),
-        majority=float((gold[test] == majority).mean()),
-        whole=_accuracy(rows, gold, test),
-        each=accuracies,
-        trend=float(spearmanr(np.arange(len(accuracies)), accuracies)[0]) if np.ptp(accuracies) else 0.0,
-    )
+    baseline, whole = float((gold[test] == majority).mean()), _accuracy(rows, gold, test)
+    trend = float(spearmanr(np.arange(len(accuracies)), accuracies)[0]) if np.ptp(accuracies) else 0.0
+    return Probed(name, len(texts), len(names), baseline, whole, accuracies, trend)
 
 
 def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:

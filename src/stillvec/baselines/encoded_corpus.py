@@ -124,9 +124,6 @@ def encode_corpus(corpus: Corpus, vocabulary: Vocabulary, folder: Path) -> Gener
             n_sentences += int(long_enough.sum())
             yield n_read
     if not n_words:
-        raise CorpusError(
-            f"No sentence of the corpus has two known words (the vocabulary has {len(vocabulary):,}); "
-            "give more text or a lower --min-count.",
-            code="no-sentences",
-        )
+        message = f"No sentence of the corpus has two known words (the vocabulary has {len(vocabulary):,})"
+        raise CorpusError(f"{message}; give more text or a lower --min-count.", code="no-sentences")
     return EncodedCorpus(vocabulary, corpus, folder, n_words, n_sentences)

@@ -35,7 +35,10 @@ class Gcca:
         both = join_spaces(spaces, self.words)
         dim = resolve_dim(self.dim, both.dims)
         means = [np.zeros(width) for width in both.dims] if not self.center else _means(both)
-        whitening = [self._whitening(gram) for gram in _grams(both, means)]
+        whitening = []
+        for gram in _grams(both, means):
+            values, axes = principal_axes(gram)
+            whitening.append(np.asarray((axes * powers(values + self.ridge * values.mean(), -0.5)) @ axes.T))
         gram = np.zeros((sum(both.dims),) * 2)
         for _, parts, has in both.blocks():
             white = _whiten(parts, has, means, whitening) / np.sqrt(has.sum(0))[:, None]
@@ -47,12 +50,6 @@ class Gcca:
         for rows, parts, has in both.blocks():
             matrix[rows] = scale * (_whiten(parts, has, means, whitening) @ axes) / has.sum(0)[:, None]
         return both.vectors(matrix)
-
-    def _whitening(self, gram: Floats) -> Floats:
-        """(Xᵀ X + r)^-½."""
-        values, axes = principal_axes(gram)
-        ridge = self.ridge * values.mean()
-        return np.asarray((axes * powers(values + ridge, -0.5)) @ axes.T)
 
 
 def _means(both: JointSpace) -> list[Floats]:

@@ -34,25 +34,25 @@ class JointSpace:
         """Yield words, their rows per space (b, D_s), zero where missing, and a mask of the known ones (S, b)."""
         for start in range(0, len(self.vocabulary), _BLOCK):
             block = slice(start, min(start + _BLOCK, len(self.vocabulary)))
-            rows_of_block = self.rows[:, block]
-            parts = [_take_rows(space, rows, unit) for space, rows in zip(self.spaces, rows_of_block, strict=True)]
-            yield block, parts, rows_of_block >= 0
+            has, parts = self.rows[:, block] >= 0, []
+            for space, rows, known in zip(self.spaces, self.rows[:, block], has, strict=True):
+                part = np.zeros((len(rows), space.dim))
+                part[known] = space.matrix[rows[known]]
+                parts.append(unit_rows(part) if unit else part)
+            yield block, parts, has
 
     def vectors(self, matrix: NDArray[Any]) -> WordVectors:
         """The combined vectors; their provenance describes each space."""
-        common = int((self.rows >= 0).all(0).sum())
-        history = {"combined": [*map(_describe_space, self.spaces)], "common_words": common}
-        return WordVectors(self.vocabulary, matrix, provenance=history)
+        combined = []
+        for space in self.spaces:
+            history = {key: space.provenance[key] for key in _OF_EACH if key in space.provenance}
+            combined.append({"words": len(space), "dim": space.dim} | history)
+        facts = {"combined": combined, "common_words": int((self.rows >= 0).all(0).sum())}
+        return WordVectors(self.vocabulary, matrix, provenance=facts)
 
     def empty(self, dim: int) -> NDArray[np.float32]:
         """A matrix of zeros for the result (n, dim)."""
         return np.zeros((len(self.vocabulary), dim), np.float32)
-
-
-def _describe_space(space: WordVectors) -> dict[str, Any]:
-    """Size and provenance of a space."""
-    history = {key: space.provenance[key] for key in _OF_EACH if key in space.provenance}
-    return {"words": len(space), "dim": space.dim} | history
 
 
 def join_spaces(spaces: Sequence[WordVectors], words: Words) -> JointSpace:
@@ -101,10 +101,3 @@ def resolve_dim(dim: int | None, dims: Sequence[int]) -> int:
     if not 1 <= dim <= sum(dims):
         raise UsageError.expected(f"1 to {sum(dims)}", dim, where="dim")
     return dim
-
-
-def _take_rows(space: WordVectors, rows: NDArray[np.int64], unit: bool) -> Floats:
-    taken = np.zeros((len(rows), space.dim))
-    has = rows >= 0
-    taken[has] = space.matrix[rows[has]]
-    return unit_rows(taken) if unit else taken

@@ -21,11 +21,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
+from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences, tokens_as_sequences
-from stillvec.evaluation.splits import Round, pool_parts
+from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import Sentence, conllu
@@ -68,7 +68,9 @@ class Labels(CostlyTask):
                     predicted[name] = self._probe(table, train, dev)
                     yield (at + (number + 1) / len(tables)) / len(KINDS)
                 for name, of_words in predicted.items():
-                    right[name] += _count_right(sequences, labels, counted, split, of_words)[:n]
+                    hits = (of_words[sequences.ids] == labels[:, None]).mean(axis=1)  # over seeds
+                    hits *= counted & np.isin(sequences.text, split.test)
+                    right[name] += np.bincount(sequences.text, hits, minlength=len(sequences))[:n]
             values |= {f"{kind}-{name}": n_right for name, n_right in right.items()}
         return Answers(sequences.known[:n] > 0, values)
 
@@ -114,10 +116,3 @@ def _counts(sequences: Sequences, labels: Rows, chosen: Rows) -> Floats:
     counts = np.zeros((len(sequences.table), int(labels.max()) + 1))
     np.add.at(counts, (sequences.ids[inside], labels[inside]), 1)
     return counts
-
-
-def _count_right(sequences: Sequences, labels: Rows, counted: Mask, split: Round, predicted: Rows) -> Floats:
-    """The number of correct words in each sentence, the mean over seeds (n,); 0 outside the test items."""
-    right = (predicted[sequences.ids] == labels[:, None]).mean(axis=1)
-    right *= counted & np.isin(sequences.text, split.test)
-    return np.asarray(np.bincount(sequences.text, right, minlength=len(sequences)))

@@ -224,14 +224,11 @@ def _all_differences(report: Report, labels: Labels) -> Tables:
     for item in comparisons:
         rows.setdefault((item.task, item.dataset, item.metric, item.words), {})[item.a, item.b] = item
     metrics = {task: [*dict.fromkeys(item.metric for item in comparisons if item.task == task)] for task, *_ in rows}
-    cells = [
-        (
-            f"  {_WORDS[words]}" if words == "unleaked" else _label_metric(dataset, metric, metrics[task]),
-            *(_format_difference(row.get(pair)) for pair in pairs),
-        )
-        for (task, dataset, metric, words), row in rows.items()
-        if not all(math.isnan(comparison.p) for comparison in row.values())
-    ]
+    cells = []
+    for (task, dataset, metric, words), row in rows.items():
+        label = f"  {_WORDS[words]}" if words == "unleaked" else _label_metric(dataset, metric, metrics[task])
+        if not all(math.isnan(comparison.p) for comparison in row.values()):
+            cells.append((label, *(_format_difference(row.get(pair)) for pair in pairs)))
     n_tested = len([comparison for comparison in report.comparisons if comparison.words != "unleaked"])
     title = f"differences x 100 [95%] on the same items; * significant at 5%, Holm's correction for {n_tested}"
     notes = [] if len(pairs) == 1 else [f"Sets: {', '.join(f'{at} {name}' for name, at in numbers.items())}."]
@@ -281,14 +278,10 @@ def _overlaps(report: Report, best: str | None, labels: Labels) -> Tables:
     overlaps = [overlap for overlap in report.overlaps if best in (None, overlap.a, overlap.b)]
     if not overlaps:
         return
-    rows = [
-        (
-            f"{labels[pair.a]} - {labels[pair.b]}" if best is None else labels[pair.b if pair.a == best else pair.a],
-            f"{100 * pair.share:.1f}",
-            pair.n_words,
-        )
-        for pair in overlaps
-    ]
+    rows = []
+    for pair in overlaps:
+        label = f"{labels[pair.a]} - {labels[pair.b]}" if best is None else labels[pair.b if pair.a == best else pair.a]
+        rows.append((label, f"{100 * pair.share:.1f}", pair.n_words))
     partner = "" if best is None else f" with {labels[best].strip()}"
     title = f"neighbours: share of the {overlaps[0].k} nearest words in common{partner} x 100"
     yield TextTable(title, ("sets" if best is None else "other", "shared", "words"), rows)

@@ -46,15 +46,17 @@ class Sentences(Task):
         return parse_scored_pairs(records(path), path, "a sentence, a sentence and a number")
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
-        texts = self.texts(items)
-        used, frequencies = _select_used(lookup.vectors, texts)
+        texts, vectors = self.texts(items), lookup.vectors
+        rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
+        rows = np.unique(rows[rows >= 0])  # weighting a subset avoids a copy of the full matrix
+        used = vectors.subset(vectors.words[row] for row in rows)
         means = used.encode(texts)  # (2n, dim)
         seen = means if used.subwords is None else WordVectors(used.vocabulary, used.matrix).encode(texts)
         known = seen.any(axis=1).reshape(2, -1)
         values = {"spearman": _cosines(lookup, means)}
         values["pearson"] = values["spearman"]
-        if lookup.vectors.vocabulary.counts.any():
-            weights = (self.a / (self.a + frequencies)).astype(np.float32)
+        if vectors.vocabulary.counts.any():
+            weights = (self.a / (self.a + vectors.vocabulary.frequencies()[rows])).astype(np.float32)
             weighted = WordVectors(used.vocabulary, used.matrix * weights[:, None], subwords=used.subwords)
             values["spearman-sif"] = values["pearson-sif"] = _cosines(lookup, weighted.encode(texts))
         return Answers(known[0] & known[1], values)
@@ -72,13 +74,6 @@ class Sentences(Task):
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         gold, values = items.gold[chosen], answers.values
         return {name: resampling.correlation(_MEASURES[name], gold, values[name][chosen]) for name in values}
-
-
-def _select_used(vectors: WordVectors, texts: list[str]) -> tuple[WordVectors, Floats]:
-    """Vectors and frequencies of the words in the texts; weighting a subset avoids a copy of the full matrix."""
-    rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
-    rows = np.unique(rows[rows >= 0])
-    return vectors.subset(vectors.words[row] for row in rows), vectors.vocabulary.frequencies()[rows]
 
 
 def _cosines(lookup: Lookup, means: NDArray[np.float32]) -> Floats:

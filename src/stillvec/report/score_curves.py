@@ -87,14 +87,11 @@ def score_by_frequency(
             counts[at] += rarer[third].tolist()
     if not all(scores):
         return []
-    return [
-        FrequencyBand(
-            float(np.median(band_counts)),
-            len(band_counts),
-            {name: average_independent([values[name] for values in band]) for name in names},
-        )
-        for band, band_counts in zip(scores, counts, strict=True)
-    ]
+    bands = []
+    for band, band_counts in zip(scores, counts, strict=True):
+        means = {name: average_independent([values[name] for values in band]) for name in names}
+        bands.append(FrequencyBand(float(np.median(band_counts)), len(band_counts), means))
+    return bands
 
 
 def _count(vectors: WordVectors, word: str) -> int:

@@ -17,10 +17,11 @@ from stillvec.cli import main
 from stillvec.corpus import Corpus
 from stillvec.encoding import BatchBudget
 from stillvec.formats import load, read_manifest
-from stillvec.learners import LEARNERS
+from stillvec.learners import LEARNERS, table_memory
 from stillvec.learners.accumulators import save_state
 from stillvec.pipeline.distillation_run import Run
-from stillvec.pipeline.plan import Plan, plan_run, table_bytes, text_bytes
+from stillvec.pipeline.memory_estimate import table_bytes, text_bytes
+from stillvec.pipeline.plan import Plan, plan_run
 from stillvec.pipeline.settings import Distillation
 from stillvec.progress import drain
 from stillvec.vocabulary import Vocabulary
@@ -98,6 +99,26 @@ def test_a_dry_run_refuses_what_the_run_would(corpus: Path, model: str, tmp_path
 
 def test_only_a_dry_run_needs_no_output(corpus: Path, capsys: Any) -> None:
     assert "--out DIR" in refused(capsys, main(["distill", str(corpus)]))
+
+
+def test_a_run_that_would_not_fit_into_memory_is_refused_before_it_reads(
+    corpus: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr("stillvec.pipeline.memory_estimate.free_memory", lambda: 1_000)
+    call = ["distill", str(corpus), "--teacher", model, "--min-count", "1", "--quiet", "--out", str(tmp_path / "out")]
+    assert "STILLVEC_MEMORY_CHECK" in refused(capsys, main(call))
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setenv("STILLVEC_MEMORY_CHECK", "0")
+    assert main(call) == 0
+
+
+def test_the_memory_limit_of_a_container_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {"max": "3000000", "current": "2000000", "stat": "anon 1\ninactive_file 500000\n"}.items():
+        (tmp_path / f"memory.{name}").write_text(text, "utf-8")
+    monkeypatch.setattr(table_memory, "_CONTROL_GROUP", tmp_path)
+    assert table_memory.free_memory() == 1_500_000
+    (tmp_path / "memory.max").write_text("max\n", "utf-8")
+    assert table_memory.free_memory() > 1_500_000
 
 
 PEAK = """

@@ -1,6 +1,7 @@
 """Every error a user can meet: the templates write the message; tests look at `code`, `path` and `line`."""
 
 import difflib
+import errno
 import os
 import warnings
 from collections.abc import Iterable
@@ -8,6 +9,7 @@ from typing import Self
 
 Place = str | os.PathLike[str] | None
 Line = int | None
+_NO_MEMORY = ("allocate memory", "out of memory", "map segment from shared object", "dctx create failed")
 _MOST_NAMES = 24  # listed when no known name is close
 
 
@@ -137,6 +139,19 @@ class DeprecatedName(StillvecWarning):
 def warn_renamed(kind: str, old: str, new: str, *, stacklevel: int = 3) -> None:
     """Tell the user that `old` still works and will not for ever."""
     warnings.warn(f"{kind} {old!r} is deprecated; use {new!r}.", DeprecatedName, stacklevel=stacklevel)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory was short, by the error of Python, the system, torch, or a library that could not be loaded."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError | ImportError | OSError) and any(sign in text for sign in _NO_MEMORY)
+
+
+def out_of_memory(stage: str) -> StillvecError:
+    cure = "close other programs, or give fewer --max-words; stillvec distill --dry-run estimates what a run needs"
+    return StillvecError(f"Out of memory while {stage}; {cure}.", code="out-of-memory")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stillvec.vocabulary import Vocabulary
 
 _MEMORY_SHARE = 0.25  # of the free memory that one table may take
+_CONTROL_GROUP = Path("/sys/fs/cgroup")
 _log = logging.getLogger(__name__)
 
 
@@ -79,10 +80,24 @@ def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) 
 
 
 def free_memory() -> int:
-    """Bytes available without swapping, as Linux reports; elsewhere half of the memory, or 4 GB if that is unknown."""
+    """Bytes available without swapping, as Linux reports, within the limit of a container.
+
+    Elsewhere half of the memory, or 4 GB if that is unknown.
+    """
     with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/meminfo").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+        available = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+        return min(available, _container_memory(available))
     if hasattr(os, "sysconf"):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return 4 << 30
+
+
+def _container_memory(unlimited: int) -> int:
+    """Bytes below the memory limit of this control group (version 2); its file cache can be freed."""
+    with suppress(OSError, ValueError, StopIteration):
+        limit, used = (int((_CONTROL_GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        lines = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+        cached = int(next(line for line in lines if line.startswith("inactive_file ")).split()[1])
+        return max(0, limit - used + cached)
+    return unlimited

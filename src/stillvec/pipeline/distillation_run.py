@@ -9,12 +9,13 @@ from pathlib import Path
 
 from stillvec.corpus import Corpus
 from stillvec.encoding.context_store import StoreLocation
-from stillvec.errors import StillvecWarning, UsageError
+from stillvec.errors import StillvecWarning, UsageError, is_out_of_memory
 from stillvec.files import cache_folder
 from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import HasDim
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.corpus_counts import CorpusFacts
+from stillvec.pipeline.memory_estimate import check_memory
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
@@ -73,6 +74,8 @@ class Run:
             message = f"starting over, although {self.checkpoint.path} exists; --resume would continue from it"
             yield Progress(message, 0, None, "", 0.0)
         teacher, plan = yield from self.prepare()
+        if self.reader.finishes:
+            check_memory(plan, self.settings, teacher)
         task = self._make_task(teacher, plan)
         if bytes_needed := task.encoding_pass.bytes_needed:
             yield Progress(f"contexts will take about {format_bytes(bytes_needed)} in {self.store}", 0, None, "", 0.0)
@@ -146,7 +149,9 @@ class Run:
         elif arrays is not None and self.checkpoint is not None:
             try:
                 encoding_pass.state.restore(arrays)
-            except (KeyError, IndexError, ValueError, TypeError, RuntimeError, OverflowError):
+            except (KeyError, IndexError, ValueError, TypeError, RuntimeError, OverflowError) as error:
+                if is_out_of_memory(error):
+                    raise
                 raise self.checkpoint.unreadable() from None
 
     def _write_checkpoint(self, encoding_pass: EncodingPass) -> None:

@@ -8,28 +8,25 @@ they need to finish (`FINISH_MEMORY`). Nothing is written.
 
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
-from stillvec.learners import EncodingPass, Learner, PassPlan
-from stillvec.learners.accumulators import HasDim, OwnTextsSpec, TextSource, can_checkpoint, save_state
+from stillvec.learners import EncodingPass, PassPlan
+from stillvec.learners.accumulators import OwnTextsSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT
-from stillvec.learners.table_memory import GrowsWithText, HasFinishMemory, PeakEstimate
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.distillation_run import Run
+from stillvec.pipeline.memory_estimate import finish_bytes, output_bytes, table_bytes, text_bytes
 from stillvec.pipeline.sentence_stream import SentenceStream
-from stillvec.pipeline.settings import Distillation
 from stillvec.progress import Progress
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
 _TRIAL_SECONDS = 10.0  # of reading, at most, for each kind of text
 _TRIAL_BATCHES = 6  # per chunk
-_DEFAULT_PEAK = (PeakEstimate(2, 3),)
-_PAIR_WORDS = 4_000
 
 
 @dataclass(frozen=True)
@@ -182,43 +179,3 @@ def _peak() -> int:
     except ImportError:
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def table_bytes(learners: Mapping[str, Learner], teacher: Teacher, n_words: int) -> int:
-    """Bytes of the tables that accumulators fill."""
-    empty, one = (_state_bytes(learners, teacher, Vocabulary(words, [1] * len(words))) for words in ((), ("word",)))
-    return empty + n_words * (one - empty)
-
-
-def _state_bytes(learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary) -> int:
-    accumulators = PassPlan(learners, vocabulary).make_accumulators(teacher).values()
-    states = (save_state(accumulator) for accumulator in accumulators if can_checkpoint(accumulator))
-    return sum(array.nbytes for state in states for array in state.values())
-
-
-def text_bytes(
-    learners: Mapping[str, Learner], teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int
-) -> int:
-    """Bytes that accumulators add for `n_words` words and `n_sentences` sentences that are read."""
-    growing = (spec for spec in PassPlan(learners, vocabulary).specs if isinstance(spec, GrowsWithText))
-    return sum(spec.text_bytes(teacher, vocabulary, n_words, n_sentences) for spec in growing)
-
-
-def finish_bytes(
-    learners: Mapping[str, Learner], settings: Distillation, teacher: Teacher, vocabulary: Vocabulary, n_words: int
-) -> Iterator[int]:
-    """Peak bytes beside the tables, for one method after the other; results stay in memory until the end."""
-    table, results = 4 * len(vocabulary) * teacher.dim, 0
-    n_pairs = min(len(vocabulary), _PAIR_WORDS) ** 2
-    for learner in learners.values():
-        accumulators = PassPlan({"": learner}, Vocabulary(())).make_accumulators(teacher).values()
-        n_tables = sum(len(accumulator.layers) for accumulator in accumulators)
-        peaks = learner.FINISH_MEMORY if isinstance(learner, HasFinishMemory) else _DEFAULT_PEAK
-        yield results + max(peak.total(table, n_tables, n_words, n_pairs) for peak in peaks)
-        results += output_bytes(learner, settings, teacher, len(vocabulary))
-
-
-def output_bytes(learner: Learner, settings: Distillation, teacher: Teacher, n_words: int) -> int:
-    """Bytes of the vectors, and of how often each word was read."""
-    own = learner.dim if isinstance(learner, HasDim) else None
-    return n_words * (4 * (own or settings.dim or teacher.dim) + 16)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from fuzzing import Files, Reader
 
+from stillvec import refine
 from stillvec.corpus import Corpus
 from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.bias import LISTS
@@ -277,6 +278,20 @@ def _folders() -> Iterator[Reader]:
         lambda folder: card(read_manifest(folder / "v")),
         (_only(result_files, "manifest.json"),),
     )
+    refined = _written(lambda folder: refine(_vectors(), ["center", "pca:dim=2"], out=folder / "v"))
+    seeds = (_only(refined, "manifest.json"),)
+    yield Reader("steps of a manifest", lambda folder: refine(_vectors(), [], like=folder / "v"), seeds)
+
+
+def _teachers() -> Iterator[Reader]:
+    from tiny_teachers import write_tiny_character_lstm, write_tiny_model
+
+    from stillvec.teachers import load_teacher
+
+    bert = _written(lambda folder: write_tiny_model(folder / "t", "bert"))
+    characters = _written(lambda folder: write_tiny_character_lstm(folder / "t"))
+    for name, files in {"bert": bert, "character_lstm": characters}.items():
+        yield Reader(f"teacher {name}", lambda folder: load_teacher(str(folder / "t"), device="cpu"), (files,))
 
 
 def _write_packed(vectors: WordVectors, kind: str, folder: Path) -> None:
@@ -590,6 +605,7 @@ _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
     "reports": _reports,
     "runs": _runs,
     "results": _results,
+    "teachers": _teachers,
 } | {
     name: partial(_one, name)
     for name in ("parquet", "hdf5", "onnx", "spacy", "gensim", "model2vec", "sentence-transformers")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError, VocabularyError
+from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
@@ -104,16 +104,25 @@ class WordVectors:
         """The vector of a word (dim,) or of several (n, dim); of an OOV word from its n-grams, if there is a table."""
         if isinstance(word, str):
             row = self._row_or_oov(word)
-            return self.from_subwords([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
+            vector = self.from_subwords([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
+            return self._check_finite(vector, [word])
         rows = [self._row_or_oov(item) for item in word]
         oov = [at for at, row in enumerate(rows) if row < 0]
         if not oov:
-            return np.array(self.matrix[rows], np.float32).reshape(-1, self.dim)
+            return self._check_finite(np.array(self.matrix[rows], np.float32).reshape(-1, self.dim), word)
         result = np.zeros((len(rows), self.dim), np.float32)
         known = [at for at, row in enumerate(rows) if row >= 0]
         result[known] = self.matrix[[rows[at] for at in known]]
         result[oov] = self.from_subwords([word[at] for at in oov])
-        return result
+        return self._check_finite(result, word)
+
+    def _check_finite(self, rows: Floats, words: Sequence[str]) -> Floats:
+        """The rows, unless one has NaN or infinity: in a large file, `load` looks at a sample of the rows only."""
+        if np.isfinite(rows).all():
+            return rows
+        finite = np.isfinite(rows.reshape(len(words), -1)).all(axis=1)
+        got = f"NaN or infinity in the vector of {words[int(np.argmin(finite))]!r}"
+        raise FormatError.expected("finite numbers", got, code="not-finite")
 
     def from_subwords(self, strings: Sequence[str]) -> Floats:
         """Vectors of strings from their character n-grams (n, dim), for known words too."""
@@ -265,6 +274,8 @@ class WordVectors:
         norms = np.empty(len(self), np.float32)
         for rows, block in iterate_blocks(self.matrix, np.float32, _BLOCK):
             norms[rows] = np.linalg.norm(block, axis=1)
+            if not np.isfinite(norms[rows]).all():
+                self._check_finite(block, self.words[rows])
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
 
     def _cosines(self, vector: Matrix) -> Floats:

@@ -18,7 +18,15 @@ from typing import Any
 
 from stillvec import __version__
 from stillvec.cli.terminal_text import escape_controls, warn
-from stillvec.errors import MissingExtra, StillvecError, StillvecWarning, UsageError, suggest
+from stillvec.errors import (
+    MissingExtra,
+    StillvecError,
+    StillvecWarning,
+    UsageError,
+    is_out_of_memory,
+    out_of_memory,
+    suggest,
+)
 from stillvec.files import cache_folder
 
 VERBS = {  # in the order a new user meets them
@@ -49,6 +57,8 @@ _DISTILL_PACKAGES = ("torch", "transformers")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit codes: 0 done, 1 failed, 2 the call was wrong, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # closed by the caller (>&-)
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files need not be text
@@ -73,7 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:  # its message says how to continue
         code = 128 + _RECEIVED.pop() if _RECEIVED else 130
         return _fail(str(interrupt) or "interrupted; no partial output was left.", code)
-    except OSError as error:
+    except (OSError, MemoryError, RuntimeError, ImportError) as error:
+        if is_out_of_memory(error):
+            return _fail(str(out_of_memory(f"running stillvec {command}")), 1)
+        if not isinstance(error, OSError):
+            raise
         place = f": {error.filename}" if error.filename else "; no partial output was left"
         return _fail(f"{error.strerror or error}{place}.", 1)
 

@@ -7,7 +7,7 @@ from typing import Any
 from stillvec.corpus.decoding import read_records
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats
-from stillvec.errors import CorpusError
+from stillvec.errors import CorpusError, is_out_of_memory
 from stillvec.files import check_parquet_columns
 from stillvec.registry import require
 
@@ -68,6 +68,8 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats)
                 for value in _list_values(column, arrow.types):
                     yield from _split_value(value, settings, opened.name)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        if is_out_of_memory(error):
+            raise MemoryError from None
         problem = str(error).partition(".")[0].strip()
         got, cure = f"another format or a damaged file ({problem})", "copy it again, or correct its suffix"
         raise CorpusError.expected("a Parquet file", got, path=opened.name, cure=cure, code="bad-parquet") from None

@@ -269,8 +269,9 @@ def check_room(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(existing).free
     if needed + _MIN_FREE > free:
         raise StillvecError(
-            f"The contexts need about {format_bytes(needed)} in {folder}, which has {format_bytes(free)} free; give "
-            "another folder with --context-cache, fewer --contexts, or train in the stream (stream=true)."
+            f"The contexts need about {format_bytes(needed)} in {folder}, which has {format_bytes(free)} free, of "
+            f"which {format_bytes(_MIN_FREE)} stay free; give another folder with --context-cache, fewer --contexts, "
+            "or train in the stream (stream=true)."
         )
 
 

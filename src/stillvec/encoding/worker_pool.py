@@ -101,11 +101,15 @@ class WorkerPool:
         gc.disable()  # reference counting frees everything made here, and a collection takes time
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         torch.set_num_threads(1)
+        for pipe in self._answers:  # held here too, it would keep a send to a dead parent waiting
+            pipe[0].close()
         work(lambda: os.getppid() == parent, *arguments)
 
     def _run_reader(self, parent_alive: Callable[[], bool], stream: Iterable[TextChunk]) -> None:
         """Write texts to buffers as these become free, then the end or an error."""
         chunks = iter(stream)
+        for pipe in self._tasks:  # as with the answers
+            pipe[0].close()
         for number in count():
             while not self._free_buffers.acquire(timeout=_POLL_SECONDS):
                 if not parent_alive():
@@ -118,7 +122,10 @@ class WorkerPool:
                     position, task = chunk.corpus_position, _put_texts(self._buffers[worker][turn], chunk)
             except Exception as error:  # raised where batches are taken
                 task = _make_picklable(error)
-            self._tasks[worker][1].send((turn, position, task))
+            try:
+                self._tasks[worker][1].send((turn, position, task))
+            except BrokenPipeError:  # the worker has ended
+                return
             if task is _END or isinstance(task, Exception):
                 return
 
@@ -140,7 +147,10 @@ class WorkerPool:
                     answer = _put_batches(buffer, self._build(task))
                 except Exception as error:  # raised where batches are taken
                     answer = _make_picklable(error)
-            answers.send((position, answer))
+            try:
+                answers.send((position, answer))
+            except BrokenPipeError:  # the parent was killed
+                return
 
 
 def _make_picklable(error: Exception) -> Exception:

@@ -35,7 +35,7 @@ def read(path: Path) -> WordVectors:
         try:
             with h5py.File(local, "r") as file:
                 words, counts, matrix, lowercase = _read_datasets(path, h5py, file)
-        except FormatError:
+        except (FormatError, MemoryError):
             raise
         except Exception as error:  # h5py passes on any error of the C library
             raise damage_error(path, "HDF5", error) from None

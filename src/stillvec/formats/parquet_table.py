@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError
+from stillvec.errors import FormatError, is_out_of_memory
 from stillvec.files import check_parquet_columns, create_local, open_local
 from stillvec.formats.format import Format, begins_with, damage_error
 from stillvec.formats.vector_table import assemble, encode_words
@@ -28,6 +28,8 @@ def read(path: Path) -> WordVectors:
             with parquet.ParquetFile(local, read_dictionary=["word"]) as file:  # a repeated word takes no memory
                 return _read_table(path, arrow, file)
         except (arrow.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+            if is_out_of_memory(error):
+                raise MemoryError from None
             raise damage_error(path, "Parquet", error) from None
 
 

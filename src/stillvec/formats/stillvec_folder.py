@@ -145,6 +145,12 @@ def verify_folder(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(checksums)
 
 
+def _check_steps(file: Path, manifest: Mapping[str, Any]) -> None:
+    steps = manifest.get("refined") or []
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        raise FormatError.expected("a list of steps", repr(steps)[:80], where="'refined'", path=file)
+
+
 def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path) / _MANIFEST
     if file.parent.is_file():
@@ -157,6 +163,7 @@ def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     if version > VERSION:
         cure = "it was written by a newer stillvec: pip install --upgrade stillvec"
         raise FormatError.expected(f"'format': 1 to {VERSION}", version, path=file, cure=cure, code="newer-version")
+    _check_steps(file, manifest)
     return dict(manifest)
 
 

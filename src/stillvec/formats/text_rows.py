@@ -4,6 +4,7 @@ Only "\\n" ends a line and only the ASCII space separates fields, so words may c
 The last `dim` fields are the vector and everything before them is the word, so words may contain spaces.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -27,7 +28,7 @@ MAX_DIM = 1 << 21
 
 def parse_header(line: bytes) -> tuple[int, int] | None:
     """(words, dim) if a line is the header of a word2vec file, else None."""
-    fields = line.split()
+    fields = line.removeprefix(codecs.BOM_UTF8).split()
     if len(fields) != 2 or not all(field.isdigit() and len(field) < 19 for field in fields):
         return None
     n_words, dim = map(int, fields)

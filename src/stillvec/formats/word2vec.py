@@ -16,6 +16,7 @@ from stillvec.errors import FormatError
 from stillvec.files import create_bytes, inner_suffix, open_bytes
 from stillvec.formats import text_rows
 from stillvec.formats.format import Format, empty_error
+from stillvec.formats.numbers import NUMBER
 from stillvec.formats.text_rows import parse_header, read_header
 from stillvec.formats.vector_table import VectorTableBuilder, encode_words
 from stillvec.numerics import iterate_blocks
@@ -34,7 +35,16 @@ def recognize_text(path: Path, head: bytes) -> bool:
     line, end, _ = rest.partition(b"\n")
     if not end:  # the head may end within a line, and within a number
         line = line.rpartition(b" ")[0] if len(rest) > 1 << 16 else line
-    return header[0] == 0 or text_rows.count_trailing_numbers(line) > 0
+    return header[0] == 0 or text_rows.count_trailing_numbers(line) > 0 or _is_text_row(line, header[1])
+
+
+def _is_text_row(line: bytes, dim: int) -> bool:
+    """Whether a line is a word and `dim` printable fields, if not numbers ("0,5"): the text format, to be refused."""
+    try:
+        text = line.decode().strip()
+    except UnicodeDecodeError:
+        return False
+    return text.isprintable() and len(text.split(" ")) > dim
 
 
 def read_text(path: Path) -> WordVectors:
@@ -64,6 +74,10 @@ def read_glove(path: Path) -> WordVectors:
 
 def _find_dim(path: Path, lines: list[bytes]) -> int:
     """How many numbers most of the first lines end with: two for "new york 0.1 0.2" and for "1984 0.1 0.2"."""
+    fields = lines[0].split()
+    if len(fields) == 2 and all(map(NUMBER.fullmatch, fields)) and text_rows.count_trailing_numbers(lines[-1]) != 1:
+        what, cure = "a word and its numbers, or the numbers of words and dimensions as integers", "correct the header"
+        raise text_rows.line_error(path, what, lines[0], cure)
     dim = Counter(map(text_rows.count_trailing_numbers, lines[:_SAMPLE])).most_common(1)[0][0]
     if dim == 0:
         raise text_rows.line_error(path, "a word and its numbers", lines[0])

@@ -54,7 +54,7 @@ def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[
                 record["stored"] = stored
             if not record.get("left_out"):
                 history = after.provenance
-                after = after.with_provenance({**history, "refined": [*history.get("refined", ()), record]})
+                after = after.with_provenance({**history, "refined": [*(history.get("refined") or ()), record]})
             yield record, after
             vectors = after
 
@@ -62,6 +62,8 @@ def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[
 def read_step(step: str | Step | Mapping[str, Any]) -> Step:
     """A step from `NAME:key=value,...` or its manifest entry; a repeated key collects its values."""
     if isinstance(step, Mapping):
+        if not isinstance(step.get("step", ""), str) or not isinstance(step.get("settings", {}), Mapping):
+            raise UsageError.expected("the name of a step and its settings", repr(step)[:80], where="manifest")
         return settings_from(STEPS[step.get("step", "")], step.get("settings", {}), f"step {step.get('step')}")
     if not isinstance(step, str):
         return step

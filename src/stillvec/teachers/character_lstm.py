@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from stillvec.errors import TeacherError
 from stillvec.teachers.device import LOAD_DTYPES, place_model
-from stillvec.teachers.digest import digest_teacher
+from stillvec.teachers.digest import check_finite, digest_teacher
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer, SubwordTokens
 from stillvec.teachers.teacher import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
@@ -41,7 +41,7 @@ def is_character_model(folder: str) -> bool:
     """Whether config.json lists characters and names no model type of `transformers`."""
     try:
         config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(config, dict) and "characters" in config and "model_type" not in config
 
@@ -51,6 +51,7 @@ def load_character_lstm(folder: str, name: str, device: torch.device, precision:
     characters, unknown, start = _read_config(folder, name)
     model: Any = CharacterLSTM(*(_load_direction(folder, name, label, len(characters)) for label in _DIRECTIONS))
     model.eval().requires_grad_(False)
+    check_finite(name, model)
     rows = {character: row for row, character in enumerate(characters)}
     digest, sampled_digest = digest_teacher("character-lstm", rows, model)
     return Teacher(

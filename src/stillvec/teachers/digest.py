@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
+from stillvec.errors import TeacherError
+
 _BLOCK = 1 << 22  # numbers converted at a time
 
 
@@ -32,6 +34,15 @@ def digest_teacher(kind: str, tokens: Mapping[str, int], model: Any) -> tuple[st
         sample = tensor.flatten()[:: max(1, tensor.numel() // 64)].to(torch.bfloat16)
         sampled.update(label.encode() + sample.float().cpu().numpy().tobytes())
     return whole.hexdigest(), sampled.hexdigest()
+
+
+def check_finite(name: str, model: Any) -> None:
+    """Refuse weights with NaN or infinity, which would be noticed only after the whole pass."""
+    import torch
+
+    for label, tensor in model.named_parameters():
+        if tensor.is_floating_point() and not torch.isfinite(tensor.sum(dtype=torch.float32)):
+            raise TeacherError.expected("finite weights", f"NaN or infinity in {label}", where=f"teacher {name}")
 
 
 def same_teacher(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ Only safetensors are read and no code of the model is run, unless the user asks 
 """
 
 import importlib.util
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
@@ -14,13 +15,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from stillvec.errors import TeacherError
+from stillvec.errors import TeacherError, is_out_of_memory
 from stillvec.registry import require
 from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
 from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
-from stillvec.teachers.digest import digest_teacher
+from stillvec.teachers.digest import check_finite, digest_teacher
 from stillvec.teachers.mpnet import use_fused_attention
 from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
@@ -31,6 +32,8 @@ _KNOWN_ERRORS = {  # part of the message of transformers → ours
     "backend tokenizer": _NO_OFFSETS,
     "ignore_mismatched_sizes": "The weights of teacher {} do not have the shapes that its config.json specifies.",
 }
+_LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")  # in config.json
+_MAX_LAYERS = 1000
 WINDOW = 512  # tokens; longer windows cost memory and do not improve word vectors
 
 
@@ -118,8 +121,21 @@ def _source(name: str) -> str:
     return name
 
 
+def _check_config(source: str) -> None:
+    """Refuse sizes that would take hours and all memory before the weights are even looked at."""
+    try:
+        config = json.loads((Path(source) / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return  # transformers says why
+    for key in _LAYERS if isinstance(config, dict) else ():
+        if isinstance(config.get(key), int) and config[key] > _MAX_LAYERS:
+            place = Path(source) / "config.json"
+            raise TeacherError.expected(f"at most {_MAX_LAYERS:,} layers", f"{config[key]:,}", where=key, path=place)
+
+
 def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool) -> tuple[Any, Any]:
     transformers = require("transformers", "distill", "A teacher")
+    _check_config(source)
     gguf = find_gguf(source)
     tokenizer_options, model_options = make_gguf_options(gguf) if gguf else ({}, {})
     folder = str(gguf.parent) if gguf else source
@@ -133,8 +149,11 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
                 folder, dtype=dtype, output_loading_info=True, **options
             )
         except Exception as error:  # damaged files make transformers raise almost anything
+            if is_out_of_memory(error):
+                raise MemoryError from error
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
     _check_weights(name, model, report["missing_keys"])
+    check_finite(name, model)
     if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # without its files, it has only these
         raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
     return model, tokenizer

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from stillvec.corpus import Corpus
-from stillvec.errors import UsageError
+from stillvec.errors import UsageError, is_out_of_memory, out_of_memory
 from stillvec.files import check_place, lock_outputs
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.result_folders import check_folders, save_steps
@@ -274,10 +274,16 @@ def execute(
     force: bool = False,
 ) -> dict[str, Result]:
     """Run to the end, write every result as soon as it is ready, and return them by name."""
+    stage = "starting"
     try:
         for event in run.steps() if out is None else save_steps(run, out, statistics=statistics, force=force):
+            stage = event.stage if isinstance(event, Progress) else "writing the result"
             if listener is not None and isinstance(event, Progress):
                 listener(event)
+    except (MemoryError, RuntimeError, OSError) as error:
+        if is_out_of_memory(error):
+            raise out_of_memory(stage) from error
+        raise
     except KeyboardInterrupt:
         checkpoint = getattr(run, "checkpoint", None)
         if checkpoint is None or not checkpoint.path.exists():

@@ -11,7 +11,10 @@ def fold(word: str, lowercase: bool) -> str:
     plain = " ".join(word.split())
     if plain.isascii():
         return plain.lower() if lowercase else plain
-    return str(normalizer(lowercase).normalize_str(plain))
+    try:
+        return str(normalizer(lowercase).normalize_str(plain))
+    except UnicodeEncodeError:  # a lone surrogate: an argument that is not UTF-8, which is no word of a text
+        return plain
 
 
 @lru_cache(maxsize=2)

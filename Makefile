@@ -10,7 +10,7 @@ LOCKED := $(INSTALL) --require-hashes
 WORKERS ?= auto
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
-.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest fuzz test-gpu lint build bench hashes clean
+.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest test-kill fuzz test-gpu lint build bench hashes clean
 
 setup: $(STAMP)
 
@@ -64,6 +64,10 @@ test-lowest test-newest: test-%: setup
 # A million damaged files for all readers together; STILLVEC_FUZZ=N gives each N, GROUP=corpus only some readers.
 fuzz: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s --timeout=0 $(if $(GROUP),-k $(GROUP))
+
+# Every command that writes, killed at 200 random moments and before every change to the file system; STILLVEC_KILLS=N.
+test-kill: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_kills.py -s --timeout=0 $(if $(GROUP),-k $(GROUP))
 
 test-gpu: setup
 	$(BIN)/python -m pytest -m gpu

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,76 +95,6 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 main(arguments)
 
     return run
-
-
-KILLER = """
-    import json, os, random, signal, sys, time
-    import torch
-    from stillvec.cli import main
-    from stillvec.encoding import BatchBudget
-    from stillvec.pipeline import pass_checkpoint
-
-    BatchBudget.for_teacher = staticmethod(lambda *_: BatchBudget(256, 32))
-    pass_checkpoint.EVERY, pass_checkpoint._TIMES = 0.0, 0
-    torch.set_num_threads(1)
-    alone, killed, kills = json.loads(sys.argv[1])
-
-    def run(arguments, wait=None):
-        child = os.fork()
-        if not child:
-            os._exit(main(arguments))
-        if wait is not None:
-            time.sleep(wait)
-            os.kill(child, signal.SIGKILL)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-    main(alone)  # here, so that the processes that are killed need not import anything
-    begun = time.perf_counter()
-    codes = [run(alone)]
-    took = time.perf_counter() - begun
-    moments = random.Random(7)
-    for _ in range(kills):
-        if (code := run(killed, moments.uniform(0.1, 1.0) * took)) == 0:
-            break
-        codes.append(code)
-    codes.append(run(killed))
-    print(json.dumps(codes))
-"""
-
-
-def kill_often(alone: list[str], killed: list[str], kills: int) -> list[int]:
-    """Exit codes: of a run that is left alone, of the runs that were killed, of the last, which is left alone too."""
-    script = [sys.executable, "-c", textwrap.dedent(KILLER), json.dumps([alone, killed, kills])]
-    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}  # no threads where processes fork
-    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stderr
-    codes: list[int] = json.loads(done.stdout.splitlines()[-1])
-    assert codes[0] == codes[-1] == 0, done.stderr
-    return codes
-
-
-def test_runs_killed_at_random_moments_end_in_the_same_bytes(call: Call, tmp_path: Path) -> None:
-    codes = kill_often(call("alone", "--method", MANY), call("killed", "--method", MANY, "--resume"), 3)
-    assert -9 in codes
-    assert set(codes) <= {0, -9}
-    assert contents(tmp_path / "killed") == contents(tmp_path / "alone") != {}
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "alone", "corpus.txt", "keep.txt", "killed", "store-alone", "store-killed",
-    ]  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", [MANY, PARAGRAPHS, "aggregate:layer=all", "decontextualized", "attentive_skipgram"])
-def test_runs_killed_many_times_end_in_the_same_bytes(call: Call, tmp_path: Path, method: str) -> None:
-    kills = 0
-    for number in range(6):
-        given = ("--method", method, "--contexts", "all" if number % 2 else "3")
-        codes = kill_often(
-            call(f"alone-{number}", *given), call(f"killed-{number}", *given, "--resume"), 3 + number % 3
-        )
-        kills += codes.count(-9)
-        assert contents(tmp_path / f"killed-{number}") == contents(tmp_path / f"alone-{number}") != {}
-    assert kills >= 10
 
 
 @pytest.mark.usefixtures("small")

@@ -9,6 +9,7 @@ from pathlib import Path
 from stillvec.errors import UsageError
 from stillvec.files.atomic import recover_folder
 from stillvec.files.folder_layout import FolderLayout, check_replaceable, is_special, place_beside
+from stillvec.files.temporary_names import remove_abandoned
 
 try:
     import fcntl
@@ -33,13 +34,15 @@ def reserve_output(
 def lock_outputs(paths: Iterable[str | os.PathLike[str]], layout: FolderLayout | None) -> Iterator[None]:
     """Hold a lock for each output, `.NAME.lock` beside it, which the system releases if this process is killed.
 
-    What an earlier run left half replaced is completed first.
+    What an earlier run left half replaced is completed first, and what it left half written is removed.
     """
     with ExitStack() as stack:
         for target, path in {os.path.realpath(path): path for path in paths}.items():
             stack.enter_context(_lock(Path(target), path))
             if layout is not None:
                 recover_folder(Path(target), layout)
+            elif not is_special(path):
+                remove_abandoned(Path(target).parent)
         yield
 
 

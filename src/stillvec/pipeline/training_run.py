@@ -76,14 +76,20 @@ class TrainingRun:
             for name, baseline in self.baselines.items():
                 if (finished := self._find_finished(name, baseline)) is not None:
                     self.results[name] = finished
+                    if getattr(baseline, "resumes", False):  # killed before the checkpoint was removed
+                        self._remove_checkpoint(self._checkpoint(name, baseline, text))
                     continue
                 started = time.perf_counter()
                 learnt = yield from self._train(name, baseline, text)
                 seconds = time.perf_counter() - started
                 self.results[name] = self._describe(baseline, learnt, text, prepared, seconds)
                 yield MethodResult(name, self.results[name])
-                if self.checkpoint is not None:  # by now the result is saved
-                    self.checkpoint.remove()
+                self._remove_checkpoint(self.checkpoint)  # by now the result is saved
+
+    @staticmethod
+    def _remove_checkpoint(checkpoint: Any) -> None:
+        if checkpoint is not None:
+            checkpoint.remove()
 
     def _find_finished(self, name: str, baseline: Baseline) -> Result | None:
         """The result that the interrupted run of several methods has already written."""
@@ -135,8 +141,7 @@ class TrainingRun:
                 lambda step: Progress(stage, step.done, step.total, "words", time.perf_counter() - begun, step.remark),
             )
         except TrainingError:
-            if checkpoint is not None:  # training that diverged would diverge again from there
-                checkpoint.remove()
+            self._remove_checkpoint(checkpoint)  # training that diverged would diverge again from there
             raise
         _warn_missing(name, text.vocabulary, learnt.vectors)
         return learnt

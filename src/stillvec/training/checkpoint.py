@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from stillvec.errors import StillvecWarning, TrainingError
-from stillvec.files import scratch_folder, sync_path
+from stillvec.files import remove_abandoned, scratch_folder, sync_path
 from stillvec.files.private_files import create_private_folder
 
 _EVERY = 30.0  # seconds between checkpoints
@@ -75,7 +75,9 @@ class Checkpoint:
             warnings.warn(message, StillvecWarning, stacklevel=2)
 
     def remove(self) -> None:
+        """Remove it, and what a killed run had begun to write."""
         self.path.unlink(missing_ok=True)
+        remove_abandoned(self.path.parent)
 
 
 def warn_threads(earlier: object, now: object) -> None:

@@ -1,8 +1,8 @@
 """A process that has imported everything and forks one run of stillvec per line of its input, to be killed at a moment.
 
 A request is JSON: `{"folder": F, "arguments": [...]}` with, optionally, `"signal"` and either `"seconds"` or `"step"`,
-the number of the change to the file system before which the run gets the signal; or `"change": N`: corpus.txt gets another
-line before it is opened for the N-th time. With `"warm"` the run is not forked. The answer says how the run ended.
+the number of the change to the file system before which the run gets the signal; or `"change": N`: corpus.txt gets
+another line before it is opened for the N-th time. With `"warm"` the run is not forked.
 """
 
 import json

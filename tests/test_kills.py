@@ -46,25 +46,9 @@ COMMANDS = {
     "run": "run recipe.toml --context-cache cache --quiet",
 }
 SLOW = ("distill-trained", "distill-paragraphs", "convert-folder")  # only in the long form
-    "distill",
-    "distill-one",
-    "train",
-    "train-gensim",
-    "refine",
-    "combine",
-    "merge",
-    "convert",
-    "convert-text",
-    "run",
-)
 RESUMED = ("distill", "train", "run")
-PLACES = {"distill": "out/x2static", "distill-trained": "out/decontextualized", "train": "out/glove"}
-PLACES["run"] = "out/x2static"
-    "distill": "out/x2static",
-    "distill-trained": "out/decontextualized",
-    "train": "out/glove",
-    "run": "out/x2static",
-}
+PLACES = {"distill-trained": "out/decontextualized", "train": "out/glove"}
+PLACES |= dict.fromkeys(["distill", "run"], "out/x2static")
 NOT_COMPARED = ("manifest.json", "README.md", "meta.json")  # they contain the time
 RECIPE = """
 [distill]

@@ -76,6 +76,14 @@ def test_a_million_layers_are_refused(teacher: Path, key: str) -> None:
         load_teacher(str(teacher), device="cpu")
 
 
+def test_a_token_id_of_billions_is_refused(teacher: Path) -> None:
+    tokenizer = json.loads((teacher / "tokenizer.json").read_text("utf-8"))
+    tokenizer["model"]["vocab"]["damaged"] = 1 << 28
+    (teacher / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    with pytest.raises(TeacherError, match="token ids"):
+        load_teacher(str(teacher), device="cpu")
+
+
 def test_weights_that_are_not_finite_are_refused_before_the_pass(teacher: Path) -> None:
     from safetensors.torch import load_file, save_file
 

@@ -34,6 +34,7 @@ _KNOWN_ERRORS = {  # part of the message of transformers → ours
 }
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")  # in config.json
 _MAX_LAYERS = 1000
+_MAX_TOKEN = 1 << 24
 WINDOW = 512  # tokens; longer windows cost memory and do not improve word vectors
 
 
@@ -154,6 +155,8 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
             raise TeacherError(_reason(name, source, error, unsafe, remote)) from error
     _check_weights(name, model, report["missing_keys"])
     check_finite(name, model)
+    if max(tokenizer.get_vocab().values(), default=0) > _MAX_TOKEN:  # the tokenizer would fill the memory
+        raise TeacherError.expected(f"token ids up to {_MAX_TOKEN:,}", "larger ones", where=f"tokenizer of {name}")
     if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # without its files, it has only these
         raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
     return model, tokenizer

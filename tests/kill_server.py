@@ -49,7 +49,7 @@ def is_inside(path: str) -> bool:
 
 def run(request: dict[str, Any]) -> int:
     os.chdir(request["folder"])
-    os.environ["TMPDIR"], tempfile.tempdir = f"{request['folder']}/tmp", None
+    tempfile.tempdir = f"{request['folder']}/tmp"
     STATE.update(request)
     code: int = main(request["arguments"])
     STATE.clear()

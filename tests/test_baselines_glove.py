@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from tiny_corpus import sentences, words_of
 from tiny_text import ONE, drained, written
 
@@ -179,3 +180,10 @@ def test_glove_gives_its_words_or_what_they_and_contexts_add_up_to(factors: tupl
     assert np.allclose(model.result(), model.words[:, 0, :6])
     model.settings = Glove(dim=6, add_contexts=True)
     assert np.allclose(model.result(), (model.words + model.contexts)[:, 0, :6])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is a device of Linux")
+def test_counts_that_do_not_fit_on_the_disk_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "run.columns").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        SortedRun.write(sparse.csr_matrix(np.eye(3)), tmp_path / "run")

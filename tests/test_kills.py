@@ -214,15 +214,15 @@ def test_a_command_killed_at_random_moments_ends_in_the_same_bytes(name: str, ru
 def test_a_command_killed_before_any_change_to_the_file_system_ends_in_the_same_bytes(name: str, runs: Runs) -> None:
     for state in states(name):
         runs.tree(name, state)
-        n_changes = runs.facts[name]["changes"]
-        for step in range(1, n_changes + 1, max(1, n_changes // KILLS)):
-            folder = runs.prepare(name, state)
-            assert runs.kill(folder, name, signal.SIGKILL, step=step)
+        folder, step = runs.prepare(name, state), 1
+        while runs.kill(folder, name, signal.SIGKILL, step=step):
             runs.check(folder, name, state)
+            folder, step = runs.prepare(name, state), step + max(1, runs.facts[name]["changes"] // KILLS)
+        assert step > 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.9])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_continues_after_a_full_disk(name: str, part: float, runs: Runs) -> None:
     n_bytes = 4096 * sum(1 + len(data) // 4096 for path, data in runs.tree(name).items() if path.startswith("out"))
@@ -235,8 +235,8 @@ def test_a_command_continues_after_a_full_disk(name: str, part: float, runs: Run
         resize = ["mount", "-o", f"remount,size={used + int(part * n_bytes)}", str(folder)]
         subprocess.run(resize, check=True)
         answer = runs.ask(folder, name)
-        assert answer["code"] == 1, answer
-        assert "No space left" in answer["said"]
+        assert answer["code"] == 1 or (answer["code"] == 0 and part), answer  # whole pages: it may fit
+        assert answer["code"] == 0 or "No space left" in answer["said"], answer
         assert "Traceback" not in answer["said"]
         subprocess.run(["mount", "-o", "remount,size=100m", str(folder)], check=True)
         runs.check(folder, name, "new")

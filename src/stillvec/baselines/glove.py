@@ -64,7 +64,8 @@ class SortedRun:
     @classmethod
     def write(cls, counts: sparse.csr_matrix, path: Path) -> SortedRun:
         for name, array, dtype in (("columns", counts.indices, np.int32), ("counts", counts.data, np.float32)):
-            array.astype(dtype, copy=False).tofile(path.with_suffix(f".{name}"))
+            # `tofile` may cut a file short on a full disk without an error
+            path.with_suffix(f".{name}").write_bytes(np.ascontiguousarray(array, dtype).data)
         return cls.open(path, counts.indptr.astype(np.int64))
 
     @classmethod

@@ -45,7 +45,7 @@ COMMANDS = {
     "convert-folder": "convert IN/one out --format spacy",
     "run": "run recipe.toml --context-cache cache --quiet",
 }
-SLOW = ("distill-trained", "distill-paragraphs", "convert-folder")  # only in the long form
+SLOW = ("distill-one", "distill-trained", "distill-paragraphs", "convert-folder")  # only in the long form
 RESUMED = ("distill", "train", "run")
 PLACES = {"distill-trained": "out/decontextualized", "train": "out/glove"}
 PLACES |= dict.fromkeys(["distill", "run"], "out/x2static")
@@ -154,6 +154,7 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     root = tmp_path_factory.mktemp("kills")
+    made = Runs(root, model)  # imports while the inputs are written
     inputs = root / "in"
     inputs.mkdir()
     (inputs / "corpus.txt").write_text("\n".join(TEXTS), "utf-8")
@@ -161,7 +162,6 @@ def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]
     for seed, out in enumerate(("one", "two")):
         call = f"distill {inputs}/corpus.txt --teacher {model} --method aggregate --min-count 1 --device cpu --quiet"
         assert main([*call.split(), "--seed", str(seed), "--contexts", str(3 + seed), "--out", str(inputs / out)]) == 0
-    made = Runs(root, model)
     yield made
     assert made.server.stdin is not None
     made.server.stdin.close()

@@ -236,7 +236,8 @@ def test_a_command_continues_after_a_full_disk(name: str, part: float, runs: Run
         subprocess.run(resize, check=True)
         answer = runs.ask(folder, name)
         assert answer["code"] == 1 or (answer["code"] == 0 and part), answer  # whole pages: it may fit
-        assert answer["code"] == 0 or "No space left" in answer["said"], answer
+        refused = "MB free" in answer["said"]  # contexts that do not fit, before the work
+        assert answer["code"] == 0 or refused or "No space left" in answer["said"], answer
         assert "Traceback" not in answer["said"]
         subprocess.run(["mount", "-o", "remount,size=100m", str(folder)], check=True)
         runs.check(folder, name, "new")

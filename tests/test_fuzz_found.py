@@ -13,6 +13,7 @@ import pytest
 from error_checks import raises
 from fuzzed_readers import MADE, RECIPE, TREE, WORDNET, readers_of
 from fuzzing import ROOM, Reader, fuzz, place
+from tiny_teachers import write_tiny_model
 
 from stillvec import Vocabulary, WordVectors
 from stillvec.cli import completion_command
@@ -30,6 +31,7 @@ from stillvec.lexicons import read_evaluation_pairs, read_lexicon
 from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 from stillvec.pipeline.previous_result import PreviousResult, merge_results
 from stillvec.refinement.natural_alpha import NaturalAlpha
+from stillvec.teachers import load_teacher
 from stillvec.verbs.recipe import read_recipe
 
 DEEP = "[" * 100_000
@@ -439,3 +441,24 @@ def test_a_small_archive_of_one_endless_line_takes_little_memory(tmp_path: Path,
 def endless() -> bytes:
     """A hundred kilobytes that unpack to more than a reader may take."""
     return gzip.compress(b"a" * (16 << 20)) * (2 * ROOM >> 24)
+
+
+def test_a_damaged_chunk_of_parquet_does_not_end_the_process(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    reader = next(reader for reader in readers_of("parquet") if reader.name == "vectors parquet")
+    assert not fuzz(reader, 3000, seed=1, kept=tmp_path).found
+
+
+def test_parquet_without_words_is_refused(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"term": ["a"], "vector": [[1.0]]}), tmp_path / "v.parquet")
+    with raises(FormatError, path=tmp_path / "v.parquet", match="'word'"):
+        load(tmp_path / "v.parquet")
+
+
+def test_a_window_that_is_not_a_number_is_ignored(tmp_path: Path) -> None:
+    write_tiny_model(tmp_path / "t", "bert")
+    config = json.loads((tmp_path / "t" / "tokenizer_config.json").read_text())
+    window = load_teacher(str(tmp_path / "t"), device="cpu").window
+    (tmp_path / "t" / "tokenizer_config.json").write_text(json.dumps({**config, "model_max_length": "long"}))
+    assert load_teacher(str(tmp_path / "t"), device="cpu").window == window

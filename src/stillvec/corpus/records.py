@@ -8,7 +8,7 @@ from stillvec.corpus.decoding import read_records
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats
 from stillvec.errors import CorpusError, is_out_of_memory
-from stillvec.files import check_parquet_columns
+from stillvec.files import find_parquet_chunks
 from stillvec.registry import require
 
 _DEFAULT_FIELD = "text"
@@ -59,7 +59,7 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats)
     try:
         with parquet.ParquetFile(opened.path) as file:
             path = _find_column(file.schema_arrow, field, opened.name)
-            repeated = _find_repeated_columns(file.metadata, ".".join(path), opened.name)
+            repeated = _find_repeated_columns(file, ".".join(path), opened.name)
         with parquet.ParquetFile(opened.path, read_dictionary=repeated) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=[".".join(path)]):
                 column = batch.column(0)
@@ -67,7 +67,7 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats)
                     column = compute.struct_field(column, member)
                 for value in _list_values(column, arrow.types):
                     yield from _split_value(value, settings, opened.name)
-    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (arrow.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
         if is_out_of_memory(error):
             raise MemoryError from None
         problem = str(error).partition(".")[0].strip()
@@ -87,14 +87,11 @@ def _list_values(column: Any, types: Any) -> list[object]:
     return [values[row] for row in rows.to_pylist()]
 
 
-def _find_repeated_columns(metadata: Any, name: str, file: str) -> list[str]:
+def _find_repeated_columns(file: Any, column: str, name: str) -> list[str]:
     """The leaves of a column whose repeated values are stored once, and are to be read so."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
-    columns = [column for column in columns if f"{column.path_in_schema}.".startswith(f"{name}.")]
-    check_parquet_columns(columns, file, CorpusError)
-    is_delta = any("DELTA" in encoding for column in columns for encoding in column.encodings)  # not read so by Arrow
-    return [] if is_delta else sorted({c.path_in_schema for c in columns if c.has_dictionary_page})
+    chunks = [chunk for _, chunk in find_parquet_chunks(file, [column], name, CorpusError)]
+    is_delta = any("DELTA" in encoding for chunk in chunks for encoding in chunk.encodings)  # not read so by Arrow
+    return [] if is_delta else sorted({chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page})
 
 
 def _split_value(value: object, settings: CorpusSettings, name: str, line: int | None = None) -> Iterator[str]:

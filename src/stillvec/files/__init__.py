@@ -3,10 +3,10 @@
 from stillvec.files.atomic import atomic_file, atomic_folder, create_part_folder, sync_path
 from stillvec.files.binary_check import check_is_text
 from stillvec.files.compression import (
-    check_parquet_columns,
     copy_temporary,
     create_bytes,
     create_local,
+    find_parquet_chunks,
     inner_name,
     inner_suffix,
     is_compressed,
@@ -28,7 +28,6 @@ __all__ = [
     "atomic_folder",
     "cache_folder",
     "check_is_text",
-    "check_parquet_columns",
     "check_place",
     "check_replaceable",
     "copy_temporary",
@@ -38,6 +37,7 @@ __all__ = [
     "detect_encoding",
     "digest",
     "file_digest",
+    "find_parquet_chunks",
     "inner_name",
     "inner_suffix",
     "is_compressed",

@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -131,10 +131,22 @@ def check_expansion(n_bytes: int, n_compressed: int, name: str, error: type[Inpu
         raise error.expected(what, got, path=name, cure="decompress it first", code="too-large")
 
 
-def check_parquet_columns(columns: Iterable[Any], name: str, error: type[InputError]) -> None:
-    """Apply the same limit to column chunks of a Parquet file."""
-    for column in columns:
-        check_expansion(column.total_uncompressed_size, column.total_compressed_size, name, error)
+def find_parquet_chunks(file: Any, columns: list[str], name: str, error: type[InputError]) -> list[tuple[int, Any]]:
+    """(rows, metadata) of the chunks of these columns of a Parquet file, to which the same limit applies.
+
+    Arrow ends the process if it is asked for the metadata of a damaged chunk, so a row of each is read first.
+    """
+    metadata = file.metadata
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    leaves = [n for n, path in enumerate(paths) if any(f"{path}.".startswith(f"{column}.") for column in columns)]
+    chunks = []
+    for number in range(metadata.num_row_groups):
+        next(file.iter_batches(batch_size=1, row_groups=[number], columns=columns), None)
+        group = metadata.row_group(number)
+        chunks += [(group.num_rows, group.column(leaf)) for leaf in leaves]
+    for _, chunk in chunks:
+        check_expansion(chunk.total_uncompressed_size, chunk.total_compressed_size, name, error)
+    return chunks
 
 
 @contextmanager

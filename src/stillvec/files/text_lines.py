@@ -3,6 +3,7 @@
 import codecs
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -56,6 +57,9 @@ def _decode_marked(stream: IO[bytes], encoding: str, path: Path, error: type[Inp
             yield line.removesuffix("\n").replace("\x00", " ")
     except UnicodeDecodeError as problem:
         raise _not_text(encoding.upper(), problem, path, number + 1, error) from None
+    finally:
+        with suppress(ValueError):  # closed
+            text.detach()
 
 
 def _check_length(length: int, number: int, path: Path, error: type[InputError]) -> None:

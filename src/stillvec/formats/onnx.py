@@ -12,6 +12,7 @@ import numpy as np
 
 from stillvec.errors import FormatError
 from stillvec.files import create_bytes, open_bytes
+from stillvec.files.compression import HEAD_BYTES
 from stillvec.formats.format import Format, damage_error, empty_error, write_error
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.registry import require
@@ -41,13 +42,15 @@ def read(path: Path) -> WordVectors:
     onnx = require("onnx", "onnx", "Reading ONNX")
     decoding = require("google.protobuf.message", "onnx", "Reading ONNX")
     with open_bytes(path, FormatError) as stream:
-        raw = stream.read(_MAX_BYTES + 1)
-    if len(raw) > _MAX_BYTES:
-        raise FormatError.expected(f"at most {_MAX_BYTES:,} bytes", "more", path=path, code="too-large")
+        raw = bytearray()
+        while chunk := stream.read(HEAD_BYTES):  # read(n) reserves n bytes at once
+            raw += chunk
+            if len(raw) > _MAX_BYTES:
+                raise FormatError.expected(f"at most {_MAX_BYTES:,} bytes", "more", path=path, code="too-large")
     if not raw:
         raise empty_error(path)
     try:
-        model = onnx.ModelProto.FromString(raw)
+        model = onnx.ModelProto.FromString(bytes(raw))
     except (decoding.DecodeError, ValueError) as error:
         raise damage_error(path, "ONNX", error) from None
     metadata = {entry.key: entry.value for entry in model.metadata_props}

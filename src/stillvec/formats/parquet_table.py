@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, is_out_of_memory
-from stillvec.files import check_parquet_columns, create_local, open_local
+from stillvec.files import create_local, find_parquet_chunks, open_local
 from stillvec.formats.format import Format, begins_with, damage_error
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks
@@ -25,9 +25,12 @@ def read(path: Path) -> WordVectors:
     parquet = require("pyarrow.parquet", "parquet", "Reading Parquet")
     with open_local(path, FormatError) as local:
         try:
+            names = parquet.read_schema(local).names
+            if not {"word", "vector"} <= {*names}:
+                raise FormatError.expected("the columns 'word' and 'vector'", ", ".join(map(repr, names)), path=path)
             with parquet.ParquetFile(local, read_dictionary=["word"]) as file:  # a repeated word takes no memory
                 return _read_table(path, arrow, file)
-        except (arrow.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        except (arrow.ArrowException, KeyError, OSError, UnicodeDecodeError, OverflowError) as error:
             if is_out_of_memory(error):
                 raise MemoryError from None
             raise damage_error(path, "Parquet", error) from None
@@ -52,14 +55,12 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 def _read_table(path: Path, arrow: Any, file: Any) -> WordVectors:
     schema = file.schema_arrow
-    if not {"word", "vector"} <= {*schema.names}:
-        raise FormatError.expected("the columns 'word' and 'vector'", ", ".join(map(repr, schema.names)), path=path)
     columns = [name for name in ("word", "vector", "count") if name in schema.names]
     words: list[str] = []
     counts: list[int] = []
     blocks: list[NDArray[np.float32]] = []
     n_checked = _ROWS
-    for batch in file.iter_batches(batch_size=_batch_rows(path, file.metadata), columns=columns):
+    for batch in file.iter_batches(batch_size=_batch_rows(path, file, columns), columns=columns):
         if any(batch.column(name).null_count for name in columns):
             got = f"missing values after row {len(words):,}"
             raise FormatError.expected("a word, count and vector in each row", got, path=path)
@@ -83,12 +84,10 @@ def _read_table(path: Path, arrow: Any, file: Any) -> WordVectors:
     return assemble(path, words, np.concatenate(blocks), counts if "count" in columns else None, lowercase=lowercase)
 
 
-def _batch_rows(path: Path, metadata: Any) -> int:
+def _batch_rows(path: Path, file: Any, columns: list[str]) -> int:
     """Rows per batch, fewer if vectors are long."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    columns = [(group.num_rows, group.column(number)) for group in groups for number in range(group.num_columns)]
-    check_parquet_columns((column for _, column in columns), str(path), FormatError)
-    numbers_per_row = max((column.num_values // max(1, n_rows) for n_rows, column in columns), default=1)
+    chunks = find_parquet_chunks(file, columns, str(path), FormatError)
+    numbers_per_row = max((chunk.num_values // max(1, n_rows) for n_rows, chunk in chunks), default=1)
     return max(1, min(_ROWS, _BATCH_BYTES // (8 * max(1, numbers_per_row))))
 
 

@@ -208,8 +208,9 @@ def _window(model: Any, tokenizer: Any) -> int:
         if label.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             skipped = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - skipped)
-    if tokenizer.model_max_length and tokenizer.model_max_length < 10**6:
-        limits.append(int(tokenizer.model_max_length))
+    longest = tokenizer.model_max_length
+    if isinstance(longest, int | float) and 0 < longest < 10**6:
+        limits.append(int(longest))
     return min(limits)
 
 

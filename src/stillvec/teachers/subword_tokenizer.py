@@ -128,8 +128,11 @@ def _pre_tokenizers(config: Any) -> list[str]:
 
 def _special_tokens(backend: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Tokens before and after a text: BERT [CLS] … [SEP], XLNet … <sep><cls>, Llama <s> …"""
-    plain = backend.encode(_PROBE, add_special_tokens=False).ids
-    whole = backend.encode(_PROBE, add_special_tokens=True).ids
+    try:
+        plain = backend.encode(_PROBE, add_special_tokens=False).ids
+        whole = backend.encode(_PROBE, add_special_tokens=True).ids
+    except Exception as error:  # what the package raises
+        raise TeacherError(f"The tokenizer cannot split {_PROBE!r} ({error}); download the model again.") from None
     for before in range(len(whole) - len(plain) + 1):
         if plain and whole[before : before + len(plain)] == plain:
             return tuple(whole[:before]), tuple(whole[before + len(plain) :])

@@ -86,6 +86,7 @@ def start(text: Path, room: Path) -> Any:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(room)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "training\n"

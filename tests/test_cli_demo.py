@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,22 @@ def test_an_earlier_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> Non
     (tmp_path / "scores.png").write_bytes(b"old")
     (tmp_path / "thesis.txt").write_text("mine")
     demo_command.check_output(tmp_path)
+
+
+def test_an_interrupted_demo_is_resumed_by_both_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resumed = {}
+
+    def record(name: str) -> Callable[..., dict[str, object]]:
+        return lambda corpus, *, resume, **settings: resumed.update({name: resume}) or {}
+
+    monkeypatch.setattr("stillvec.verbs.distillation.distill_all", record("distill"))
+    monkeypatch.setattr("stillvec.verbs.baseline_training.train_all", record("train"))
+    monkeypatch.setattr("stillvec.cli.distill_command.print_reading", lambda results: None)
+    monkeypatch.setattr(demo_command, "score", lambda *given: ())
+    for name in ("show_scores", "draw_scores", "show_neighbours", "show_next"):
+        monkeypatch.setattr(demo_command, name, lambda *given, **settings: None)
+    assert main(["demo", "--out", str(tmp_path / "demo"), "--resume", "--quiet"]) == 0
+    assert resumed == {"distill": True, "train": True}
 
 
 def test_a_line_has_test_vectors_score_interval_and_bar(capsys: pytest.CaptureFixture[str]) -> None:

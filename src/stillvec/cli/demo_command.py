@@ -55,6 +55,7 @@ ASKED = ("music", "war", "river", "doctor", "physics", "win", "australia", "reli
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="demo", metavar="DIR", help="output folder (default: %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted demo")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     check_output(out)
     corpus = Corpus(*read_packaged_texts())
     note("MiniLM (22 million parameters) reads Wikipedia and news and is distilled into one vector per word.")
-    sets = _vectors(corpus, out, quiet=options.quiet)
+    sets = _vectors(corpus, out, resume=options.resume, quiet=options.quiet)
     note("Evaluating on WordSim-353, SimLex-999 and the Google analogies ...")
     scores = score(sets, out / "scores.json", out / "report.html")
     draw_scores(scores, TESTS, out / "scores.png", "Word vectors from half a million words, evaluated")
@@ -93,19 +94,28 @@ def read_packaged_texts() -> list[Path]:
     return [DatasetSource.of_package().folder / name for name in TEXTS]
 
 
-def _vectors(corpus: Corpus, out: Path, *, quiet: bool) -> dict[str, WordVectors]:
+def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool) -> dict[str, WordVectors]:
     from stillvec.cli.distill_command import print_reading
     from stillvec.cli.progress_bar import show_events
     from stillvec.verbs.baseline_training import train_all
     from stillvec.verbs.distillation import distill_all
 
-    method = "auto,decontextualized"
     with show_events(quiet=quiet) as listener:
-        results = distill_all(corpus, method=method, min_count=MIN_COUNT, contexts=CONTEXTS, out=out, progress=listener)
+        results = distill_all(
+            corpus,
+            method="auto,decontextualized",
+            min_count=MIN_COUNT,
+            contexts=CONTEXTS,
+            out=out,
+            resume=resume,
+            progress=listener,
+        )
     print_reading(results)
     note("Training skip-gram (gensim) on the same sentences and words ...")
     with show_events(quiet=quiet) as listener:
-        results |= train_all(corpus, method=SKIPGRAM, min_count=MIN_COUNT, out=out / "skipgram", progress=listener)
+        results |= train_all(
+            corpus, method=SKIPGRAM, min_count=MIN_COUNT, out=out / "skipgram", resume=resume, progress=listener
+        )
     return results
 
 

@@ -253,20 +253,15 @@ class _ZstdReader(io.RawIOBase):
         self._zstandard = _require_zstandard("Reading .zst")
         self._raw, self._frame, self._input = raw, None, b""
         self._output = memoryview(b"")
-        self._position = 0
 
     def readable(self) -> bool:
         return True
-
-    def tell(self) -> int:
-        return self._position
 
     def readinto(self, buffer: Any) -> int:
         while not self._output and self._fill():
             pass
         size = min(len(buffer), len(self._output))
         buffer[:size], self._output = self._output[:size], self._output[size:]
-        self._position += size
         return size
 
     def _fill(self) -> bool:

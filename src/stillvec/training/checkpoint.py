@@ -84,8 +84,8 @@ def warn_threads(earlier: object, now: object) -> None:
     """Warn if a run is continued with another number of threads, which changes the order of sums."""
     if earlier is not None and now is not None and earlier != now:
         message = (
-            f"The stopped run used {earlier} threads, this one {now}: the result can differ from that of an "
-            f"uninterrupted run; --threads {earlier} gives the same bytes where one run does."
+            f"The interrupted run had --threads {earlier}, this one has {now}: the result can differ from that "
+            f"of an uninterrupted run; give --threads {earlier} for the same bytes."
         )
         warnings.warn(message, StillvecWarning, stacklevel=3)
 

@@ -23,7 +23,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("encoding", "refinement", "combination"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
-    ("vocabulary", "subwords"),
+    ("vocabulary", "subwords", "arrow_stream"),
     ("registry", "files", "notebook", "numerics"),
     ("notation", "progress"),
     ("errors",),

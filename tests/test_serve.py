@@ -156,6 +156,27 @@ def test_embeddings_in_base64_are_the_same_numbers(client: TestClient) -> None:
     assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == plain
 
 
+def test_the_first_dimensions_have_length_one_again(client: TestClient) -> None:
+    mean = MATRIX[:2].mean(axis=0)[:2]
+    reply = client.post("/v1/embeddings", json={"input": "king queen", "dimensions": 2}).json()
+    assert np.allclose(reply["data"][0]["embedding"], mean / np.linalg.norm(mean))
+    for unit in (False, True):
+        body = {"texts": ["king queen", "zzz"], "dimensions": 2, "unit": unit}
+        reply = client.post("/embed", json=body).json()
+        assert (reply["dim"], reply["unknown"]) == (2, [1])
+        assert np.allclose(reply["data"], [mean / (np.linalg.norm(mean) if unit else 1), [0, 0]])
+
+
+def test_models_say_whether_their_dimensions_are_ordered() -> None:
+    rows = np.random.default_rng(0).normal(size=(200, 16))
+    sets = {"ordered": rows * 0.7 ** np.arange(16), "reversed": rows * 0.7 ** np.arange(16)[::-1]}
+    words = [f"w{row}" for row in range(200)]
+    models = ServedModels({name: WordVectors(words, matrix) for name, matrix in sets.items()})
+    with TestClient(create_app(models, LIMITS)) as client:
+        listed = client.get("/v1/models").json()["data"]
+    assert {model["id"]: model["ordered"] for model in listed} == {"ordered": True, "reversed": False}
+
+
 def test_a_request_names_a_model_and_the_first_is_the_default(client: TestClient) -> None:
     assert client.get("/vectors", params={"word": "ice", "model": "other"}).json()["dim"] == 2
     assert client.get("/vectors", params={"word": "king"}).json()["model"] == "small"
@@ -215,7 +236,8 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "lists of token arrays": ("/v1/embeddings", {"input": [[1, 2], [3]]}, "send the text itself"),
     "an empty input": ("/v1/embeddings", {"input": ""}, "non-empty string"),
     "no input": ("/v1/embeddings", {"model": "small"}, "'input'"),
-    "other dimensions": ("/v1/embeddings", {"input": "king", "dimensions": 2}, "must be 3 for 'small', got 2"),
+    "too many dimensions": ("/v1/embeddings", {"input": "king", "dimensions": 4}, "from 1 to 3 for 'small', got 4"),
+    "no dimensions": ("/embed", {"texts": ["king"], "dimensions": 0}, "from 1 to 3 for 'small', got 0"),
     "another encoding": ("/v1/embeddings", {"input": "king", "encoding_format": "hex"}, "'float' or 'base64'"),
     "too many inputs": ("/v1/embeddings", {"input": ["king"] * 5}, "at most 4 items, got 5"),
     "too many words": ("/vectors", {"words": ["king"] * 5}, "at most 4 items, got 5"),

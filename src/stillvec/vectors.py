@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError, UsageError, VocabularyError
-from stillvec.numerics import iterate_blocks, unit_rows
+from stillvec.errors import FormatError, StillvecWarning, UsageError, VocabularyError
+from stillvec.numerics import iterate_blocks, principal_axes, second_moments, unit_rows
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
@@ -19,10 +20,13 @@ from stillvec.vocabulary.folding import fold
 Matrix = NDArray[Any]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
+Array = NDArray[np.float64]
 Neighbours = list[tuple[str, float]]
 _BLOCK = 1 << 16  # rows per block, so that a memory-mapped matrix is never copied whole
 _QUERIES = 1024  # per batch
 _SCORES = 1 << 22  # cosines in memory
+_VARIANCE_ROWS = 4096  # sampled
+ORDERED = 0.8  # leading share from which dimensions count as ordered by importance
 _ROUNDING = 1e-5  # bound on the rounding error of a product and a quotient in fp32
 
 
@@ -100,6 +104,13 @@ class WordVectors:
         create = partial(WordVectors, subwords=self.subwords, provenance=dict(self.provenance))
         return create, (self.vocabulary, np.asarray(self.matrix))
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The columns `word`, `count` and `vector`, for Polars, DuckDB, pandas, pyarrow and other readers of Arrow."""
+        from stillvec.arrow_stream import open_stream
+
+        stream = open_stream(self.words, self.vocabulary.counts, self.matrix, self.vocabulary.lowercase)
+        return stream.__arrow_c_stream__(requested_schema)
+
     def __getitem__(self, word: str | Sequence[str]) -> Floats:
         """The vector of a word (dim,) or of several (n, dim); of an OOV word from its n-grams, if there is a table."""
         if isinstance(word, str):
@@ -176,14 +187,18 @@ class WordVectors:
                 results.append([(self.words[at], value) for at, value in pairs if at not in hidden][:k])
         return results
 
-    def encode(self, texts: str | Sequence[str], *, weights: Matrix | None = None) -> Floats:
+    def encode(
+        self, texts: str | Sequence[str], *, weights: Matrix | None = None, dimensions: int | None = None
+    ) -> Floats:
         """The mean vector of the known words of each text (n, dim), zero if it has none; one text gives (dim,).
 
         With `weights`, one per word (V,), the weighted mean `sum w_i v_i / sum w_i`. With a subword table, OOV words
-        are included, with the largest weight.
+        are included, with the largest weight. With `dimensions`, only the first of them (see `truncate`).
         """
         from scipy.sparse import csr_array
 
+        if dimensions is not None:
+            return self.truncate(dimensions).encode(texts, weights=weights)
         if isinstance(texts, str):
             return np.asarray(self.encode([texts], weights=weights)[0])
         rows, text = self._finder.match_rows(texts)
@@ -218,6 +233,36 @@ class WordVectors:
         """
         history = self.provenance if provenance is None else provenance
         return WordVectors(self.vocabulary, matrix, subwords=subwords, provenance=history)
+
+    def truncate(self, dim: int) -> WordVectors:
+        """The first `dim` dimensions of each vector, as a view; warns if their order means nothing.
+
+        Useful if the dimensions are in the order of their importance, as after the step `pca` and by the method `auto`.
+        """
+        if not 1 <= dim <= self.dim:
+            raise UsageError.expected(f"1 to {self.dim}", dim, where="dimensions")
+        if dim == self.dim:
+            return self
+        if dim not in self._truncated:
+            if (share := self.leading_share(dim)) < ORDERED:
+                what = f"The first {dim} of {self.dim} dimensions have {share:.0%} of the variance of {dim} principal"
+                warnings.warn(
+                    f"{what} components; refine with pca:dim={self.dim} first.", StillvecWarning, stacklevel=2
+                )
+            subwords = self.subwords and SubwordTable(self.subwords.ngrams, self.subwords.matrix[:, :dim])
+            history = {**self.provenance, "truncated": {"from": self.dim, "to": dim}}
+            cut = WordVectors(self.vocabulary, self.matrix[:, :dim], subwords=subwords, provenance=history)
+            cut.__dict__["_finder"] = self._finder
+            self._truncated[dim] = cut
+        return self._truncated[dim]
+
+    def leading_share(self, dim: int) -> float:
+        """The variance in the first `dim` dimensions, as a share of that in `dim` principal components.
+
+        Near 1 if the dimensions are in the order of their importance; measured on at most 4096 words.
+        """
+        columns, components = self._variances
+        return float(columns[dim - 1] / components[dim - 1]) if components[-1] > 0 else 1.0
 
     def with_provenance(self, provenance: Mapping[str, Any]) -> WordVectors:
         """The same vectors with another provenance."""
@@ -268,6 +313,17 @@ class WordVectors:
     @cached_property
     def _finder(self) -> WordMatcher:
         return WordMatcher(self.vocabulary, lazy=True)
+
+    @cached_property
+    def _truncated(self) -> dict[int, WordVectors]:
+        return {}
+
+    @cached_property
+    def _variances(self) -> tuple[Array, Array]:
+        """Cumulative variances of the dimensions (D,) and of the principal components (D,)."""
+        rows = np.asarray(self.matrix[:: max(1, len(self) // _VARIANCE_ROWS)], np.float64)
+        moments = second_moments(rows, rows.mean(0) if len(rows) else None)
+        return np.cumsum(np.diag(moments)), np.cumsum(principal_axes(moments)[0])
 
     @cached_property
     def _norms(self) -> Floats:

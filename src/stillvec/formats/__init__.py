@@ -6,6 +6,7 @@ from pathlib import Path
 from stillvec.errors import FormatError, UsageError
 from stillvec.files import check_replaceable, inner_suffix, read_head
 from stillvec.files.path_names import show_path
+from stillvec.formats.arrow_table import ArrowTable, read_stream
 from stillvec.formats.format import Format, empty_error
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.registry import Registry
@@ -47,14 +48,20 @@ FORMATS: Registry[Format] = Registry(  # in the order of recognition, the most s
 )
 
 
-def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVectors:
-    """Read vectors from a stillvec folder or any file format in `FORMATS`, which may be compressed.
+def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None) -> WordVectors:
+    """Read vectors from a stillvec folder or any file format in `FORMATS`, which may be compressed, or a data frame.
 
     Parameters
     ----------
-    path: the folder or file.
+    path: the folder or file; or a data frame of Polars or pandas, or another table with `__arrow_c_stream__`, with the
+        columns `word`, `vector` (lists of equal length) and optionally `count`.
     format: its name in `FORMATS` (default: recognized by the content).
     """
+    if not isinstance(path, str | os.PathLike):
+        if format is not None or not hasattr(path, "__arrow_c_stream__"):
+            what = "a path" if format is not None else "a path, or a data frame with the columns 'word' and 'vector'"
+            raise UsageError.expected(what, type(path).__name__, where="load")
+        return read_stream(path).with_provenance({"source": type(path).__name__})
     place = Path(path)
     if not place.exists():
         raise FormatError.not_found(place, "vectors")
@@ -64,8 +71,8 @@ def load(path: str | os.PathLike[str], *, format: str | None = None) -> WordVect
     return vectors if vectors.provenance else vectors.with_provenance({"source": show_path(place.name)})
 
 
-def open_vectors(vectors: WordVectors | str | os.PathLike[str]) -> WordVectors:
-    """The vectors themselves, or those that a path names."""
+def open_vectors(vectors: WordVectors | str | os.PathLike[str] | ArrowTable) -> WordVectors:
+    """The vectors themselves, or those that a path names or a data frame contains."""
     return vectors if isinstance(vectors, WordVectors) else load(vectors)
 
 

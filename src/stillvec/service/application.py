@@ -104,7 +104,8 @@ def _build_schema(app: FastAPI, limits: Limits, dims: list[int], *, token: bool)
         parts[name]["properties"][field]["maxItems"] = limits.batch
     embeddings = parts["EmbeddingsRequest"]["properties"]
     embeddings["input"]["anyOf"][1]["maxItems"] = limits.batch
-    embeddings["dimensions"]["anyOf"][0]["enum"] = dims
+    for name in ("EmbeddingsRequest", "EmbedRequest"):
+        parts[name]["properties"]["dimensions"]["anyOf"][0] |= {"minimum": 1, "maximum": dims[-1]}
     parts["NearestRequest"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
     for name in ("NearestRequest", "AnalogyRequest"):
         parts[name]["properties"]["k"]["maximum"] = limits.k

@@ -55,8 +55,9 @@ def embed_texts(request: schemas.EmbedRequest, model: ServedModel, limits: Limit
     _check_batch(request.texts, model, limits, "texts")
     rows = model.vectors.encode(request.texts)  # (T, D)
     unknown = np.flatnonzero(~rows.any(axis=1)).tolist()
+    rows = rows[:, : _check_dimensions(request.dimensions, model)]
     data = (unit_rows(rows) if request.unit else rows).tolist()
-    return schemas.EmbedResponse(model=model.name, dim=model.vectors.dim, data=data, unknown=unknown)
+    return schemas.EmbedResponse(model=model.name, dim=rows.shape[1], data=data, unknown=unknown)
 
 
 def create_embeddings(
@@ -65,10 +66,8 @@ def create_embeddings(
     """Embeddings have length one, as OpenAI's, so that clients may use the dot product as the cosine."""
     texts = request.items
     _check_batch(texts, model, limits, "input")
-    if request.dimensions not in (None, model.vectors.dim):
-        message = f"'dimensions' must be {model.vectors.dim} for {model.name!r}, got {request.dimensions}."
-        raise RequestError(400, message, param="dimensions")
-    rows = unit_rows(model.vectors.encode(texts))  # (T, D)
+    dim = _check_dimensions(request.dimensions, model)
+    rows = unit_rows(model.vectors.encode(texts)[:, :dim])  # (T, dim)
     values: list[Any] = rows.tolist()
     if request.encoding_format == "base64":
         values = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
@@ -84,6 +83,7 @@ def describe_model(model: ServedModel) -> schemas.Model:
         created=model.loaded_at,
         words=len(model.vectors),
         dim=model.vectors.dim,
+        ordered=model.ordered,
         search=model.default_search,
         recall_at_10=model.recall,
     )
@@ -101,6 +101,14 @@ def _check_at_most(count: int, limit: int, param: str) -> None:
     if count > limit:
         what = "" if param == "k" else " items"
         raise RequestError(400, f"{param!r} must be at most {limit:,}{what}, got {count:,}.", param=param)
+
+
+def _check_dimensions(dimensions: int | None, model: ServedModel) -> int:
+    dim = model.vectors.dim
+    if dimensions is None or 1 <= dimensions <= dim:
+        return dim if dimensions is None else dimensions
+    message = f"'dimensions' must be from 1 to {dim} for {model.name!r}, got {dimensions}."
+    raise RequestError(400, message, param="dimensions")
 
 
 def _check_batch(items: list[str], model: ServedModel, limits: Limits, param: str) -> None:

@@ -4,6 +4,7 @@ import difflib
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -13,7 +14,7 @@ from stillvec.errors import UsageError
 from stillvec.service.approximate_search import ApproximateIndex
 from stillvec.service.http_errors import RequestError
 from stillvec.service.schemas import Search
-from stillvec.vectors import WordVectors
+from stillvec.vectors import ORDERED, WordVectors
 
 ScoredWords = list[tuple[str, float]]
 LARGE = 200_000  # words from which approximate search is the default
@@ -42,9 +43,15 @@ class ServedModel:
     def recall(self) -> float | None:
         return None if self.index is None else self.index.recall
 
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether a quarter of the dimensions has most of the variance that it could have."""
+        return self.vectors.leading_share(max(1, self.vectors.dim // 4)) >= ORDERED
+
     def prepare(self) -> None:
         """Do now what would delay the first request; a large set starts to build its index."""
         self.vectors.encode(["ready"])
+        _ = self.ordered
         self.vectors.nearest(np.zeros(self.vectors.dim, np.float32), 1)
         if self.default_search == "approximate":
             self.start_index()

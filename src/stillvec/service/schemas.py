@@ -20,6 +20,7 @@ Pair = Annotated[list[Word], Field(min_length=2, max_length=2)]
 Method = Literal["3cosadd", "3cosmul"]
 Search = Literal["exact", "approximate"]
 MODEL = "Name of a set of vectors; default: the first."
+DIMENSIONS = "Only the first of the dimensions; see `ordered` of the model. Default: all."
 METHOD = "3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."
 EXACT = (
     "true: compare with every word. false: use the approximate index once it is built. "
@@ -89,6 +90,7 @@ class EmbedRequest(BaseRequest):
 
     texts: list[str] = Field(min_length=1, examples=[["One vector for a whole text."]])
     unit: bool = Field(default=False, description="Scale vectors to length one.")
+    dimensions: Whole | None = Field(default=None, description=DIMENSIONS)
 
     @property
     def items(self) -> list[str]:
@@ -102,7 +104,7 @@ class EmbeddingsRequest(BaseRequest):
         description="A text or a list of texts; token ids are not supported.", examples=[["snow and ice", "fire"]]
     )
     encoding_format: Literal["float", "base64"] = Field(default="float", description="base64: little-endian float32.")
-    dimensions: Whole | None = Field(default=None, description="Must be the dimension of the vectors, if given.")
+    dimensions: Whole | None = Field(default=None, description=DIMENSIONS)
     user: str | None = Field(default=None, description="Accepted for compatibility and ignored.")
 
     @property
@@ -181,6 +183,9 @@ class Model(BaseModel):
     owned_by: str = "stillvec"
     words: int
     dim: int
+    ordered: bool = Field(
+        description="Whether the first dimensions are the important ones, so that `dimensions` may cut."
+    )
     search: Search = Field(description="The search that is used if `exact` is not given.")
     recall_at_10: float | None = Field(
         description="Recall@10 of the approximate search, measured on 100 words; null before its index is built."

@@ -14,6 +14,7 @@ from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import reserve_output
 from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save
+from stillvec.formats.arrow_table import ArrowTable
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.previous_result import merge_results
 from stillvec.progress import Progress, show_progress
@@ -22,7 +23,7 @@ from stillvec.registry import create
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-Vectors = WordVectors | str | os.PathLike[str]
+Vectors = WordVectors | str | os.PathLike[str] | ArrowTable
 StepSpec = str | Step | Mapping[str, Any]
 
 
@@ -43,7 +44,7 @@ def refine(
 
     Parameters
     ----------
-    vectors: the vectors, or the path of a folder or file.
+    vectors: the vectors, the path of a folder or file, or a data frame (see `load`).
     steps: names with settings ("retrofit:lexicon=ppdb-xl.txt,sweeps=10"), objects of their classes, entries of a
         manifest, or lists of these.
     oov: "subword" fits, last, character n-grams for out-of-vocabulary words (default: none).
@@ -86,7 +87,7 @@ def combine(
 
     Parameters
     ----------
-    vectors: two or more sets, or paths of folders and files.
+    vectors: two or more sets, paths of folders and files, or data frames.
     method: a combiner, with settings as in "svd:dim=100,words=intersection", or an object of its class.
     names: of the sets, for the provenance (default: from their paths, else numbers).
     out: the folder to write (default: nothing is written).
@@ -140,7 +141,7 @@ def convert(
 
     Parameters
     ----------
-    vectors: the vectors, or the path of a folder or file.
+    vectors: the vectors, the path of a folder or file, or a data frame (see `load`).
     out: the file or folder to write; .gz, .bz2 and .xz compress a file.
     format: a name in `stillvec.formats.FORMATS` (default: by the ending of `out`).
     source_format: the format of `vectors` (default: recognised from the content).
@@ -158,7 +159,7 @@ def convert(
 
 
 def _names_of(vectors: Sequence[Vectors]) -> list[str]:
-    paths = [path for path in vectors if not isinstance(path, WordVectors)]
+    paths = [path for path in vectors if isinstance(path, str | os.PathLike)]
     if len(paths) == len(vectors) and paths:
         return unique_names(paths)
     return [f"vectors-{number}" for number in range(1, len(vectors) + 1)]

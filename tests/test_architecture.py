@@ -23,9 +23,10 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("encoding", "refinement", "combination"),
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
+    ("gensim_names",),
     ("vocabulary", "subwords", "arrow_stream"),
     ("registry", "files", "notebook", "numerics"),
-    ("notation", "progress"),
+    ("notation", "progress", "input_checks"),
     ("errors",),
 )
 HEIGHT = {package: height for height, layer in enumerate(reversed(LAYERS)) for package in layer}

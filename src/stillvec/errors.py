@@ -116,6 +116,12 @@ class VocabularyError(StillvecError):
     code = "vocabulary"
 
 
+class UnknownWordError(VocabularyError, KeyError):
+    """A word that has no vector; a `KeyError` too, as in gensim."""
+
+    __str__ = Exception.__str__  # that of KeyError puts the message into quotes
+
+
 class TeacherError(StillvecError):
     """A model that cannot be loaded, or cannot serve as a teacher."""
 

@@ -3,42 +3,51 @@
 from __future__ import annotations
 
 import difflib
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import FormatError, StillvecWarning, UsageError, VocabularyError
-from stillvec.numerics import iterate_blocks, principal_axes, second_moments, unit_rows
+from stillvec.errors import FormatError, StillvecWarning, UnknownWordError, UsageError
+from stillvec.gensim_names import Floats, GensimNames, Matrix, Neighbours
+from stillvec.input_checks import check_count, check_numbers, check_strings, describe
+from stillvec.numerics import cosines, iterate_blocks, principal_axes, second_moments, unit_rows
+from stillvec.progress import Progress, show_progress
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
 
-Matrix = NDArray[Any]
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float32]
 Array = NDArray[np.float64]
-Neighbours = list[tuple[str, float]]
+Words = list[str] | tuple[str, ...]
 _BLOCK = 1 << 16  # rows per block, so that a memory-mapped matrix is never copied whole
 _QUERIES = 1024  # per batch
+_TEXTS = 1 << 13  # per step of the progress bar
 _SCORES = 1 << 22  # cosines in memory
 _VARIANCE_ROWS = 4096  # sampled
 ORDERED = 0.8  # leading share from which dimensions count as ordered by importance
 _ROUNDING = 1e-5  # bound on the rounding error of a product and a quotient in fp32
 
 
-class WordVectors:
+class WordVectors(GensimNames):
     """One vector per word. Immutable: `with_matrix` and `subset` make new ones.
 
     >>> vectors = WordVectors(Vocabulary(["ice", "snow", "fire"]), [[1, 0], [0.9, 0.1], [-1, 0.2]])
     >>> vectors.nearest("ice", k=1)[0][0]
     'snow'
 
-    With `subwords`, a table of character n-grams, out-of-vocabulary words have vectors too. `provenance` is how the
-    vectors were made (the manifest of a folder); `save` writes it.
+    The methods of `GensimNames` have the names and results of gensim's `KeyedVectors`.
+
+    Parameters
+    ----------
+    vocabulary: the words, one per row, or a `Vocabulary` with their counts.
+    matrix: one row of numbers per word (V, dim).
+    subwords: a table of character n-grams, which gives out-of-vocabulary words vectors (default: none).
+    provenance: how the vectors were made, the manifest of a folder; `save` writes it (default: nothing).
     """
 
     def __init__(
@@ -50,13 +59,19 @@ class WordVectors:
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
-        rows = np.asanyarray(matrix)
-        if rows.dtype.kind != "f":
-            rows = rows.astype(np.float32)
+        try:
+            rows = np.asanyarray(matrix)
+            rows = rows if rows.dtype.kind == "f" else rows.astype(np.float32)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError.expected("a table of numbers", describe(matrix), where="matrix") from None
         if rows.ndim != 2 or len(rows) != len(self.vocabulary):
             raise UsageError.expected(f"a matrix of {len(self.vocabulary)} rows, one per word", f"shape {rows.shape}")
+        if subwords is not None and not isinstance(subwords, SubwordTable):
+            raise UsageError.expected("a SubwordTable", describe(subwords), where="subwords")
         if subwords is not None and subwords.dim != rows.shape[1]:
             raise UsageError.expected(f"subword vectors of dimension {rows.shape[1]}", subwords.dim)
+        if provenance is not None and not isinstance(provenance, Mapping):
+            raise UsageError.expected("a mapping", describe(provenance), where="provenance")
         rows = rows.view()
         rows.setflags(write=False)
         self.matrix: Matrix = rows
@@ -111,23 +126,29 @@ class WordVectors:
         stream = open_stream(self.words, self.vocabulary.counts, self.matrix, self.vocabulary.lowercase)
         return stream.__arrow_c_stream__(requested_schema)
 
-    def __getitem__(self, word: str | Sequence[str]) -> Floats:
-        """The vector of a word (dim,) or of several (n, dim); of an OOV word from its n-grams, if there is a table."""
-        if isinstance(word, str):
+    def __getitem__(self, word: str | int | Iterable[str | int]) -> Floats:
+        """The vector of a word or row (dim,) or of several (n, dim), `v["ice"]`, `v[0]` or `v[["ice", "snow"]]`.
+
+        An OOV word has the vector of its n-grams, if there is a table.
+        """
+        if isinstance(word, str | int | np.integer):
             row = self._row_or_oov(word)
-            vector = self.from_subwords([word])[0] if row < 0 else np.array(self.matrix[row], np.float32)
+            vector = self.from_subwords([str(word)])[0] if row < 0 else np.array(self.matrix[row], np.float32)
             return self._check_finite(vector, [word])
-        rows = [self._row_or_oov(item) for item in word]
+        if not isinstance(word, Iterable):
+            raise UsageError.expected("a word, a row number, or a list of them", describe(word))
+        words = [*word]
+        rows = [self._row_or_oov(item) for item in words]
         oov = [at for at, row in enumerate(rows) if row < 0]
         if not oov:
-            return self._check_finite(np.array(self.matrix[rows], np.float32).reshape(-1, self.dim), word)
+            return self._check_finite(np.array(self.matrix[rows], np.float32).reshape(-1, self.dim), words)
         result = np.zeros((len(rows), self.dim), np.float32)
         known = [at for at, row in enumerate(rows) if row >= 0]
         result[known] = self.matrix[[rows[at] for at in known]]
-        result[oov] = self.from_subwords([word[at] for at in oov])
-        return self._check_finite(result, word)
+        result[oov] = self.from_subwords([str(words[at]) for at in oov])
+        return self._check_finite(result, words)
 
-    def _check_finite(self, rows: Floats, words: Sequence[str]) -> Floats:
+    def _check_finite(self, rows: Floats, words: Sequence[str | int]) -> Floats:
         """The rows, unless one has NaN or infinity: in a large file, `load` looks at a sample of the rows only."""
         if np.isfinite(rows).all():
             return rows
@@ -136,28 +157,85 @@ class WordVectors:
         raise FormatError.expected("finite numbers", got, code="not-finite")
 
     def from_subwords(self, strings: Sequence[str]) -> Floats:
-        """Vectors of strings from their character n-grams (n, dim), for known words too."""
+        """Vectors of strings from their character n-grams (n, dim), for known words too.
+
+        Parameters
+        ----------
+        strings: words, known or not.
+        """
         if self.subwords is None:
             cure = "fit one with stillvec refine --oov subword"
             raise UsageError.expected("vectors with a subword table", "none", cure=cure)
-        return self.subwords.vectors([fold(string, self.vocabulary.lowercase) for string in strings])
+        names = check_strings(strings, "strings", what="words")
+        return self.subwords.vectors([fold(name, self.vocabulary.lowercase) for name in names])
 
-    def similarity(self, a: str, b: str) -> float:
-        """Cosine of two words; 0 if one of them has a zero vector."""
-        x, y = self[a].astype(np.float64), self[b].astype(np.float64)
-        length = float(np.linalg.norm(x) * np.linalg.norm(y))
-        return float(x @ y) / length if length else 0.0
+    @overload
+    def similarity(self, a: str, b: str) -> float: ...
+    @overload
+    def similarity(self, a: Words, b: str | Words) -> NDArray[np.float64]: ...
+    @overload
+    def similarity(self, a: str, b: Words) -> NDArray[np.float64]: ...
+    def similarity(self, a: str | Words, b: str | Words) -> float | NDArray[np.float64]:
+        """Cosine of two words; of each pair, if lists are given; 0 if one of them has a zero vector.
 
-    def nearest(self, query: str | Matrix, k: int = 10, *, exclude: Iterable[str] = ()) -> Neighbours:
-        """The `k` words of highest cosine with a word or a vector, without the word itself."""
-        excluded = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
-        if isinstance(query, str):
-            excluded.add(self._row_or_oov(query))
+        >>> vectors = WordVectors(["ice", "snow", "fire"], [[1, 0], [0, 1], [-1, 0]])
+        >>> vectors.similarity("ice", "fire"), vectors.similarity("ice", ["snow", "fire"]).tolist()
+        (-1.0, [0.0, -1.0])
+
+        Parameters
+        ----------
+        a: a word, or a list of words.
+        b: a word, or a list of as many words as `a`.
+        """
+        if isinstance(a, str) and isinstance(b, str):
+            return float(cosines(self[[a]], self[[b]])[0])
+        x, y = (self[[words] if isinstance(words, str) else check_strings(words, "similarity")] for words in (a, b))
+        if not isinstance(a, str) and not isinstance(b, str) and len(x) != len(y):
+            cure = "give lists of the same length, or n_similarity() for their means"
+            raise UsageError.expected(f"{len(x)} words", len(y), where="similarity", cure=cure)
+        size = max(len(x), len(y)) if len(x) and len(y) else 0
+        return cosines(*(rows if len(rows) == size else np.repeat(rows, size, axis=0) for rows in (x, y)))
+
+    @overload
+    def nearest(self, query: str | int | Matrix, k: int = 10, *, exclude: Iterable[str] = ()) -> Neighbours: ...
+    @overload
+    def nearest(self, query: Words, k: int = 10, *, exclude: Iterable[str] = ()) -> list[Neighbours]: ...
+    def nearest(
+        self, query: str | int | Matrix | Words, k: int = 10, *, exclude: Iterable[str] = ()
+    ) -> Neighbours | list[Neighbours]:
+        """The `k` words of highest cosine with a word or a vector, without the word itself.
+
+        >>> vectors.nearest("fire", k=2)  # doctest: +SKIP
+        [('fires', 0.8), ('flames', 0.7)]
+        >>> vectors.nearest(["fire", "ice"], k=1)  # doctest: +SKIP
+        [[('fires', 0.8)], [('snow', 0.6)]]
+
+        Parameters
+        ----------
+        query: a word, a vector (dim,), or a list of words, which gives a list of results.
+        k: number of neighbours (default: 10).
+        exclude: words to leave out, beside the query (default: none).
+        """
+        if _is_words(query):
+            return self.nearest_batch(query, k, exclude=exclude)  # type: ignore[arg-type]
+        excluded = self._rows_of(exclude)
+        if isinstance(query, str | int | np.integer):
+            excluded = excluded | {self._row_or_oov(query)}
             query = self[query]
-        return self._best(self._cosines(query), k, excluded)
+        return self._best(self._cosines(query), check_count(k, "k"), excluded)  # type: ignore[arg-type]
 
     def analogy(self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd") -> Neighbours:
-        """a is to b as c is to what? 3CosAdd (Mikolov et al. 2013) or 3CosMul (Levy & Goldberg 2014)."""
+        """a is to b as c is to what?
+
+        >>> vectors.analogy("man", "king", "woman")  # doctest: +SKIP
+        [('queen', 0.71)]
+
+        Parameters
+        ----------
+        a, b, c: the three words, which are never the answer.
+        k: number of answers (default: 1).
+        method: "3cosadd" (Mikolov et al. 2013) or "3cosmul" (Levy & Goldberg 2014) (default: 3cosadd).
+        """
         cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
         if method == "3cosadd":
             scores = cos_b - cos_a + cos_c  # normalizing the sum would not change the order
@@ -165,20 +243,29 @@ class WordVectors:
             scores = (1 + cos_b) * (1 + cos_c) / ((1 + cos_a) + 2e-3) / 2
         else:
             raise UsageError.unknown("analogy method", method, ("3cosadd", "3cosmul"))
-        return self._best(scores, k, {self._row_or_oov(word) for word in (a, b, c)})
+        return self._best(scores, check_count(k, "k"), {self._row_or_oov(word) for word in (a, b, c)})
 
     def nearest_batch(
         self, queries: Sequence[str] | Matrix, k: int = 10, *, exclude: Iterable[str] = ()
     ) -> list[Neighbours]:
-        """`nearest` for many words or the rows of a table (n, dim), by matrix products per block."""
-        excluded = {row for word in exclude if (row := self.vocabulary.row(word)) is not None}
-        if isinstance(queries, np.ndarray):
-            own = [excluded] * len(queries)
+        """`nearest` for many words or the rows of a table (n, dim), by matrix products per block.
+
+        Parameters
+        ----------
+        queries: words, or an array with one query per row (n, dim).
+        k: number of neighbours per query (default: 10).
+        exclude: words to leave out, beside each query (default: none).
+        """
+        excluded, k = self._rows_of(exclude), check_count(k, "k")
+        if isinstance(queries, np.ndarray) and not _is_words(queries):
+            what = f"finite vectors of dimension {self.dim}"
+            units = unit_rows(check_numbers(queries, "queries", (-1, self.dim), what=what))  # (n, dim)
+            own = [excluded] * len(units)
         else:
-            own = [excluded | {self._row_or_oov(word)} for word in queries]
-            queries = self[queries]
-        units = self._unit(queries, (len(queries), self.dim))  # (n, dim)
-        n_best = min(_check_k(k) + max(map(len, own), default=0), len(self))
+            names = check_strings(queries, "queries", what="words")
+            own = [excluded | {self._row_or_oov(word)} for word in names]
+            units = unit_rows(self[names])
+        n_best = min(k + max(map(len, own), default=0), len(self))
         results: list[Neighbours] = []
         for first in range(0, len(units), _QUERIES):
             rows, scores = self._best_batch(units[first : first + _QUERIES], n_best)
@@ -188,24 +275,59 @@ class WordVectors:
         return results
 
     def encode(
-        self, texts: str | Sequence[str], *, weights: Matrix | None = None, dimensions: int | None = None
+        self,
+        texts: str | Iterable[str],
+        *,
+        weights: Matrix | None = None,
+        dimensions: int | None = None,
+        normalize: bool = False,
+        show_progress_bar: bool = False,
     ) -> Floats:
         """The mean vector of the known words of each text (n, dim), zero if it has none; one text gives (dim,).
 
-        With `weights`, one per word (V,), the weighted mean `sum w_i v_i / sum w_i`. With a subword table, OOV words
-        are included, with the largest weight. With `dimensions`, only the first of them (see `truncate`).
+        >>> vectors = WordVectors(["ice", "snow"], [[1, 0], [0, 1]])
+        >>> vectors.encode("Ice and snow!").tolist(), vectors.encode(["Ice", "fire"]).tolist()
+        ([0.5, 0.5], [[1.0, 0.0], [0.0, 0.0]])
+
+        With a subword table, out-of-vocabulary words are included, with the largest weight.
+
+        Parameters
+        ----------
+        texts: one text, or several.
+        weights: one weight per word (V,), for the mean `sum w_i v_i / sum w_i` (default: 1 for each).
+        dimensions: keep only the first of them, see `truncate` (default: all).
+        normalize: scale the result to length one (default: False).
+        show_progress_bar: show a bar in a terminal (default: False).
         """
+        if dimensions is not None:
+            return self.truncate(dimensions).encode(
+                texts, weights=weights, normalize=normalize, show_progress_bar=show_progress_bar
+            )
+        if isinstance(texts, str):
+            texts, one = [texts], True
+        else:
+            texts, one = check_strings(texts, "texts", what="texts"), False
+        weight = None if weights is None else self._check_weights(weights)
+        size = _TEXTS if show_progress_bar else max(1, len(texts))
+        parts = [np.zeros((0, self.dim), np.float32)]
+        with show_progress(show_progress_bar) as listener:
+            begun = time.perf_counter()
+            for first in range(0, len(texts), size):
+                parts.append(self._encode(texts[first : first + size], weight))
+                if listener is not None:
+                    done = min(first + size, len(texts))
+                    listener(Progress("encoding", done, len(texts), "texts", time.perf_counter() - begun))
+        rows = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
+        rows = unit_rows(rows) if normalize else rows
+        return np.asarray(rows[0] if one else rows)
+
+    def _encode(self, texts: Sequence[str], weight: Floats | None) -> Floats:
         from scipy.sparse import csr_array
 
-        if dimensions is not None:
-            return self.truncate(dimensions).encode(texts, weights=weights)
-        if isinstance(texts, str):
-            return np.asarray(self.encode([texts], weights=weights)[0])
         rows, text = self._finder.match_rows(texts)
         known = rows >= 0
         oov = np.unique(text[~known]) if self.subwords is not None else ()
         rows, text = rows[known], text[known]
-        weight = None if weights is None else self._check_weights(weights)
         given = np.ones(len(rows), np.float32) if weight is None else weight[rows]  # (W,)
         ends = np.cumsum(np.bincount(text, minlength=len(texts)))
         table = self.matrix
@@ -227,9 +349,13 @@ class WordVectors:
     def with_matrix(
         self, matrix: Any, *, subwords: SubwordTable | None = None, provenance: Mapping[str, Any] | None = None
     ) -> WordVectors:
-        """The same words with another matrix; the provenance stays unless another is given.
+        """The same words with another matrix.
 
-        The subword table is dropped unless another is given, since it was fitted to the old matrix.
+        Parameters
+        ----------
+        matrix: one row per word (V, dim).
+        subwords: a subword table fitted to the matrix (default: none, since the old one was fitted to the old matrix).
+        provenance: how the new vectors were made (default: the provenance of the old ones).
         """
         history = self.provenance if provenance is None else provenance
         return WordVectors(self.vocabulary, matrix, subwords=subwords, provenance=history)
@@ -269,8 +395,13 @@ class WordVectors:
         return self.with_matrix(self.matrix, subwords=self.subwords, provenance=provenance)
 
     def subset(self, words: Iterable[str]) -> WordVectors:
-        """The vectors of the given words, in this order."""
-        rows = [self._row(word) for word in words]
+        """The vectors of the given words, in this order.
+
+        Parameters
+        ----------
+        words: known words, each once.
+        """
+        rows = [self._row(word) for word in check_strings(words, "words", what="words")]
         counts = self.vocabulary.counts[rows].tolist()
         names = [self.words[row] for row in rows]
         vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
@@ -291,16 +422,27 @@ class WordVectors:
         times = np.bincount(matches.text_index[chosen], minlength=len(texts)).astype(np.float32)
         return np.asarray(counts @ self.from_subwords([*place])), times
 
-    def _row_or_oov(self, word: str) -> int:
-        """The row of a word; -1 for an OOV word if there is a subword table."""
-        row = self.vocabulary.row(word)
-        return -1 if row is None and word and self.subwords is not None else self._row(word)
+    def _rows_of(self, words: Iterable[str]) -> set[int]:
+        """The rows of those words that are known."""
+        names = check_strings([words] if isinstance(words, str) else words, "exclude", what="words")
+        return {row for name in names if (row := self.vocabulary.row(name)) is not None}
 
-    def _row(self, word: str) -> int:
-        row = self.vocabulary.row(word)
-        if row is None:
-            raise VocabularyError(f"Unknown word {word!r}; {self._hint(word)}", code="unknown-name")
-        return row
+    def _row_or_oov(self, word: str | int) -> int:
+        """The row of a word; -1 for an OOV word if there is a subword table."""
+        if self.subwords is not None and isinstance(word, str) and word and self.vocabulary.row(word) is None:
+            return -1
+        return self._row(word)
+
+    def _row(self, word: str | int) -> int:
+        if isinstance(word, str):
+            if (row := self.vocabulary.row(word)) is None:
+                raise UnknownWordError(f"Unknown word {word!r}; {self._hint(word)}", code="unknown-name")
+            return row
+        if isinstance(word, bool) or not isinstance(word, int | np.integer):
+            raise UsageError.expected("a word or a row number", describe(word))
+        if not 0 <= word < len(self):
+            raise UnknownWordError.expected(f"a row from 0 to {len(self) - 1:,}", word, code="unknown-name")
+        return int(word)
 
     def _hint(self, word: str) -> str:
         """At most three similar words, those that differ in case first."""
@@ -335,7 +477,7 @@ class WordVectors:
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
 
     def _cosines(self, vector: Matrix) -> Floats:
-        unit = self._unit(vector, (self.dim,))
+        unit = unit_rows(self._check_vector(vector))
         if self.matrix.dtype == np.float32:
             dots = np.asarray(self.matrix @ unit)  # no copy, so no blocks
         else:
@@ -344,11 +486,8 @@ class WordVectors:
         dots /= self._norms
         return dots
 
-    def _unit(self, vectors: Matrix, shape: tuple[int, ...]) -> Floats:
-        queries = np.asarray(vectors, np.float32)
-        if queries.shape != shape:
-            raise UsageError.expected(f"query vectors of dimension {self.dim}", f"shape {queries.shape}")
-        return unit_rows(queries)
+    def _check_vector(self, vector: Any) -> Floats:
+        return check_numbers(vector, "query", (self.dim,), what=f"finite vectors of dimension {self.dim}")
 
     def _best_batch(self, queries: Floats, k: int) -> tuple[Ints, Floats]:
         """Rows and cosines of the k best words per query (n, k); a block adds only what beats the k best so far."""
@@ -374,14 +513,14 @@ class WordVectors:
         return rows, scores
 
     def _check_weights(self, weights: Matrix) -> Floats:
-        given = np.asarray(weights, np.float32)
-        if given.shape != (len(self),) or not np.isfinite(given).all() or (given < 0).any():
-            got = f"shape {given.shape}" if given.shape != (len(self),) else "negative or non-finite values"
-            raise UsageError.expected(f"{len(self)} finite weights of 0 or more, one per word", got)
-        return given
+        what = f"{len(self)} finite weights of 0 or more, one per word"
+        checked = check_numbers(weights, "weights", (len(self),), what=what)
+        if (checked < 0).any():
+            raise UsageError.expected(what, "a negative one", where="weights")
+        return checked
 
     def _best(self, scores: Floats, k: int, excluded: set[int]) -> Neighbours:
-        n_best = min(_check_k(k) + len(excluded), len(scores))
+        n_best = min(k + len(excluded), len(scores))
         if not len(scores):
             return []
         part = scores[: max(_BLOCK >> 4, 4 * n_best)]  # its n-th best is a lower bound
@@ -407,10 +546,13 @@ def _summarize(fact: object) -> str:
     return ": ".join(filter(None, [str(named), words]))
 
 
-def _check_k(k: int) -> int:
-    if k < 1:
-        raise UsageError.expected("at least 1", k, where="k")
-    return k
+def _is_words(query: object) -> bool:
+    """Whether a query is a list of words, and not one word or a vector."""
+    if isinstance(query, np.ndarray):
+        return query.dtype.kind == "U" or (
+            query.dtype.kind == "O" and query.size > 0 and isinstance(query.flat[0], str)
+        )
+    return isinstance(query, list | tuple) and (not query or isinstance(query[0], str))
 
 
 def _merge(rows: Ints, scores: Floats, query: Ints, row: Ints, score: Floats) -> None:

@@ -11,8 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import UsageError
+from stillvec.gensim_names import Matrix
 from stillvec.numerics import iterate_blocks
-from stillvec.vectors import Matrix, WordVectors
+from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 14  # rows converted to double precision per block
 _LEAST, _MOST = float(np.finfo(np.float32).tiny), float(1 - np.finfo(np.float32).epsneg)  # logarithms stay finite

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.gensim_names import Matrix
 from stillvec.numerics import iterate_blocks, kmeans, nearest_centres
 from stillvec.refinement.steps import measure_loss
-from stillvec.vectors import Matrix, WordVectors
+from stillvec.vectors import WordVectors
 
 _STEPS = 1 << 17  # 17 bits of a scale and 7 of a step are the 24 of single precision
 _TRAINING_ROWS = 1 << 16  # at most, for k-means

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import VocabularyError
+from stillvec.errors import UsageError, VocabularyError
+from stillvec.input_checks import check_strings, describe
 from stillvec.vocabulary.folding import fold
 
 
@@ -22,8 +23,11 @@ class Vocabulary:
     def __init__(
         self, words: Iterable[str], counts: Iterable[int] | None = None, *, lowercase: bool | None = None
     ) -> None:
-        self.words: tuple[str, ...] = tuple(words)
-        values = np.zeros(len(self.words), np.int64) if counts is None else np.array([*counts], np.int64)
+        self.words: tuple[str, ...] = tuple(check_strings(words, "words", what="words"))
+        try:
+            values = np.zeros(len(self.words), np.int64) if counts is None else np.array([*counts], np.int64)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError.expected("whole numbers", describe(counts), where="counts") from None
         if len(values) != len(self.words):
             raise VocabularyError.expected(f"{len(self.words):,} counts, one per word", f"{len(values):,}")
         values.setflags(write=False)

@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# Twice quiet: only errors. Nothing is built in an environment of its own, whose packages pip would not check.
-INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-build-isolation
+# Twice quiet: only errors. Nothing is built in an environment of its own, whose packages pip would not check. Modules are
+# compiled when they are first imported: most of them never are.
+INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-build-isolation --no-compile
 LOCKED := $(INSTALL) --require-hashes
 # One worker per core. Files are not split first: tests of one file share fixtures; idle workers steal the rest.
 WORKERS ?= auto
@@ -14,12 +15,15 @@ PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
 setup: $(STAMP)
 
-# pip and what builds other packages go first. The CUDA packages are installed only where torch's build needs them.
+# pip and what builds other packages go first. A local wheel of torch (find-links), such as a CPU build, is used where there
+# is one: pip would prefer the index, which publishes hashes. The CUDA packages are installed only where torch's build needs them.
 $(STAMP): pyproject.toml constraints.txt constraints-cuda.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV); a few minutes."
 	@sed -nE '/^(packaging|pip|setuptools|setuptools-scm|vcs-versioning|wheel)==/,/[^\\]$$/p' constraints.txt > $(VENV)/build.txt
 	@$(LOCKED) --no-deps -r $(VENV)/build.txt
+	@sed -nE '/^torch==/,/[^\\]$$/p' constraints.txt > $(VENV)/torch.txt
+	@$(LOCKED) --no-deps --no-index -r $(VENV)/torch.txt 2>/dev/null || true
 	@$(LOCKED) -r constraints.txt -c constraints-cuda.txt
 	@$(INSTALL) --no-deps -e .
 	@touch $(STAMP)

@@ -24,7 +24,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("teachers", "statistics", "lexicons"),
     ("corpus", "vectors"),
     ("gensim_names",),
-    ("vocabulary", "subwords", "arrow_stream"),
+    ("vocabulary", "subwords", "arrow_stream", "hub"),
     ("registry", "files", "notebook", "numerics"),
     ("notation", "progress", "input_checks"),
     ("errors",),

@@ -55,6 +55,7 @@ CALLS = {  # IN: the folder
     "explore": "explore IN/vectors --export IN/explore.html",
     "merge": "merge IN/vectors IN/others --out IN/merged",
     "convert": "convert IN/vectors IN/vectors.vec",
+    "push": "push --help",
     "info": "info IN/vectors",
     "cache": "cache",
     "run": "run IN/recipe.toml",

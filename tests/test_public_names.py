@@ -31,6 +31,7 @@ PUBLIC = [
     "merge",
     "plan",
     "plot",
+    "push_to_hub",
     "refine",
     "run",
     "save",

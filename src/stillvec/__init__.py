@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stillvec.vectors import WordVectors
     from stillvec.verbs.baseline_training import train, train_all
     from stillvec.verbs.distillation import distill, distill_all, plan
+    from stillvec.verbs.hub_upload import push_to_hub
     from stillvec.verbs.recipe import run
     from stillvec.verbs.transformation import combine, convert, merge, refine
     from stillvec.vocabulary import Vocabulary
@@ -40,6 +41,7 @@ __all__ = [
     "merge",
     "plan",
     "plot",
+    "push_to_hub",
     "refine",
     "run",
     "save",
@@ -64,6 +66,7 @@ _LAZY = {
     "merge": "stillvec.verbs.transformation",
     "plan": "stillvec.verbs.distillation",
     "plot": "stillvec.plotting",
+    "push_to_hub": "stillvec.verbs.hub_upload",
     "refine": "stillvec.verbs.transformation",
     "run": "stillvec.verbs.recipe",
     "save": "stillvec.formats",

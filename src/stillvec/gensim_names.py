@@ -183,6 +183,11 @@ class GensimNames(ABC):
         package = importlib.import_module(__package__)  # formats are in a layer above this one
         package.save(self, path, format=format, force=force)
 
+    def push_to_hub(self, name: str, **options: Any) -> str:
+        """Upload the vectors to OWNER/NAME on the Hugging Face Hub; options as in `stillvec.push_to_hub`."""
+        address: str = importlib.import_module(__package__).push_to_hub(self, name, **options)
+        return address
+
     def _direction(self, key: Key) -> Floats:
         return self._check_vector(key) if isinstance(key, np.ndarray) else unit_rows(self[key])
 

@@ -44,6 +44,7 @@ VERBS = {  # in the order a new user meets them
     "explore": "browse vectors in a page: neighbours, analogies, axes, a map",
     "merge": "merge results that were distilled separately",
     "convert": "convert vectors from one file format to another",
+    "push": "upload vectors to the Hugging Face Hub",
     "info": "describe vectors, a teacher or a corpus",
     "serve": "serve vectors over HTTP, also as OpenAI's embeddings",
     "run": "run a recipe: a whole experiment in a TOML file",

@@ -15,7 +15,7 @@ from stillvec.evaluation.candidates import Encoder, TeacherEncoder, parse_baseli
 from stillvec.evaluation.report_tables import build_tables, list_notes
 from stillvec.evaluation.tasks import split_tasks, task_class
 from stillvec.files import cache_folder
-from stillvec.formats import read_manifest
+from stillvec.formats import local_path, read_manifest
 
 _POLICIES = {
     "skip": "Items with OOV words are left out",
@@ -97,7 +97,7 @@ def make_evaluation(options: argparse.Namespace) -> Evaluation:
 def _write_reports(options: argparse.Namespace, work: Evaluation) -> None:
     from stillvec.report import write_report
 
-    folders = {name: Path(path) for name, path in zip(work.sets, options.vectors, strict=True)}
+    folders = {name: local_path(path) for name, path in zip(work.sets, options.vectors, strict=True)}
     manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
     for file in options.report:
         write_report(work.report, work.sets, file, manifests=manifests)

@@ -10,7 +10,7 @@ from stillvec.errors import warn_renamed
 from stillvec.registry import Registry
 
 _COMMON: dict[str, dict[str, Any]] = {  # flags that mean the same everywhere
-    "vectors": {"metavar": "VECTORS", "help": "a folder of vectors, or a file in any supported format"},
+    "vectors": {"metavar": "VECTORS", "help": "a folder of vectors, a file in any format, or hf://OWNER/NAME"},
     "--out": {"required": True, "metavar": "DIR", "help": "the folder to write"},
     "--force": {
         "action": "store_true",

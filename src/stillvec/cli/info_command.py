@@ -11,7 +11,7 @@ from stillvec.cli.progress_bar import show_warnings
 from stillvec.cli.terminal_text import escape_controls
 from stillvec.corpus import Corpus, split_sentences
 from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
-from stillvec.formats import FORMATS, load, read_manifest
+from stillvec.formats import FORMATS, load, local_path, read_manifest
 from stillvec.formats.model_card import card
 from stillvec.formats.stillvec_folder import verify_folder
 from stillvec.vocabulary import WordCounter
@@ -32,28 +32,27 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError.conflict("--scores needs --card")
     if options.card:
         folder = Path(options.thing)
-        scores = _scores(Path(options.scores), folder) if options.scores else []
+        scores = read_scores(Path(options.scores), folder) if options.scores else []
         print(escape_controls(card(read_manifest(folder), scores)), end="")
         return 0
     if options.verify:
         note(f"Verified {', '.join(verify_folder(options.thing))} in {options.thing}")
         return 0
     with show_warnings():
-        title, facts = _facts(options)
+        place = local_path(options.thing)
+        title, facts = _facts(place, options)
     if options.json:
         print_json(facts, indent=2)
     else:
-        path = Path(options.thing)
-        if (path / "manifest.json").is_file() and not options.all:
-            facts = _overview(path, facts)
+        if (place / "manifest.json").is_file() and not options.all:
+            facts = _overview(place, facts)
         table(title, ("", ""), [(key, _shorten(value)) for key, value in facts.items()])
     return 0
 
 
-def _facts(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    path = Path(options.thing)
+def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if (path / "manifest.json").is_file():
-        return f"Vectors {path}", _folder(path)
+        return f"Vectors {options.thing}", _folder(path)
     is_gguf = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
     is_model = (path / "config.json").is_file() and not FORMATS["model2vec"].recognize(path, b"")
     if is_gguf or is_model or not path.exists():
@@ -93,7 +92,7 @@ def _overview(path: Path, facts: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(line) for key, line in lines.items() if line}
 
 
-def _scores(file: Path, folder: Path) -> list[dict[str, Any]]:
+def read_scores(file: Path, folder: Path) -> list[dict[str, Any]]:
     """Read the scores of these vectors from the output of `stillvec evaluate --json`."""
     try:
         content = json.loads(file.read_bytes())

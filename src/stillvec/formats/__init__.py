@@ -8,7 +8,9 @@ from stillvec.files import check_replaceable, inner_suffix, read_head
 from stillvec.files.path_names import show_path
 from stillvec.formats.arrow_table import ArrowTable, read_stream
 from stillvec.formats.format import Format, empty_error
+from stillvec.formats.hub_folder import local_path
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
+from stillvec.hub import is_address, parse_address
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 
@@ -17,6 +19,7 @@ __all__ = [
     "Format",
     "format_by_ending",
     "load",
+    "local_path",
     "open_vectors",
     "read_manifest",
     "read_model",
@@ -53,8 +56,9 @@ def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None
 
     Parameters
     ----------
-    path: the folder or file; or a data frame of Polars or pandas, or another table with `__arrow_c_stream__`, with the
-        columns `word`, `vector` (lists of equal length) and optionally `count`.
+    path: the folder or file; an address on the Hugging Face Hub, hf://OWNER/NAME[@REVISION][/FOLDER] (extra `hub`); or
+        a data frame of Polars or pandas, or another table with `__arrow_c_stream__`, with the columns `word`, `vector`
+        (lists of equal length) and optionally `count`.
     format: its name in `FORMATS` (default: recognized by the content).
     """
     if not isinstance(path, str | os.PathLike):
@@ -62,13 +66,14 @@ def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None
             what = "a path" if format is not None else "a path, or a data frame with the columns 'word' and 'vector'"
             raise UsageError.expected(what, type(path).__name__, where="load")
         return read_stream(path).with_provenance({"source": type(path).__name__})
-    place = Path(path)
+    place = local_path(path)
     if not place.exists():
         raise FormatError.not_found(place, "vectors")
     if place.is_fifo():
         raise FormatError.expected("a file or folder", "a pipe", path=place, code="not-a-file")
     vectors = FORMATS[format or _recognize(place)].read(place)
-    return vectors if vectors.provenance else vectors.with_provenance({"source": show_path(place.name)})
+    source = str(parse_address(path)) if is_address(path) else show_path(place.name)
+    return vectors if vectors.provenance else vectors.with_provenance({"source": source})
 
 
 def open_vectors(vectors: WordVectors | str | os.PathLike[str] | ArrowTable) -> WordVectors:

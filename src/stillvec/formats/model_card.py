@@ -32,15 +32,18 @@ _FLAGS = {  # settings of a run, in their order in a command
 }  # fmt: skip
 
 
-def card(manifest: Facts, scores: Sequence[Facts] = ()) -> str:
-    """The text of a card; `scores` are the output of `stillvec evaluate --json` for these vectors."""
+def card(manifest: Facts, scores: Sequence[Facts] = (), metadata: Facts | None = None) -> str:
+    """The text of a card; `scores` are the output of `stillvec evaluate --json` for these vectors.
+
+    `metadata` is added to the header: license, language, datasets (names on the hub).
+    """
     try:
-        return _card(manifest, scores)
+        return _card(manifest, scores, metadata or {})
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise FormatError.expected("a manifest and scores of stillvec", f"a damaged one ({error!r})") from None
 
 
-def _card(manifest: Facts, scores: Sequence[Facts]) -> str:
+def _card(manifest: Facts, scores: Sequence[Facts], metadata: Facts) -> str:
     plain = "" if "stored" in manifest else "without_stillvec"
     sections = {
         "": _introduce(manifest),
@@ -52,25 +55,45 @@ def _card(manifest: Facts, scores: Sequence[Facts]) -> str:
         "Reproduce": _again(manifest),
         "Citation": _papers(manifest),
     }
-    parts = [_front(manifest)]
+    parts = [_front(manifest, _own(scores), metadata)]
     for title, lines in sections.items():
         text = "\n".join(lines).strip().replace("\n\n\n", "\n\n")
         parts += [f"## {title}\n\n{text}" if title else text] if text else []
     return "\n\n".join(parts) + "\n"
 
 
-def _front(manifest: Facts) -> str:
-    """The YAML header; each value is written as JSON, which is valid YAML."""
+def _front(manifest: Facts, scores: Sequence[Facts], metadata: Facts) -> str:
+    """The YAML header that the hub reads; each value is written as JSON, which is valid YAML."""
     steps = [step["step"] for step in steps_of(manifest)]
     tags = ["word-embeddings", "static-embeddings", *find_names(manifest, "method"), *steps]
-    facts: dict[str, object] = {"library_name": "stillvec", "tags": [*dict.fromkeys(tags)]}
+    facts: dict[str, object] = {"library_name": "stillvec", "pipeline_tag": "feature-extraction"}
+    facts["tags"] = [*dict.fromkeys(tags)]
     if languages := manifest.get("language") or get_mapping(manifest, "settings").get("tags"):
         facts["language"] = languages
     models = [model for source in with_sources(manifest) if "/" in (model := view.describe_model(source)[0])]
     if models:
         facts["base_model"] = [*dict.fromkeys(models)]
+    facts |= metadata
+    if scores:
+        title = " ".join(find_names(manifest, "method") or ["word vectors"])
+        facts["model-index"] = [{"name": title, "results": [*map(_describe_score, scores)]}]
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in facts.items()]
     return "\n".join(["---", *lines, "---"])
+
+
+def _own(scores: Sequence[Facts]) -> list[Facts]:
+    """The scores on all items that the vectors cover."""
+    return [score for score in scores if score.get("words", "own") == "own" and score.get("value") is not None]
+
+
+def _describe_score(score: Facts) -> dict[str, object]:
+    """An entry of the hub's model index."""
+    metric = {"type": score["metric"], "value": round(float(score["value"]), 4), "name": score["metric"]}
+    return {
+        "task": {"type": score["task"], "name": score["task"]},
+        "dataset": {"type": score["dataset"], "name": score["dataset"]},
+        "metrics": [metric],
+    }
 
 
 def _introduce(manifest: Facts) -> Iterator[str]:
@@ -141,7 +164,7 @@ def _describe_run(manifest: Facts) -> Iterator[str]:
 
 
 def _scores(scores: Sequence[Facts]) -> Iterator[str]:
-    own = [score for score in scores if score.get("words", "own") == "own" and score.get("value") is not None]
+    own = _own(scores)
     if not own:
         yield _TEXTS["no_scores"]
         return

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError, UsageError, VocabularyError
 from stillvec.files import FolderLayout, atomic_folder, check_replaceable, file_digest, read_object
 from stillvec.formats.format import Format, damage_error, decode_text, read_json, require_files, write_error
+from stillvec.formats.hub_folder import local_path
 from stillvec.formats.matrix_compression import PACKINGS, pack, unpack
 from stillvec.formats.model_card import CARD, card
 from stillvec.formats.tensors import map_tensors, write_tensors
@@ -28,14 +29,14 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 VERSION = 2  # a folder is written as the lowest possible version: 1, or 2 with a compressed matrix
-_MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS = (
+_MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
     "subwords.safetensors",
 )  # fmt: skip
 _CHECKSUMS = "checksums"  # of the other files, in the manifest
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FILES = {_VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS}
+_FILES = {_VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS}
 _MAX_EAGER = 1 << 20  # bytes of words parsed on loading; a larger file is parsed on first use
 
 
@@ -107,7 +108,7 @@ def write_folder(
         lines = zip(words, vectors.vocabulary.counts.tolist(), strict=True)
         (part / _WORDS).write_bytes(b"".join([b"%b\t%d\n" % line for line in lines]))
         if statistics is not None:
-            write_tensors(part / _STATISTICS, statistics)
+            write_tensors(part / STATISTICS, statistics)
         if vectors.subwords is not None:
             write_tensors(part / _SUBWORDS, {"matrix": vectors.subwords.matrix})
         if model:
@@ -133,16 +134,19 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def verify_folder(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Compare the files of a folder with the checksums in its manifest; return the names of these files."""
-    checksums = _read_manifest(path).get(_CHECKSUMS)
-    file = Path(path) / _MANIFEST
+    file = local_path(path) / _MANIFEST
+    checksums = _read_manifest(file.parent).get(_CHECKSUMS)
     if not isinstance(checksums, dict) or not {_VECTORS, _WORDS} <= checksums.keys() <= _FILES:
         cure = "folders of older versions have none: stillvec convert writes a new one"
         raise FormatError.expected(f"{_CHECKSUMS!r} of the files", repr(checksums)[:80], path=file, cure=cure)
-    require_files(file.parent, tuple(checksums), "stillvec folder")
-    for name, checksum in checksums.items():
+    kept = {
+        name: checksum for name, checksum in checksums.items() if name != STATISTICS or file.with_name(name).exists()
+    }
+    require_files(file.parent, tuple(kept), "stillvec folder")  # vectors are shared without their statistics
+    for name, checksum in kept.items():
         if (got := file_digest(file.with_name(name))) != checksum:
             raise FormatError.expected(f"checksum {checksum}", got, path=file.with_name(name), code="checksum")
-    return tuple(checksums)
+    return tuple(kept)
 
 
 def _check_steps(file: Path, manifest: Mapping[str, Any]) -> None:
@@ -152,7 +156,7 @@ def _check_steps(file: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    file = Path(path) / _MANIFEST
+    file = local_path(path) / _MANIFEST
     if file.parent.is_file():
         raise FormatError.expected("a stillvec folder", "a file", path=path, code="is-file")
     require_files(file.parent, (_MANIFEST,), "stillvec folder")
@@ -169,8 +173,8 @@ def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """The statistics that the vectors were computed from, memory-mapped."""
-    read_manifest(path)
-    file = Path(path) / _STATISTICS
+    file = local_path(path, statistics=True) / STATISTICS
+    read_manifest(file.parent)
     if not file.exists():
         raise FormatError.not_found(file, "the statistics of a method that can be merged or continued")
     return map_tensors(file)
@@ -178,8 +182,8 @@ def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """The parameters of a trained model besides the vectors, memory-mapped; empty for other methods."""
-    read_manifest(path)
-    file = Path(path) / _MODEL
+    file = local_path(path) / _MODEL
+    read_manifest(file.parent)
     return map_tensors(file) if file.exists() else {}
 
 
@@ -284,5 +288,5 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(manifest.get("format"), int) and isinstance(manifest.get("stillvec"), str)
 
 
-LAYOUT = FolderLayout((_MANIFEST, _VECTORS, _WORDS, _STATISTICS, _MODEL, _SUBWORDS, CARD), _is_ours, alone=False)
+LAYOUT = FolderLayout((_MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS, CARD), _is_ours, alone=False)
 FORMAT = Format(recognize, read, write, ("",), LAYOUT)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import FormatError, UsageError
-from stillvec.formats import load, read_manifest, read_model
+from stillvec.formats import load, local_path, read_manifest, read_model
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
 from stillvec.learners.context_to_vec import ContextToVec
@@ -40,7 +40,7 @@ def attention(folder: str | os.PathLike[str], sentence: str, teacher: str | Teac
     The folder is a result of `attentive_skipgram` or of another method with `pool=attention`; the teacher is, unless
     given, the one that the manifest names.
     """
-    place = Path(folder)
+    place = local_path(folder)
     manifest = read_manifest(place)
     learner = _learner(place, manifest)
     model = read_model(place)

@@ -3,6 +3,7 @@
 Only safetensors are read and no code of the model is run, unless the user asks for it.
 """
 
+import difflib
 import importlib.util
 import json
 import re
@@ -16,6 +17,7 @@ import torch
 from torch import nn
 
 from stillvec.errors import TeacherError, is_out_of_memory
+from stillvec.hub import is_reachable
 from stillvec.registry import require
 from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
@@ -139,12 +141,13 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
     _check_config(source)
     gguf = find_gguf(source)
     tokenizer_options, model_options = make_gguf_options(gguf) if gguf else ({}, {})
+    offline = not Path(source).exists() and not _is_on_hub(source)
     folder = str(gguf.parent) if gguf else source
     with silence_transformers(), redirect_stderr(StringIO()) if gguf else nullcontext():  # its bar has no other switch
         try:
-            options = {"trust_remote_code": remote, **tokenizer_options}
+            options = {"trust_remote_code": remote, "local_files_only": offline, **tokenizer_options}
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
-            options = {"trust_remote_code": remote, "use_safetensors": None if unsafe else True, **model_options}
+            options |= {"use_safetensors": None if unsafe else True, **model_options}
             options["attn_implementation"] = None  # the default: config.json may name a kernel on the hub
             model, report = transformers.AutoModel.from_pretrained(
                 folder, dtype=dtype, output_loading_info=True, **options
@@ -160,6 +163,17 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
     if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # without its files, it has only these
         raise TeacherError(f"The tokenizer of teacher {name} has no vocabulary; is tokenizer.json missing?")
     return model, tokenizer
+
+
+def _is_on_hub(name: str) -> bool:
+    """Whether the hub can be asked for a model; one request, since `transformers` would retry for most of a minute."""
+    try:
+        return is_reachable(name, TeacherError)
+    except TeacherError as error:
+        close = difflib.get_close_matches(name, PACKAGED, n=1)
+        if error.code != "not-found" or not close:
+            raise
+        raise TeacherError.unknown("teacher", name, PACKAGED) from error
 
 
 def _check_weights(name: str, model: Any, missing: Iterable[str]) -> None:

@@ -29,6 +29,7 @@ STEPS: Registry[type[Step]] = Registry(
         "quantize": "stillvec.refinement.quantize:Quantize",
         "retrofit": "stillvec.refinement.retrofit:Retrofit",
         "select_dims": "stillvec.refinement.select_dims:SelectDims",
+        "shrink": "stillvec.refinement.shrink:Shrink",
         "sif": "stillvec.refinement.sif:Sif",
         "similarity_order": "stillvec.refinement.similarity_order:SimilarityOrder",
         "subword": "stillvec.refinement.subword:Subword",

@@ -283,6 +283,37 @@ def _folders() -> Iterator[Reader]:
     yield Reader("steps of a manifest", lambda folder: refine(_vectors(), [], like=folder / "v"), seeds)
 
 
+def _searches() -> Iterator[Reader]:
+    from stillvec import index
+    from stillvec.corpus.documents import read_documents
+
+    texts = {"a": "The ice melts. Snow falls.", "é": "New York burns; fire!", "c": "a " * 300}
+    files = _written(lambda folder: index(texts, _vectors(), out=folder / "i", passages=1))
+    yield Reader("search index", _search, (files,), still=("i/vectors/README.md",))
+    for name, text in {"d.csv": 'id,text\n1,"The ice, melts"\n2;x,y\n', "d.tsv": 'text\tid\n"a\tb\n'}.items():
+        read = partial(lambda name, folder: [*read_documents([folder / name])], name)
+        yield Reader(f"documents {name}", read, _texts(name, text))
+
+
+def _search(folder: Path) -> None:
+    from stillvec import SearchIndex
+    from stillvec.corpus.documents import Document
+    from stillvec.search import METHODS
+    from stillvec.search.index_builder import IndexBuilder
+
+    opened = SearchIndex.load(folder / "i")
+    for query in ("ice and snow in new york", "é", "a"):
+        for method in METHODS:
+            opened.search(query, method=method)
+    (folder / "scratch").mkdir(exist_ok=True)
+    builder = IndexBuilder(folder / "scratch", opened.content.vectors, opened.content.passages, opened.content)
+    try:
+        builder.add(Document("c", "Changed: snow."))
+        builder.finish()
+    finally:
+        builder.close()
+
+
 def _teachers() -> Iterator[Reader]:
     from tiny_teachers import write_tiny_character_lstm, write_tiny_model
 
@@ -601,6 +632,7 @@ _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
     "lexicons": _lexicons,
     "formats": _formats,
     "folders": _folders,
+    "searches": _searches,
     "datasets": _datasets,
     "reports": _reports,
     "runs": _runs,

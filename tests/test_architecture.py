@@ -16,7 +16,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("cli",),
     ("verbs",),
     ("distributed", "service", "exploration", "integrations", "plotting"),
-    ("pipeline", "analysis", "report"),
+    ("pipeline", "analysis", "report", "search"),
     ("learners", "baselines", "evaluation"),
     ("training", "result"),
     ("formats",),

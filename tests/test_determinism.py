@@ -32,6 +32,7 @@ train text.txt --min-count 1 --threads 1 --dim 8 --method glove,skipgram --quiet
 refine distill/aggregate --step center --step pca:dim=6 --step quantize --out refine
 combine distill/aggregate distill/x2static --method gcca --out combine
 merge distill/aggregate other --out merge
+index text.txt --vectors refine --out index --quiet
 convert distill/aggregate convert/v.vec.gz
 convert distill/aggregate convert/v.npy.xz
 convert distill/aggregate convert/v.parquet
@@ -71,7 +72,7 @@ def results(model: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    "command", ["distill", "train", "refine", "combine", "merge", "convert", "evaluate", "analyze", "contexts"]
+    "command", ["distill", "train", "refine", "combine", "merge", "index", "convert", "evaluate", "analyze", "contexts"]
 )
 def test_the_same_command_gives_the_same_bytes(command: str, results: list[Path]) -> None:
     one, two = (

@@ -15,7 +15,7 @@ from fuzzed_readers import MADE, RECIPE, TREE, WORDNET, readers_of
 from fuzzing import ROOM, Reader, fuzz, place
 from tiny_teachers import write_tiny_model
 
-from stillvec import Vocabulary, WordVectors
+from stillvec import SearchIndex, Vocabulary, WordVectors, index
 from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
 from stillvec.corpus.wikitext import plain_paragraphs
@@ -462,3 +462,20 @@ def test_a_window_that_is_not_a_number_is_ignored(tmp_path: Path) -> None:
     window = load_teacher(str(tmp_path / "t"), device="cpu").window
     (tmp_path / "t" / "tokenizer_config.json").write_text(json.dumps({**config, "model_max_length": "long"}))
     assert load_teacher(str(tmp_path / "t"), device="cpu").window == window
+
+
+@pytest.mark.parametrize(
+    ("file", "entry"),
+    [
+        ("i/vectors/manifest.json", {"lowercase": [1]}),
+        ("i/manifest.json", {"passage_unit": 1 << 70}),
+        ("i/manifest.json", {"passage_unit": float("inf")}),
+        ("i/manifest.json", {"passages": 3}),
+    ],
+)
+def test_a_search_index_with_a_damaged_manifest_is_refused(tmp_path: Path, file: str, entry: dict[str, Any]) -> None:
+    index({"a": "ice"}, VECTORS, out=tmp_path / "i")
+    manifest = json.loads((tmp_path / file).read_text())
+    (tmp_path / file).write_text(json.dumps({**manifest, **entry}))
+    with pytest.raises(FormatError):
+        SearchIndex.load(tmp_path / "i")

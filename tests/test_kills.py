@@ -43,9 +43,11 @@ COMMANDS = {
     "convert": "convert IN/one out/v.npy",
     "convert-text": "convert IN/one out/v.vec.gz",
     "convert-folder": "convert IN/one out --format spacy",
+    "index": "index corpus.txt --vectors IN/one --out out --quiet",
+    "index-add": "index corpus.txt --add-to IN/index --out out --quiet",
     "run": "run recipe.toml --context-cache cache --quiet",
 }
-SLOW = ("distill-one", "distill-trained", "distill-paragraphs", "convert-folder")  # only in the long form
+SLOW = ("distill-one", "distill-trained", "distill-paragraphs", "convert-folder", "index-add")  # only in the long form
 RESUMED = ("distill", "train", "run")
 PLACES = {"distill-trained": "out/decontextualized", "train": "out/glove"}
 PLACES |= dict.fromkeys(["distill", "run"], "out/x2static")
@@ -108,7 +110,8 @@ class Runs:
         (folder / "corpus.txt").write_text("\n".join(lines + ["The farmer reads."] * (state == "changed")), "utf-8")
         (folder / "recipe.toml").write_text(self.fill(RECIPE), "utf-8")
         if state in ("old", "noted"):
-            shutil.copytree(self.root / "in" / "two", folder / PLACES.get(name, "out"))
+            old = "index" if name.startswith("index") else "two"
+            shutil.copytree(self.root / "in" / old, folder / PLACES.get(name, "out"))
         if state == "noted":
             (folder / PLACES.get(name, "out") / "notes.txt").write_text("of the user", "utf-8")
         return folder
@@ -127,11 +130,12 @@ class Runs:
         answer = self.ask(folder, name, signal=number, **moment)
         assert answer["code"] in (0, -number, 128 + number), answer  # negative before the first and after the last line
         assert "Traceback" not in answer["said"]
-        old = (self.root / "in" / "two" / "vectors.safetensors").read_bytes()
+        old = [file.read_bytes() for file in (self.root / "in").rglob("*.safetensors")]
         for file in folder.glob("[!c.]*/**/manifest.json"):
             if not any(part.startswith(".") for part in file.relative_to(folder).parts):
-                table = file.with_name("vectors.safetensors")
-                assert table.read_bytes() in (old, self.tree(name)[str(table.relative_to(folder))]), (answer, moment)
+                tables = (file.with_name(f"{content}.safetensors") for content in ("vectors", "passages"))
+                table = next(path for path in tables if path.exists())
+                assert table.read_bytes() in (*old, self.tree(name)[str(table.relative_to(folder))]), (answer, moment)
         return bool(answer["code"])
 
     def check(self, folder: Path, name: str, state: str, *, resume: bool = True) -> None:
@@ -162,6 +166,8 @@ def runs(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]
     for seed, out in enumerate(("one", "two")):
         call = f"distill {inputs}/corpus.txt --teacher {model} --method aggregate --min-count 1 --device cpu --quiet"
         assert main([*call.split(), "--seed", str(seed), "--contexts", str(3 + seed), "--out", str(inputs / out)]) == 0
+    call = f"index {inputs}/corpus.txt --vectors {inputs}/one --passages 1 --documents files --quiet"
+    assert main([*call.split(), "--out", str(inputs / "index")]) == 0
     yield made
     assert made.server.stdin is not None
     made.server.stdin.close()

@@ -16,6 +16,7 @@ import stillvec
 
 PUBLIC = [
     "Corpus",
+    "SearchIndex",
     "StillvecError",
     "TextVectorizer",
     "Vocabulary",
@@ -27,6 +28,7 @@ PUBLIC = [
     "distill_all",
     "evaluate",
     "explore",
+    "index",
     "load",
     "merge",
     "plan",

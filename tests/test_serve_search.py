@@ -14,8 +14,8 @@ from stillvec.vectors import WordVectors
 pytest.importorskip("usearch")
 pytest.importorskip("fastapi")
 
+from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.service import models as service_models
-from stillvec.service.approximate_search import ApproximateIndex
 from stillvec.service.models import ServedModel
 
 
@@ -31,7 +31,7 @@ def vectors() -> WordVectors:
 
 @pytest.fixture(scope="module")
 def index(vectors: WordVectors) -> ApproximateIndex:
-    made = ApproximateIndex(vectors)
+    made = ApproximateIndex(vectors.matrix)
     assert made.build()
     return made
 
@@ -77,7 +77,7 @@ def test_an_index_that_finds_wrong_words_states_a_low_recall(vectors: WordVector
         def nearest(self, query: Any, k: int, exclude: frozenset[int]) -> list[tuple[int, float]]:
             return [(row, 0.0) for row in range(k)]
 
-    careless = Careless(vectors)
+    careless = Careless(vectors.matrix)
     assert careless.build()
     assert careless.recall is not None
     assert careless.recall < 0.1
@@ -90,15 +90,15 @@ def test_a_zero_vector_is_never_proposed(index: ApproximateIndex, vectors: WordV
 
 def test_building_can_be_stopped(vectors: WordVectors) -> None:
     requested = count()
-    stopped = ApproximateIndex(vectors)
+    stopped = ApproximateIndex(vectors.matrix)
     assert not stopped.build(lambda: next(requested) > 0)
     assert stopped.recall is None
     requested = count()
-    assert not ApproximateIndex(vectors).build(lambda: next(requested) > 5)  # while it is being measured
+    assert not ApproximateIndex(vectors.matrix).build(lambda: next(requested) > 5)  # while it is being measured
 
 
 def test_vectors_without_words_have_an_index(vectors: WordVectors) -> None:
-    empty = ApproximateIndex(WordVectors([], np.zeros((0, 24), np.float32)))
+    empty = ApproximateIndex(np.zeros((0, 24), np.float32))
     assert empty.build()
     assert empty.nearest(vectors["w0"], 3, frozenset()) == []
 

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from stillvec.formats import load, save
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.plotting import plot
+    from stillvec.search import SearchIndex
     from stillvec.service import serve
     from stillvec.vectors import WordVectors
     from stillvec.verbs.baseline_training import train, train_all
     from stillvec.verbs.distillation import distill, distill_all, plan
     from stillvec.verbs.hub_upload import push_to_hub
+    from stillvec.verbs.indexing import index
     from stillvec.verbs.recipe import run
     from stillvec.verbs.transformation import combine, convert, merge, refine
     from stillvec.vocabulary import Vocabulary
@@ -26,6 +28,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Corpus",
+    "SearchIndex",
     "StillvecError",
     "TextVectorizer",
     "Vocabulary",
@@ -37,6 +40,7 @@ __all__ = [
     "distill_all",
     "evaluate",
     "explore",
+    "index",
     "load",
     "merge",
     "plan",
@@ -52,6 +56,7 @@ __all__ = [
 
 _LAZY = {
     "Corpus": "stillvec.corpus",
+    "SearchIndex": "stillvec.search",
     "TextVectorizer": "stillvec.integrations.scikit_learn",
     "Vocabulary": "stillvec.vocabulary",
     "WordVectors": "stillvec.vectors",
@@ -62,6 +67,7 @@ _LAZY = {
     "distill_all": "stillvec.verbs.distillation",
     "evaluate": "stillvec.evaluation",
     "explore": "stillvec.exploration",
+    "index": "stillvec.verbs.indexing",
     "load": "stillvec.formats",
     "merge": "stillvec.verbs.transformation",
     "plan": "stillvec.verbs.distillation",

@@ -42,6 +42,8 @@ VERBS = {  # in the order a new user meets them
     "combine": "combine several sets of vectors into one",
     "analyze": "analyze the geometry of vectors and what their components encode",
     "explore": "browse vectors in a page: neighbours, analogies, axes, a map",
+    "index": "index documents for search with vectors",
+    "search": "search an index of documents",
     "merge": "merge results that were distilled separately",
     "convert": "convert vectors from one file format to another",
     "push": "upload vectors to the Hugging Face Hub",

@@ -14,6 +14,7 @@ from stillvec.errors import CorpusError, DatasetError, FormatError, UsageError
 from stillvec.formats import FORMATS, load, local_path, read_manifest
 from stillvec.formats.model_card import card
 from stillvec.formats.stillvec_folder import verify_folder
+from stillvec.search.index_folder import is_index, read_index, verify_index
 from stillvec.vocabulary import WordCounter
 
 
@@ -36,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
         print(escape_controls(card(read_manifest(folder), scores)), end="")
         return 0
     if options.verify:
-        note(f"Verified {', '.join(verify_folder(options.thing))} in {options.thing}")
+        verify = verify_index if is_index(Path(options.thing)) else verify_folder
+        note(f"Verified {', '.join(verify(Path(options.thing)))} in {options.thing}")
         return 0
     with show_warnings():
         place = local_path(options.thing)
@@ -44,13 +46,15 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(facts, indent=2)
     else:
-        if (place / "manifest.json").is_file() and not options.all:
+        if (place / "manifest.json").is_file() and not options.all and not is_index(place):
             facts = _overview(place, facts)
         table(title, ("", ""), [(key, _shorten(value)) for key, value in facts.items()])
     return 0
 
 
 def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    if is_index(path):
+        return f"Search index {path}", _describe_index(path)
     if (path / "manifest.json").is_file():
         return f"Vectors {options.thing}", _folder(path)
     is_gguf = path.suffix == ".gguf" or (path.is_dir() and any(path.glob("*.gguf")))
@@ -58,6 +62,13 @@ def _facts(path: Path, options: argparse.Namespace) -> tuple[str, dict[str, Any]
     if is_gguf or is_model or not path.exists():
         return f"Teacher {options.thing}", _teacher(options.thing)
     return _file(path, options.field)
+
+
+def _describe_index(path: Path) -> dict[str, Any]:
+    content = read_index(path)
+    facts = {key: content.manifest.get(key) for key in ("documents", "passages", "passage_unit", "dim", "recall_at_10")}
+    words = f"{len(content.vectors):,}, {len(content.postings.terms):,} different ones in the documents"
+    return {key: value for key, value in facts.items() if value is not None} | {"words": words}
 
 
 def _folder(path: Path) -> dict[str, Any]:

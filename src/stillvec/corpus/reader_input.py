@@ -2,12 +2,13 @@
 
 import itertools
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from stillvec.errors import CorpusError
+from stillvec.errors import CorpusError, StillvecWarning
 from stillvec.files import inner_suffix, open_bytes
 
 ParagraphMode = Literal["auto", "lines", "blocks"]
@@ -41,6 +42,12 @@ class ReadStats:
             raise CorpusError.expected("UTF-8", got, path=name, line=line, cure=cure, code="encoding")
         self.n_replaced += n_bytes
         self.first_replaced = self.first_replaced or f"{name}, line {line:,}, byte {byte:,}"
+
+    def warn_replaced(self) -> None:
+        """Tell the user how many bytes were not valid text."""
+        problem = f"{self.n_replaced:,} bytes are not UTF-8 and were read as U+FFFD"
+        cure = "if these are too many, convert the text (iconv -f latin1 -t utf8)"
+        warnings.warn(f"{problem} (the first in {self.first_replaced}); {cure}.", StillvecWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Records of JSON lines and Parquet, with their text in a field (`text`, or a dotted path such as `article.body`)."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from stillvec.corpus.decoding import read_records
@@ -11,7 +13,7 @@ from stillvec.errors import CorpusError, is_out_of_memory
 from stillvec.files import find_parquet_chunks
 from stillvec.registry import require
 
-_DEFAULT_FIELD = "text"
+DEFAULT_FIELD = "text"
 _BATCH_ROWS = 1024  # of Parquet
 _MAX_WITHOUT_FIELD = 100  # records, after which the field is reported as unknown
 _MISSING = object()
@@ -31,8 +33,13 @@ def is_json_lines(head: bytes) -> bool:
 
 def read_json_lines(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """Yield the paragraphs of one field of every record; records without it, or with null, are skipped."""
-    field, name = settings.field or _DEFAULT_FIELD, opened.name
-    known, n_without = False, 0
+    for number, _, value in read_json_values(opened, settings.field or DEFAULT_FIELD, stats):
+        yield from _split_value(value, settings, opened.name, number)
+
+
+def read_json_values(opened: OpenedFile, field: str, stats: ReadStats) -> Iterator[tuple[int, object, object]]:
+    """Yield (line, record, value of the field) of the records that have the field; a bare string is its own value."""
+    name, known, n_without = opened.name, False, 0
     record: object = None
     for number, line in enumerate(read_records(opened, stats), 1):
         if not line or line.isspace():
@@ -41,22 +48,22 @@ def read_json_lines(opened: OpenedFile, settings: CorpusSettings, stats: ReadSta
         value = record if isinstance(record, str) else _look_up(record, field, name, number)
         if value is not _MISSING:
             known = True
-            yield from _split_value(value, settings, name, number)
+            yield number, record, value
             continue
         n_without += 1
         if not known and n_without >= _MAX_WITHOUT_FIELD:
             break
     if n_without and not known:
-        raise _unknown_field(field, record if isinstance(record, dict) else {}, name)
+        raise unknown_field(field, record if isinstance(record, dict) else {}, name)
 
 
 def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
     """Yield the paragraphs of one column or, given a dotted path, of a member of a struct."""
-    field = settings.field or _DEFAULT_FIELD
+    field = settings.field or DEFAULT_FIELD
     arrow, parquet, compute = (
         require(module, "parquet", "Reading Parquet") for module in ("pyarrow", "pyarrow.parquet", "pyarrow.compute")
     )
-    try:
+    with _translate_errors(arrow, opened.name):
         with parquet.ParquetFile(opened.path) as file:
             path = _find_column(file.schema_arrow, field, opened.name)
             repeated = _find_repeated_columns(file, ".".join(path), opened.name)
@@ -67,12 +74,32 @@ def read_parquet(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats)
                     column = compute.struct_field(column, member)
                 for value in _list_values(column, arrow.types):
                     yield from _split_value(value, settings, opened.name)
+
+
+def read_parquet_values(
+    opened: OpenedFile, field: str, ids: Sequence[str]
+) -> Iterator[tuple[int, dict[str, object], object]]:
+    """Yield (row, record, value of the field) of every row; the record has the columns of `ids` that exist."""
+    arrow, parquet = (require(module, "parquet", "Reading Parquet") for module in ("pyarrow", "pyarrow.parquet"))
+    with _translate_errors(arrow, opened.name), parquet.ParquetFile(opened.path) as file:
+        column = ".".join(_find_column(file.schema_arrow, field, opened.name))
+        columns = [column, *(name for name in ids if name in file.schema_arrow.names)]
+        find_parquet_chunks(file, columns, opened.name, CorpusError)  # checks them
+        batches = file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+        for number, record in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+            yield number, record, _look_up(record, field, opened.name, number)
+
+
+@contextmanager
+def _translate_errors(arrow: Any, name: str) -> Iterator[None]:
+    try:
+        yield
     except (arrow.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
         if is_out_of_memory(error):
             raise MemoryError from None
         problem = str(error).partition(".")[0].strip()
         got, cure = f"another format or a damaged file ({problem})", "copy it again, or correct its suffix"
-        raise CorpusError.expected("a Parquet file", got, path=opened.name, cure=cure, code="bad-parquet") from None
+        raise CorpusError.expected("a Parquet file", got, path=name, cure=cure, code="bad-parquet") from None
 
 
 def _list_values(column: Any, types: Any) -> list[object]:
@@ -96,15 +123,23 @@ def _find_repeated_columns(file: Any, column: str, name: str) -> list[str]:
 
 def _split_value(value: object, settings: CorpusSettings, name: str, line: int | None = None) -> Iterator[str]:
     """Yield the paragraphs of the value of a field: a string, a list of strings, or null."""
+    for text in list_texts(value, settings.field or DEFAULT_FIELD, name, line):
+        yield from split_paragraphs(text, settings.paragraphs)
+
+
+def list_texts(value: object, field: str, name: str, line: int | None = None) -> list[str]:
+    """The texts of the value of a field: a string, a list of strings and nulls, or null."""
+    texts: list[str] = []
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str):
-            yield from split_paragraphs(text, settings.paragraphs)
+            texts.append(text)
         elif text is not None:
-            where, cure = f"field {settings.field or _DEFAULT_FIELD!r}", "give another --field"
+            where, cure = f"field {field!r}", "give another --field"
             raise CorpusError.expected("text", _kind(text), where=where, path=name, line=line, cure=cure)
+    return texts
 
 
-def _unknown_field(field: str, known: Iterable[object], name: str) -> CorpusError:
+def unknown_field(field: str, known: Iterable[object], name: str) -> CorpusError:
     return CorpusError.unknown("field", field, map(str, known), where="the records (--field NAME)", path=name)
 
 
@@ -147,11 +182,11 @@ def _find_column(schema: Any, field: str, name: str) -> list[str]:
         return [field]
     path = field.split(".")
     if path[0] not in schema.names:
-        raise _unknown_field(field, schema.names, name)
+        raise unknown_field(field, schema.names, name)
     kind = schema.field(path[0]).type
     for depth, member in enumerate(path[1:], 1):
         members = [kind.field(i).name for i in range(kind.num_fields)]
         if member not in members:
-            raise _unknown_field(field, [".".join([*path[:depth], other]) for other in members], name)
+            raise unknown_field(field, [".".join([*path[:depth], other]) for other in members], name)
         kind = kind.field(members.index(member)).type
     return path

@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -154,24 +154,27 @@ class FileSlice(Source):
         return read_plain(opened, replace(settings, paragraphs="blocks" if self._wrapped else "lines"), stats)
 
 
-def resolve(sources: Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """Every file once, in the order given; files of a folder or glob are sorted."""
+def resolve(sources: Iterable[str | os.PathLike[str]], more_suffixes: Collection[str] = ()) -> list[Source]:
+    """Every file once, in the order given; files of a folder or glob are sorted.
+
+    `more_suffixes` are those of files that are read in a folder besides the types of a corpus.
+    """
     names = [os.path.expanduser(os.fspath(source)) for source in sources]
     if not names:
         raise UsageError("A corpus needs at least one file, folder, glob or '-' (standard input).")
     files: dict[str, Source] = {}
     for name in names:
-        for source in _resolve_one(name):
+        for source in _resolve_one(name, more_suffixes):
             files.setdefault(source.name if isinstance(source, Pipe) else os.path.realpath(source.path), source)
     return list(files.values())
 
 
-def _resolve_one(name: str) -> Iterator[Source]:
+def _resolve_one(name: str, more_suffixes: Collection[str]) -> Iterator[Source]:
     path = Path(name)
     if name == STANDARD_INPUT:
         yield Pipe()
     elif path.is_dir():
-        yield from _list_folder(path)
+        yield from _list_folder(path, more_suffixes)
     elif path.exists():
         if path.is_char_device() or path.is_block_device():
             raise CorpusError.expected("text", "a device", path=name, code="not-a-file")
@@ -189,8 +192,8 @@ def _explain_missing(path: Path) -> str:
     return "check the path" if folder == path.parent else f"{folder} exists, but {missing} in it does not"
 
 
-def _list_folder(folder: Path) -> Iterator[Source]:
-    files = sorted(_walk(folder))
+def _list_folder(folder: Path, more_suffixes: Collection[str]) -> Iterator[Source]:
+    files = sorted(_walk(folder, {*_BY_SUFFIX, *more_suffixes}))
     if not files:
         what = "text files (.txt, .jsonl, .parquet, .conllu, .xml, also as .gz, .bz2, .xz, .zst)"
         cure = "name other files one by one or with a glob"
@@ -198,7 +201,7 @@ def _list_folder(folder: Path) -> Iterator[Source]:
     yield from map(Source, files)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, suffixes: Collection[str]) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise unreadable(error, str(error.filename), CorpusError) from None
 
@@ -207,7 +210,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         paths = (Path(place, name) for name in files if not name.startswith("."))
         for path in paths:
             suffix = text_suffix(path)
-            if (suffix in _BY_SUFFIX or (not suffix and path.suffix)) and path.is_file():
+            if (suffix in suffixes or (not suffix and path.suffix)) and path.is_file():
                 yield path
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import typing
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +13,7 @@ from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStats, open_file, text_suffix
 from stillvec.corpus.sentence_splitter import split_sentences
 from stillvec.corpus.sources import Pipe, Source, resolve, split_sources
-from stillvec.errors import CorpusError, StillvecWarning, UsageError
+from stillvec.errors import CorpusError, UsageError
 
 _BATCH = 4  # paragraphs
 
@@ -163,9 +162,7 @@ class Corpus:
         self.report = CorpusReport(stats.n_files, stats.n_paragraphs, stats.n_characters, stats.n_replaced)
         if stats.n_replaced and not self._warned:
             self._warned = True
-            problem = f"{stats.n_replaced:,} bytes are not UTF-8 and were read as U+FFFD"
-            cure = "if these are too many, convert the text (iconv -f latin1 -t utf8)"
-            warnings.warn(f"{problem} (the first in {stats.first_replaced}); {cure}.", StillvecWarning, stacklevel=3)
+            stats.warn_replaced()
 
     def close(self) -> None:
         """Delete the copy of standard input."""

@@ -1,6 +1,7 @@
 """Wikipedia dumps (`pages-articles.xml.bz2`): the articles, page by page, without redirects."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
@@ -21,6 +22,12 @@ def is_wikipedia(head: bytes) -> bool:
 
 
 def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
+    for _, paragraphs in read_articles(opened):
+        yield from paragraphs
+
+
+def read_articles(opened: OpenedFile) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield the title and the paragraphs of each article."""
     if not is_wikipedia(opened.head):
         cure = "save its text as .txt or .jsonl"
         raise CorpusError.expected("a MediaWiki dump (<mediawiki ...>)", "other XML", path=opened.name, cure=cure)
@@ -29,9 +36,9 @@ def read_wikipedia(opened: OpenedFile, settings: CorpusSettings, stats: ReadStat
         kind = element.tag.rpartition("}")[2]
         if kind == "namespace" and element.get("key") in _MEDIA_NAMESPACES and element.text:
             media |= {element.text.lower()}
-        elif kind == "page":
-            for paragraph in plain_paragraphs(_wikitext(element), media):
-                yield from cut(paragraph)
+        elif kind == "page" and (wikitext := _wikitext(element)):
+            title = next((part.text for part in element if part.tag.rpartition("}")[2] == "title"), None)
+            yield title or "", chain.from_iterable(map(cut, plain_paragraphs(wikitext, media)))
 
 
 def _elements(opened: OpenedFile) -> Iterator[Element]:

@@ -33,6 +33,7 @@ _MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
     "subwords.safetensors",
 )  # fmt: skip
+INDEX_VERSION_KEY = "search_index"  # in the manifest of the folder of a search index, which has no vectors to load
 _CHECKSUMS = "checksums"  # of the other files, in the manifest
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -161,6 +162,9 @@ def _read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FormatError.expected("a stillvec folder", "a file", path=path, code="is-file")
     require_files(file.parent, (_MANIFEST,), "stillvec folder")
     manifest = read_json(file)
+    if isinstance(manifest, dict) and INDEX_VERSION_KEY in manifest:
+        cure = "search it with stillvec search, or give its subfolder vectors"
+        raise FormatError.expected("vectors", "a search index", path=path, cure=cure, code="search-index")
     version = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(version, int) or version < 1:
         raise FormatError.expected(f"'format': 1 to {VERSION}", repr(version), path=file, code="no-version")
@@ -248,7 +252,10 @@ class _LazyVocabulary(Vocabulary):
         return self.__dict__[name]
 
 
-def _read_vocabulary(file: Path, lowercase: bool | None) -> Vocabulary:
+def _read_vocabulary(file: Path, lowercase: Any) -> Vocabulary:
+    if not isinstance(lowercase, bool | None):
+        manifest, got = file.with_name(_MANIFEST), repr(lowercase)[:60]
+        raise FormatError.expected("true or false", got, where="'lowercase'", path=manifest)
     raw = file.read_bytes()
     if raw and not raw.endswith(b"\n"):
         raise damage_error(file, "a line break at the end", "it has none", line=raw.count(b"\n") + 1)

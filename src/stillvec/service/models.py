@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.service.approximate_search import ApproximateIndex
+from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.service.http_errors import RequestError
 from stillvec.service.schemas import Search
 from stillvec.vectors import ORDERED, WordVectors
@@ -94,7 +94,7 @@ class ServedModel:
 
     def _build(self) -> None:
         start = time.perf_counter()
-        index = ApproximateIndex(self.vectors)
+        index = ApproximateIndex(self.vectors.matrix)
         if index.build(self._stopped.is_set):
             self.index = index
             facts = f"{len(self.vectors):,} words in {time.perf_counter() - start:.1f} s"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import normalizer
-from stillvec.vocabulary.token_cache import TokenCache, sum_segments
+from stillvec.vocabulary.token_cache import TokenCache, TokenInterner, sum_segments
 
 _MIN_CACHED = 16  # texts; for fewer the cache does not pay
 _LATIN = "".join(map(chr, range(0x180)))
@@ -39,10 +39,13 @@ _ALPHANUMERIC = re.compile("[A-Za-z0-9_]+")
 
 
 class LatinWordMatcher:
-    """Vocabulary rows of the words of plain texts; `rows` has the words in their folded form."""
+    """Vocabulary rows of the words of plain texts; `rows` has the words in their folded form.
+
+    With a `TokenInterner` for `rows`, every new word gets the next number.
+    """
 
     def __init__(self, rows: Mapping[str, int], terms: Iterable[str], lowercase: bool) -> None:
-        self._rows = _RowLookup(rows)
+        self._rows = rows if isinstance(rows, TokenInterner) else _RowLookup(rows)
         self._lowercase = lowercase
         possible = [term for term in map(normalizer(lowercase).normalize_str, terms) if not _NOT_PLAIN.search(term)]
         # a text that contains a term contains the term's longest alphanumeric part; a term without any is punctuation

@@ -1,0 +1,56 @@
+"""Texts to unit vectors: the mean of their words, weighted by smooth inverse frequency (Arora et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.formats.stillvec_folder import find_packing
+from stillvec.numerics import unit_rows
+from stillvec.refinement.quantize import Quantize
+from stillvec.refinement.sif import frequencies
+from stillvec.vectors import WordVectors
+
+_A = 1e-3  # of SIF, chosen on development queries (benchmarks/search.py)
+_SALIENT = 0.2  # share of the largest weight from which a word of a query is worth highlighting
+
+
+class TextEncoder:
+    """Encodes passages and queries in the same way; without counts, frequencies are estimated by rank."""
+
+    def __init__(self, vectors: WordVectors) -> None:
+        self.vectors = vectors
+        self.frequencies = "counts" if vectors.vocabulary.counts.any() else "rank"
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float32]:
+        shares = frequencies(self.vectors.vocabulary, "counts" if self.frequencies == "counts" else "rank")
+        return np.asarray(_A / (_A + shares), np.float32)  # (V,)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors (n, D); zero for texts without a known word."""
+        return np.asarray(unit_rows(self.vectors.encode(texts, weights=self._weights)), np.float32)
+
+    def select_salient(self, words: Iterable[str]) -> list[str]:
+        """The different words that are not much more frequent than the rarest; an unknown one has weight 1."""
+        rows = {word: self.vectors.vocabulary.row(word) for word in words}
+        weights = {word: 1.0 if row is None else float(self._weights[row]) for word, row in rows.items()}
+        least = _SALIENT * max(weights.values(), default=0)
+        return [word for word, weight in weights.items() if weight >= least]
+
+    def describe(self) -> dict[str, object]:
+        return {"weighting": "sif", "a": _A, "frequencies": self.frequencies}
+
+
+def quantize_vectors(vectors: WordVectors) -> WordVectors:
+    """The vectors in 8 bits unless they are compressed already, with their n-grams: an index contains its own copy."""
+    if find_packing(vectors.provenance) is not None:
+        return vectors
+    step = Quantize("int8")
+    record = {"step": "quantize", "settings": asdict(step), "stored": step.stored}
+    history = {**vectors.provenance, "refined": [*(vectors.provenance.get("refined") or ()), record]}
+    return vectors.with_matrix(step(vectors).matrix, subwords=vectors.subwords, provenance=history)

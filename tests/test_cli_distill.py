@@ -327,9 +327,11 @@ def test_progress_is_plain_lines_on_standard_error_where_there_is_no_terminal(
     output = capsys.readouterr()
     lines = output.err.splitlines()
     assert lines[0] == "loading the teacher"
-    assert any(line.startswith("counting words: 432 words") for line in lines)
+    assert any(line.startswith("counting words: ") and "432 words" in line for line in lines)
     assert any(line.startswith("reading the corpus") for line in lines)
-    assert any(line.startswith("finishing auto") for line in lines)
+    assert any(line.startswith("reading words in templates") for line in lines)
+    assert any(line.startswith("computing vectors (auto)") for line in lines)
+    assert any(line.startswith("writing (auto)") for line in lines)
     assert "\x1b" not in output.err + output.out
     assert f"{out}: " in output.out
     assert "of 432 words" in output.out
@@ -346,17 +348,18 @@ def test_on_a_terminal_a_bar_is_drawn_and_taken_away(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", drawn)
     assert main(["distill", str(corpus), "--teacher", model, "--min-count", "1", "--out", str(out)]) == 0
-    assert "finishing auto" in drawn.getvalue()
+    assert "computing vectors (auto)" in drawn.getvalue()
     assert drawn.getvalue().endswith(("\x1b[2K", "\r", "\x1b[?25h", "\x1b[1A\x1b[2K"))
 
 
 def test_a_long_run_says_how_much_time_is_left(capsys: pytest.CaptureFixture[str]) -> None:
-    from stillvec.cli.progress_bar import watch
+    from stillvec.cli.progress_bar import show_events
     from stillvec.progress import Progress
 
-    watch([Progress("reading the corpus", 250, 1000, "words", 5.0)])
+    with show_events() as listener:
+        listener(Progress("reading the corpus", 250, 1000, "words", 5.0, fraction=0.3, remaining=15.2))
     stderr = capsys.readouterr().err
-    assert stderr == "reading the corpus: 250 of 1,000 words, 50 words/s, about 15 s left\n"
+    assert stderr == "reading the corpus: 30%, 250 of 1,000 words, 50 words/s, about 15 s left\n"
 
 
 def test_quiet_says_nothing_on_standard_error(

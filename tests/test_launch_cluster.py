@@ -86,6 +86,15 @@ def check_same(one: Path, other: Path, *, trained: str = "x2static") -> None:
             assert said["read"][key] == manifest["read"][key], key
 
 
+def check_progress(events: list[Progress], n_tokens: int) -> None:
+    """The bar counts what all workers read, of a total that is right from the first job on."""
+    read = [event for event in events if event.unit == "tokens"]
+    done, totals = [event.done for event in read], [event.total for event in read if event.total is not None]
+    assert done == sorted(done)
+    assert done[-1] == totals[-1] == n_tokens
+    assert totals[0] == pytest.approx(n_tokens, rel=0.05)
+
+
 def dying(reading: SentenceStream | None, killed: Path) -> SentenceStream:
     """The reader's process is killed, once, when it has given a chunk."""
 
@@ -114,9 +123,10 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     run = Run(settings(model), corpus, store=tmp_path / "other-stores", reader=reader)
     died, stream = tmp_path / "died", ReadTask.stream
     monkeypatch.setattr(ReadTask, "stream", lambda *given: dying(stream(*given), died))
-    killed = 0
+    killed, events = 0, []
     for step in save_steps(run, tmp_path / "two"):
-        if step.stage == "reading the corpus" and not killed:
+        events.append(step)
+        if step.stage == "reading the corpus" and step.done and not killed:
             killed = reader.processes[0]  # it has jobs: two wait at each, and one of five is done
             os.kill(killed, signal.SIGKILL)
     again = cluster.get(reader.workers[0].describe.remote(reader._config))["process"]
@@ -125,6 +135,7 @@ def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     assert killed
     assert again != killed
     check_same(one, tmp_path / "two")
+    check_progress(events, read_manifest(tmp_path / "two" / "aggregate")["read"]["pieces"])
     (store,), (joined,) = (tmp_path / "stores").iterdir(), (tmp_path / "other-stores").iterdir()
     assert store.name == joined.name
     assert all((joined / file.name).read_bytes() == file.read_bytes() for file in store.iterdir())

@@ -39,7 +39,8 @@ def blocks() -> Iterator[Any]:
 
 def done(worker: Worker, orders: WorkerConfig) -> list[dict[int, dict[str, Any]]]:
     jobs = [worker.run([orders], ReadingJob(f"job-{number}"), block) for number, block in enumerate(blocks())]
-    assert sum(counts["sentences"] for counts, _ in jobs) == len(TEXTS)
+    assert sum(report["stages"]["corpus"].n_sentences for report, _ in jobs) == len(TEXTS)
+    assert sum(report["position"].done for report, _ in jobs) == sum(map(len, TEXTS))
     return [statistics for _, statistics in jobs]
 
 

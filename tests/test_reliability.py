@@ -167,7 +167,7 @@ def test_out_of_memory_is_one_sentence_with_the_stage(
 
         monkeypatch.setattr("stillvec.learners.auto.Auto.finish", fail)
         message = refused(capsys, main([*call, "--method", "auto"]))
-        assert "finishing auto" in message
+        assert "computing vectors (auto)" in message
         assert "--dry-run" in message
     monkeypatch.setattr("transformers.AutoModel.from_pretrained", fail)
     with pytest.raises(StillvecError) as caught:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillvec import __version__
+from stillvec.cli.process_clock import start_clock
 from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import (
     MissingExtra,
@@ -59,6 +60,7 @@ _DISTILL_PACKAGES = ("torch", "transformers")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit codes: 0 done, 1 failed, 2 the call was wrong, 130 interrupted."""
+    start_clock(whole_process=arguments is None)
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None:  # closed by the caller (>&-)
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         results = distill_all(*corpus, **given, statistics=not options.no_statistics, progress=listener)
     print_results(results, options.out)
     print_reading(results)
+    listener.print_time()
     return 0
 
 
@@ -99,9 +100,9 @@ def print_reading(results: dict[str, WordVectors]) -> None:
         if n_words and not read["pieces"]:
             note("The teacher was not run: its contexts were cached by an earlier run.")
         elif n_words:
-            text = f"{read['sentences']:,} sentences, {read['words']:,} of {n_words:,} words"
-            pace = f"in {read['seconds']:,.0f} s ({read['pieces_a_second']:,} tokens per second)"
-            note(f"The teacher read {text}, {pace}.")
+            text = f"{read['sentences']:,} sentences with {read['words']:,} of {n_words:,} words"
+            pace = f"{read['pieces']:,} tokens in {read['seconds']:,.0f} s ({read['pieces_a_second']:,} per second)"
+            note(f"The teacher read {text}; in all {pace}.")
 
 
 def _contexts(text: str) -> int | None:

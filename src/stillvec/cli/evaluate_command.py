@@ -7,7 +7,7 @@ from typing import Any
 
 from stillvec.cli import console
 from stillvec.cli.flags import add_renamed
-from stillvec.cli.progress_bar import watch
+from stillvec.cli.progress_bar import show_events
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, Report
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
         for file in options.report:
             check_writable(Path(file))
     work = make_evaluation(options)
-    watch(work.steps(), quiet=options.quiet or options.json == "-")
+    with show_events(quiet=options.quiet or options.json == "-") as listener:
+        work.show_steps(listener)
     report = work.report
     if options.json == "-":
         console.print_json(report.to_json(), indent=1)

@@ -1,37 +1,50 @@
 """Progress on standard error: a bar on a terminal, a line every few seconds elsewhere."""
 
+import os
 import sys
-import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stillvec.cli.console import note
+from stillvec.cli.process_clock import read_clock
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import StillvecWarning
-from stillvec.progress import Listener, Progress, ProgressBar, describe_progress
-
-_INTERVAL = 10.0  # seconds between plain lines
+from stillvec.progress import LinePrinter, Listener, Phase, Progress, ProgressBar
 
 
-def watch(events: Iterable[object], *, quiet: bool = False) -> None:
-    """Run the work to its end and show how far it is."""
-    with show_events(quiet=quiet) as listener:
-        for event in events:
-            if isinstance(event, Progress):
-                listener(event)
+class EventRecorder:
+    """Gives events to a display, and keeps the last one."""
+
+    def __init__(self, display: Listener) -> None:
+        self._display = display
+        self._last: Progress | None = None
+        self._seconds = 0.0  # since the command started, at that time
+
+    def __call__(self, event: Progress) -> None:
+        if event.stage == Phase.FINISHED:
+            self._last, self._seconds = event, read_clock()
+        self._display(event)
+
+    def print_time(self) -> None:
+        """One line: where the time went, from the start of the command on."""
+        if self._last is None:
+            return
+        imports = self._seconds - self._last.seconds
+        note(f"Took {self._seconds:,.1f} s: imports {imports:.1f}, {self._last.remark} s.")
 
 
 @contextmanager
-def show_events(*, quiet: bool = False) -> Iterator[Listener]:
+def show_events(*, quiet: bool = False) -> Iterator[EventRecorder]:
     """A listener that shows each event, for calls of the library; our warnings stand above the bar."""
     with show_warnings():
-        if quiet:
-            yield lambda event: None
+        if quiet or os.environ.get("RANK", "0") != "0":  # of several processes, one shows the progress
+            yield EventRecorder(lambda event: None)
         elif sys.stderr.isatty():
             with ProgressBar() as bar:
-                yield bar
+                yield EventRecorder(bar)
         else:
-            yield _LinePrinter()
+            yield EventRecorder(LinePrinter(warn))
 
 
 @contextmanager
@@ -46,18 +59,3 @@ def show_warnings() -> Iterator[None]:
         warnings.simplefilter("always", StillvecWarning)
         warnings.showwarning = show
         yield
-
-
-class _LinePrinter:
-    """A line at the start of each stage and every few seconds."""
-
-    def __init__(self) -> None:
-        self._stage: str | None = None
-        self._printed = 0.0
-
-    def __call__(self, event: Progress) -> None:
-        now = time.perf_counter()
-        if event.stage != self._stage or now - self._printed > _INTERVAL:
-            detail = describe_progress(event)
-            warn(f"{event.stage}: {detail}" if detail else event.stage)
-            self._stage, self._printed = event.stage, now

@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
     with show_events(quiet=options.quiet) as listener:
         results = train_all(*corpus_of(options), **settings_of(options, Training), **given, progress=listener)
     print_results(results, options.out)
+    listener.print_time()
     return 0
 
 

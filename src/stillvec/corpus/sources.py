@@ -94,6 +94,11 @@ class Source:
         except OSError as error:
             raise unreadable(error, self.name, CorpusError) from None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its name says that it is text, not compressed."""
+        return _BY_SUFFIX.get(self.path.suffix.lower()) is read_plain
+
     def read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         """Yield its paragraphs."""
         self.check_unchanged()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from stillvec.vocabulary import WordSpans
 
@@ -15,6 +16,16 @@ class TextUnit(Enum):
     WHOLE_PARAGRAPHS = "whole paragraphs"  # read as one text each; each word knows its sentence
 
 
+class StreamPosition(NamedTuple):
+    """How much of a stream of texts was given, of how much, in characters."""
+
+    done: int = 0
+    total: int = 0  # estimated until the end of the stream is known; 0: not known
+
+
+START = StreamPosition()
+
+
 @dataclass(frozen=True)
 class TextChunk:
     """Texts that are tokenized together."""
@@ -22,4 +33,4 @@ class TextChunk:
     texts: Sequence[str]
     spans: WordSpans | None = None  # the words of interest; None: all words, located by the batch builder
     unit: TextUnit = TextUnit.SENTENCES
-    corpus_position: int = 0  # words of the corpus up to the end of the chunk, read or skipped; 0: none are skipped
+    position: StreamPosition = START  # of its end

@@ -75,6 +75,12 @@ class Corpus:
         """Whether all sources are files, which other processes can open."""
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
+    @property
+    def n_bytes(self) -> int:
+        """The size of the text, where it is that of plain files; 0: not known before it is read."""
+        plain = bool(self._sources) and all(source.is_plain for source in self._sources)
+        return sum(source.size for source in self._sources) if plain else 0
+
     def split(self) -> list[Corpus]:
         """Corpora of files or file slices that concatenate to this one; only this one for texts in memory and pipes."""
         parts = split_sources(self._sources, self.settings) if self.is_files else []

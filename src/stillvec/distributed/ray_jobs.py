@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 from stillvec.corpus import Corpus
+from stillvec.corpus.text_chunk import StreamPosition
 from stillvec.encoding import TextChunk, TextUnit
 from stillvec.learners.accumulators import TextSource
 from stillvec.learners.encoding_pass import WordCounts
@@ -127,7 +128,9 @@ def read_blocks(
     chunks = iter(stream.chunks() if unit == SENTENCES else stream.paragraphs())
     while job := [*islice(chunks, n_chunks)]:
         texts = arrow.array([[chunk.texts for chunk in job]], arrow.list_(arrow.list_(arrow.string())))
-        yield arrow.table({"texts": texts, "unit": [job[0].unit.value]})
+        n_characters = sum(len(text) for chunk in job for text in chunk.texts)
+        position = {"done": [n_characters], "total": [job[-1].position.total]}
+        yield arrow.table({"texts": texts, "unit": [job[0].unit.value], **position})
 
 
 def block_chunks(block: Any) -> Iterator[TextChunk]:
@@ -135,6 +138,11 @@ def block_chunks(block: Any) -> Iterator[TextChunk]:
     for texts, unit in zip(block["texts"], block["unit"], strict=True):
         for chunk in texts.values:
             yield TextChunk(chunk.as_py(), unit=TextUnit(unit.as_py()))
+
+
+def block_position(block: Any) -> StreamPosition:
+    """The characters of a block, and those of the whole corpus as they were estimated at its end."""
+    return StreamPosition(sum(block["done"].to_pylist()), max(block["total"].to_pylist(), default=0))
 
 
 def _in_order(data: Any) -> Any:

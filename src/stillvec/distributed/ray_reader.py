@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillvec.corpus import Corpus
+from stillvec.corpus.text_chunk import START, StreamPosition
 from stillvec.distributed.ray_jobs import (
     MAX_RETRIES,
     PARAGRAPHS,
@@ -34,13 +35,21 @@ from stillvec.encoding.context_store import StoreLocation, join_stores, shard_pa
 from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource
-from stillvec.learners.encoding_pass import WordCounts
+from stillvec.learners.encoding_pass import StageState, WordCounts
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.pipeline.corpus_counts import CorpusCounts
-from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask
+from stillvec.pipeline.readers import (
+    Counting,
+    MergedStatistics,
+    Reader,
+    ReadFacts,
+    ReadTask,
+    expect_paragraphs,
+    report_reading,
+)
 from stillvec.pipeline.settings import Distillation
-from stillvec.progress import Progress
+from stillvec.progress import Phase, Progress
 from stillvec.registry import require
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
@@ -101,45 +110,60 @@ class RayReader(Reader):
         for answer in [task.remote(sent, settings, part, os.getcwd()) for part in parts]:
             counts = self._get(answer)
             whole = counts if whole is None else whole + counts
-            yield Progress("counting words", whole.n_words, None, "words", time.perf_counter() - start)
+            yield Progress(Phase.COUNTING, whole.n_words, None, "words", time.perf_counter() - start)
         assert whole is not None
         return whole.choose_words(corpus, settings)
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
-        yield Progress("starting the workers", 0, None, "", 0.0)
+        yield Progress(Phase.WORKERS, 0, None, "", 0.0)
         self._start_workers(task)
         start = time.perf_counter()
         merging = self.ray.remote(num_cpus=0, max_retries=MAX_RETRIES)(merge_jobs)  # the workers hold the processors
         self._tree = MergeTree(merging.remote)
-        counts = WordCounts()
-        sizes = dict.fromkeys(("sentences", "words", "pieces"), 0)
-        counted_unit = SENTENCES if task.encoding_pass.reads(TextSource.SENTENCES) else PARAGRAPHS
-        total = task.facts.n_words or None
+        counts, encoding_pass = WordCounts(), task.encoding_pass
+        yield report_reading(encoding_pass, start)
+        self._expect_texts(task)
+        positions: dict[str, StreamPosition] = {}  # in the texts, by unit
         for report in self._run_jobs(self._corpus_jobs(task), self._tree):
             counts = {name: counts.get(name, 0) + array for name, array in report["counts"].items()}
-            for name in ("sentences", "words") if report["unit"] == counted_unit else ():
-                sizes[name] += report[name]
-            sizes["pieces"] += report["pieces"]
-            yield Progress("reading the corpus", sizes["words"], total, "words", time.perf_counter() - start)
+            unit, position = report["unit"], report["position"]
+            before = positions.get(unit, START)
+            positions[unit] = StreamPosition(before.done + position.done, max(before.total, position.total))
+            encoding_pass.phase = Phase.CORPUS if unit == SENTENCES else Phase.PARAGRAPHS
+            encoding_pass.state.add(report["stages"], positions[unit])
+            yield report_reading(encoding_pass, start)
         if task.corpus is not None:
             task.corpus.check_unchanged()
-        counts = counts or task.encoding_pass.word_counts()
-        n_missing, in_order = 0, bool(task.encoding_pass.context_writers)
+        counts = counts or encoding_pass.word_counts()
+        encoding_pass.state.finish()
+        encoding_pass.phase = Phase.TEMPLATES if encoding_pass.reads(TextSource.OWN_TEXTS) else Phase.ISOLATED
+        n_missing, in_order = 0, bool(encoding_pass.context_writers)
         jobs = leftover_jobs(len(task.plan.vocabulary), counts, in_order=in_order)
         for report in self._run_jobs(((job, None) for job in jobs), self._tree):
-            sizes["pieces"] += report["pieces"]
             n_missing = report["missing"]
-            seconds = time.perf_counter() - start
-            yield Progress("reading words without a context", sizes["pieces"], None, "tokens", seconds)
+            encoding_pass.state.add(report["stages"])
+            yield report_reading(encoding_pass, start)
+        encoding_pass.state.finish()
+        encoding_pass.finished = True
+        yield report_reading(encoding_pass, start)
+        counted = "corpus" if encoding_pass.reads(TextSource.SENTENCES) else "paragraphs"
+        of_corpus = encoding_pass.state.stages.get(counted, StageState()).progress
         return ReadFacts(
             task.settings.contexts,
-            sizes["sentences"],
-            sizes["words"],
-            sizes["pieces"],
+            of_corpus.n_sentences,
+            of_corpus.n_words,
+            encoding_pass.size.n_tokens,
             time.perf_counter() - start,
             n_missing if task.corpus is not None else 0,
             {"workers": len(self.workers)},
         )
+
+    def _expect_texts(self, task: ReadTask) -> None:
+        """Estimate, where texts of several kinds are read, those after the first."""
+        encoding_pass = task.encoding_pass
+        both = all(map(encoding_pass.reads, (TextSource.SENTENCES, TextSource.PARAGRAPHS)))
+        stream = task.stream(self.budget(encoding_pass.teacher)) if both else None
+        encoding_pass.expect_texts(expect_paragraphs(stream, encoding_pass))
 
     def _start_workers(self, task: ReadTask) -> None:
         """One worker per GPU, or per processor where there are none."""
@@ -197,7 +221,7 @@ class RayReader(Reader):
                 yield self._get(ready) | {"unit": job.unit}
 
     def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
-        yield Progress("merging the statistics of all workers", 0, None, "", 0.0)
+        yield Progress(Phase.MERGING, 0, None, "", 0.0)
         assert self._tree is not None
         root = self._tree.root()
         statistics = {} if root is None else self._get(root)

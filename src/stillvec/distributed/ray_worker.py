@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from stillvec.corpus import Corpus
-from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob, block_chunks
-from stillvec.encoding import BatchBudget, BatchLoader, PassProgress
+from stillvec.corpus.text_chunk import START
+from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob, block_chunks, block_position
+from stillvec.encoding import BatchBudget, BatchLoader
 from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import TextSource
-from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, make_loader
+from stillvec.learners.encoding_pass import make_loader
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextStoreWriter
 from stillvec.pipeline.corpus_counts import CorpusCounts, count_partition
@@ -83,7 +84,8 @@ class Worker:
         else:
             steps = encoding_pass.read_corpus((), paragraphs=block_chunks(text))
         try:
-            stages: dict[str, PassProgress] = dict(steps)
+            for _ in steps:
+                pass
         except BaseException:
             self._loader.__exit__()
             self._loader = None
@@ -94,13 +96,10 @@ class Worker:
             if not isinstance(accumulator, ContextStoreWriter)
             and (job.partition is not None or spec.source is not TextSource.OWN_TEXTS)
         }
-        in_corpus = stages.get(CORPUS if job.unit == SENTENCES else PARAGRAPHS, PassProgress())
-        in_corpus = in_corpus if job.partition is None else PassProgress()
         report = {
             "counts": encoding_pass.word_counts() if job.partition is None else {},
-            "sentences": in_corpus.n_sentences,
-            "words": in_corpus.n_words,
-            "pieces": sum(progress.n_tokens for progress in stages.values()),
+            "stages": {key: stage.progress for key, stage in encoding_pass.state.stages.items()},
+            "position": block_position(text) if job.partition is None else START,
             "missing": encoding_pass.n_missing_words,
         }
         return report, statistics

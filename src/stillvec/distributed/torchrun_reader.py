@@ -20,7 +20,7 @@ from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.corpus_counts import CorpusCounts, CorpusFacts, count_partition
 from stillvec.pipeline.readers import Counting, MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.settings import Distillation
-from stillvec.progress import Progress, relay
+from stillvec.progress import Phase, Progress, relay
 from stillvec.statistics import Statistics, merge
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -83,17 +83,19 @@ class TorchrunReader(Reader):
         own = yield from relay(super().read(task), self._scale)
         sizes = {"n_sentences": own.n_sentences, "n_words": own.n_words, "n_tokens": own.n_tokens}
         sums = self.group.all_reduce({name: np.array([size]) for name, size in sizes.items()})
+        n_tokens, phase = int(sums["n_tokens"][0]), task.encoding_pass.phase
+        yield Progress(phase, n_tokens, n_tokens, "tokens", own.seconds)
         group = {"processes": self.group.world_size}
         return dataclasses.replace(own, **{name: int(size[0]) for name, size in sums.items()}, group=group)
 
     def _scale(self, step: Progress) -> Progress:
         """The progress of all processes, estimated from this one."""
-        done = step.done * self.group.world_size
-        return dataclasses.replace(step, done=min(done, step.total) if step.total else done)
+        size = self.group.world_size
+        return dataclasses.replace(step, done=step.done * size, total=None if step.total is None else step.total * size)
 
     def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
         """Statistics are merged as those of results are; shards of contexts are concatenated."""
-        yield Progress("merging the statistics of all processes", 0, None, "", 0.0)
+        yield Progress(Phase.MERGING, 0, None, "", 0.0)
         encoding_pass, vocabulary = task.encoding_pass, task.plan.vocabulary
         merged: dict[AccumulatorSpec, Statistics] = {}
 

@@ -2,11 +2,12 @@
 
 from stillvec.corpus.text_chunk import TextChunk, TextUnit
 from stillvec.encoding.batch import Batch
-from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
+from stillvec.encoding.batch_loader import NO_TEXT, BatchBudget, BatchBuilder, BatchLoader, Bookmark, TextSize
 from stillvec.encoding.encoded import Encoded
 from stillvec.encoding.forward_pass import BatchConsumer, PassProgress, encode_batch, run_pass, synchronize
 
 __all__ = [
+    "NO_TEXT",
     "Batch",
     "BatchBudget",
     "BatchBuilder",
@@ -16,6 +17,7 @@ __all__ = [
     "Encoded",
     "PassProgress",
     "TextChunk",
+    "TextSize",
     "TextUnit",
     "encode_batch",
     "run_pass",

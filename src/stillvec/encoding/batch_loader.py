@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from multiprocessing import get_all_start_methods
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 
 from stillvec.corpus import sentence_ends, split_sentences
-from stillvec.corpus.text_chunk import TextChunk, TextUnit
+from stillvec.corpus.text_chunk import StreamPosition, TextChunk, TextUnit
 from stillvec.encoding.batch import Batch, make_batches
 from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words, tokenize_paragraphs
 from stillvec.encoding.worker_pool import WorkerPool
@@ -89,13 +89,35 @@ class BatchBuilder:
         return CachingTokenizer(self.tokenizer, self.matcher)
 
 
+class TextSize(NamedTuple):
+    """An amount of text for a teacher."""
+
+    n_tokens: int = 0
+    n_texts: int = 0
+
+    def plus(self, other: TextSize) -> TextSize:
+        return TextSize(self.n_tokens + other.n_tokens, self.n_texts + other.n_texts)
+
+    def scale(self, factor: float) -> TextSize:
+        return TextSize(round(self.n_tokens * factor), round(self.n_texts * factor))
+
+    @classmethod
+    def of(cls, batches: Iterable[Batch]) -> TextSize:
+        sizes = [(len(batch.token_index), len(batch.tokens_per_sentence)) for batch in batches]
+        return cls(sum(n_tokens for n_tokens, _ in sizes), sum(n_texts for _, n_texts in sizes))
+
+
+NO_TEXT = TextSize()
+
+
 @dataclass
 class Bookmark:
     """How far batches were taken."""
 
     chunks: int = 0  # read completely
     batches: int = 0  # of the next chunk
-    corpus_position: int = 0  # of that chunk
+    size: TextSize = NO_TEXT  # of what was taken when reading began
+    total: TextSize = NO_TEXT  # of the stream, estimated until its end is known
 
 
 class BatchLoader:
@@ -119,18 +141,31 @@ class BatchLoader:
         bookmark = bookmark or Bookmark()
         first, n_read = bookmark.chunks, bookmark.batches
         rest = islice(chunks, first, None)
-        here = ((chunk.corpus_position, self._builder(chunk)) for chunk in rest)
+        here = ((chunk.position, self._builder(chunk)) for chunk in rest)
         prepared = here if self._pool is None else self._pool.batches(rest)
+        measured = _measure(prepared, bookmark.size, n_read)
         numbered = (
-            (chunk, position, number, batch)
-            for chunk, (position, batches) in enumerate(prepared, first)
+            (chunk, total, number, batch)
+            for chunk, (total, batches) in enumerate(measured, first)
             for number, batch in enumerate(batches)
             if chunk > first or number >= n_read
         )
         ready = numbered if self._pool is not None else prefetch(numbered, depth=16)
-        for bookmark.chunks, bookmark.corpus_position, number, batch in ready:
+        for bookmark.chunks, bookmark.total, number, batch in ready:
             bookmark.batches = number + 1
             yield batch
+
+
+def _measure(
+    prepared: Iterable[tuple[StreamPosition, list[Batch]]], size: TextSize, n_read: int
+) -> Iterator[tuple[TextSize, list[Batch]]]:
+    """The batches of each chunk with the size of the whole stream, as what was prepared so far suggests.
+
+    `size` is that of what was read before, the first `n_read` batches of the first chunk included.
+    """
+    for position, batches in prepared:
+        size, n_read = size.plus(TextSize.of(batches[n_read:])), 0
+        yield size.scale(position.total / position.done if position.done else 0.0), batches
 
 
 def _available_cores() -> int:

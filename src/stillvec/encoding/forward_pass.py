@@ -36,7 +36,9 @@ class PassProgress:
     n_words: int = 0
     n_tokens: int = 0
     seconds: float = 0.0
-    corpus_position: int = 0  # words of the corpus, read or skipped
+
+    def plus(self, other: "PassProgress") -> "PassProgress":
+        return PassProgress(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
 
 
 def run_pass(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from stillvec.corpus.text_chunk import TextChunk, TextUnit
+from stillvec.corpus.text_chunk import START, StreamPosition, TextChunk, TextUnit
 from stillvec.encoding.batch import Batch
 from stillvec.errors import StillvecError
 
@@ -48,8 +48,8 @@ class WorkerPool:
         self._free_buffers = self._fork.Semaphore(BUFFERS_PER_WORKER * workers)
         self._processes = [self._start(self._run_worker, number) for number in range(workers)]
 
-    def batches(self, chunks: Iterable[TextChunk]) -> Iterator[tuple[int, list[Batch]]]:
-        """The corpus position and the batches of each chunk, in order. A stream not read to its end is the last one."""
+    def batches(self, chunks: Iterable[TextChunk]) -> Iterator[tuple[StreamPosition, list[Batch]]]:
+        """The position and the batches of each chunk, in order. A stream not read to its end is the last one."""
         reader = self._start(self._run_reader, chunks)
         self._processes.append(reader)
         for number, ((answers, _), buffers) in enumerate(cycle(zip(self._answers, self._buffers, strict=True))):
@@ -116,10 +116,10 @@ class WorkerPool:
                     return
             turn, worker = divmod(number, len(self._tasks))
             turn %= BUFFERS_PER_WORKER
-            position, task = 0, _END
+            position, task = START, _END
             try:
                 if (chunk := next(chunks, None)) is not None:
-                    position, task = chunk.corpus_position, _put_texts(self._buffers[worker][turn], chunk)
+                    position, task = chunk.position, _put_texts(self._buffers[worker][turn], chunk)
             except Exception as error:  # raised where batches are taken
                 task = _make_picklable(error)
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, combinations
 from pathlib import Path
@@ -37,7 +37,7 @@ from stillvec.evaluation.tasks import Task, select_tasks, split_tasks
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import as_pair, find_pairs, lexicon_digest, read_lexicon
-from stillvec.progress import Progress
+from stillvec.progress import Listener, Phase, Progress, Timeline, show_progress
 from stillvec.vectors import WordVectors
 
 _N_NEIGHBOURS = 10  # per word, for `overlap`
@@ -100,7 +100,7 @@ class Evaluation:
         candidates = [Candidate(name, source, cache) for name, source in sources.items()]
         key: dict[str, object] = {}
         if cache.folder is not None:
-            yield Progress("evaluating", 0, None, "", 0.0)
+            yield Progress(Phase.EVALUATING, 0, None, "", 0.0)
             settings = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
             key = {name: getattr(self, name) for name in settings} | {
                 "datasets": [[dataset.task, dataset.name, digest_files(dataset.path)] for dataset in datasets],
@@ -117,6 +117,13 @@ class Evaluation:
         if cache.folder is not None and not errors:
             cache.put_report(key, self.report)
 
+    def show_steps(self, listener: Listener | None) -> None:
+        """Run the evaluation and give each event to `listener`, with the time that is left."""
+        listen = None if listener is None else Timeline({Phase.EVALUATING.activity: 1.0}).listen(listener)
+        for event in self.steps():
+            if listen is not None:
+                listen(event)
+
     def _answer(
         self, datasets: Sequence[Dataset], tasks: Mapping[str, Task], candidates: Sequence[Candidate]
     ) -> Generator[Progress, None, tuple[list[DatasetResult], tuple[str, ...]]]:
@@ -128,7 +135,7 @@ class Evaluation:
         errors: list[str] = []
 
         def progress(remark: str) -> Progress:
-            return Progress("evaluating", done, total, "tests", time.perf_counter() - start, remark)
+            return Progress(Phase.EVALUATING, done, total, "tests", time.perf_counter() - start, remark)
 
         for stream, dataset in enumerate(datasets):
             result = DatasetResult(dataset, tasks[dataset.task], stream)
@@ -146,7 +153,7 @@ class Evaluation:
                 results.append(result)
         if not results:
             raise DatasetError(" ".join(errors))
-        yield Progress("evaluating", total, total, "tests", time.perf_counter() - start, "comparing")
+        yield Progress(Phase.EVALUATING, total, total, "tests", time.perf_counter() - start, "comparing")
         return results, tuple(errors)
 
     def _plan(self, candidates: Sequence[Candidate], task: Task) -> list[tuple[Candidate, OovPolicy]]:
@@ -285,6 +292,7 @@ def evaluate(
     cache: StrPath | None = None,
     unknown: OovPolicy | None = None,
     policies: bool | None = None,
+    progress: bool | Callable[[Progress], object] = False,
 ) -> Report:
     """Score one or several sets of vectors on all datasets of a folder.
 
@@ -309,6 +317,8 @@ def evaluate(
         cache: a folder for answers, so that the same vectors are not evaluated twice.
         unknown: the old name of `oov`.
         policies: the old name of `compare_oov`.
+        progress: True shows a bar in a terminal or a notebook, and lines elsewhere; a function gets every `Progress`
+            event.
 
     Returns:
         The report. A file that cannot be read is named in `Report.errors` while the others are still scored; a
@@ -319,7 +329,7 @@ def evaluate(
         if (value := settings.pop(old)) is not None:
             warn_renamed("parameter", old, new)
             settings[new] = value
-    run = Evaluation(**settings)
-    for _ in run.steps():
-        pass
+    run = Evaluation(**{name: value for name, value in settings.items() if name != "progress"})
+    with show_progress(progress) as listener:
+        run.show_steps(listener)
     return run.report

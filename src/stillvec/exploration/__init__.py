@@ -16,7 +16,7 @@ from stillvec.exploration.word_map import WordMap, compute_map
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import read_lexicon
-from stillvec.progress import Progress, drain
+from stillvec.progress import Progress, drain, show_progress
 from stillvec.vectors import WordVectors
 
 __all__ = ["Explorer", "PageServer", "WordMap", "build_export_page", "build_live_page", "build_page_data"]
@@ -37,7 +37,7 @@ def explore(
     notify: Callable[[str], None] | None = None,
     export: PathLike | None = None,
     n_words: int = 5000,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] = False,
 ) -> None:
     """Serve the explorer page on this machine until Ctrl-C, or export it as one file that needs no server.
 
@@ -51,11 +51,12 @@ def explore(
         notify: Receives one line with the address of the page (default: logging).
         export: File to write instead of serving the page.
         n_words: Number of words per set in the exported page, the most frequent first.
-        progress: Receives the progress of the export.
+        progress: Of the export, as in `distill`: True shows a bar, a function receives the events.
     """
     explorer = create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers)
     if export is not None:
-        drain(export_steps(explorer, export, n_words), progress)
+        with show_progress(progress) as listener:
+            drain(export_steps(explorer, export, n_words), listener)
         return
     notify = notify or logging.getLogger(__name__).info
     with PageServer(explorer, port) as server:

@@ -13,6 +13,7 @@ from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts, mean_matrix
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.numerics import unit_rows
+from stillvec.progress import Phase
 from stillvec.result import Result
 from stillvec.statistics import Statistics
 from stillvec.vectors import WordVectors
@@ -27,6 +28,7 @@ class Isolated(WordStates):
 
     template: str = "{}"
     source = TextSource.OWN_TEXTS
+    phase: ClassVar[Phase] = Phase.TEMPLATES
 
     def __post_init__(self) -> None:
         if self.template.count("{}") != 1:

@@ -14,6 +14,7 @@ from stillvec.errors import LexiconError
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, WordMeans, WordStates, chunk_texts
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.lexicons import read_dictionary
+from stillvec.progress import Phase
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
 from stillvec.vectors import WordVectors
@@ -30,6 +31,7 @@ class Glosses(WordStates):
     dictionary: str = "wordnet"
     source = TextSource.OWN_TEXTS
     label = "glosses"
+    phase: ClassVar[Phase] = Phase.GLOSSES
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         pairs = ((vocabulary.row(word), word, gloss) for word, gloss in read_dictionary(self.dictionary))

@@ -9,8 +9,8 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.encoding import BatchConsumer, Encoded, PassProgress, TextChunk, run_pass
+from stillvec.corpus.text_chunk import START, StreamPosition
+from stillvec.encoding import NO_TEXT, BatchConsumer, Encoded, PassProgress, TextChunk, TextSize, run_pass
 from stillvec.encoding.batch_loader import BatchBudget, BatchBuilder, BatchLoader, Bookmark
 from stillvec.encoding.context_store import StoreLocation, check_room
 from stillvec.learners.accumulators import (
@@ -35,6 +36,8 @@ from stillvec.learners.accumulators import (
 )
 from stillvec.learners.partition import Partition
 from stillvec.learners.stored_contexts import ContextAccumulator, ContextStoreWriter, check_contexts_found, count_rows
+from stillvec.learners.text_sample import estimate_size
+from stillvec.progress import Phase
 from stillvec.statistics import N_CONTEXTS, N_ISOLATED, STORED, Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher, WordSpans
@@ -89,8 +92,17 @@ class StageState:
     progress: PassProgress = field(default_factory=PassProgress)
     finished: bool = False
 
-    def update(self, progress: PassProgress) -> None:
-        self.progress = replace(progress, corpus_position=self.bookmark.corpus_position or progress.n_words)
+    @property
+    def size(self) -> TextSize:
+        """Of what was read."""
+        return TextSize(self.progress.n_tokens, self.progress.n_sentences)
+
+    def total(self, expected: TextSize | None) -> TextSize | None:
+        """Of what will have been read at the end; `expected` is the estimate before the first text was prepared."""
+        estimate = self.bookmark.total if self.bookmark.total.n_texts else expected
+        if self.finished or estimate is None:
+            return self.size if self.finished else None
+        return TextSize(*map(max, self.size, estimate))
 
     def to_array(self) -> NDArray[np.float64]:
         mark, progress = self.bookmark, self.progress
@@ -100,8 +112,8 @@ class StageState:
     @classmethod
     def from_array(cls, row: NDArray[np.float64]) -> StageState:
         chunks, batches, n_sentences, n_words, n_tokens = map(int, row[:5])
-        progress = PassProgress(n_sentences, n_words, n_tokens, float(row[5]), corpus_position=n_words)
-        return cls(Bookmark(chunks, batches), progress, bool(row[6]))
+        progress = PassProgress(n_sentences, n_words, n_tokens, float(row[5]))
+        return cls(Bookmark(chunks, batches, TextSize(n_tokens, n_sentences)), progress, bool(row[6]))
 
 
 @dataclass
@@ -128,6 +140,19 @@ class PassState:
                 arrays |= {f"{kind}/{number}/{name}": array for name, array in fields.items()}
         return arrays
 
+    def add(self, stages: Mapping[str, PassProgress], position: StreamPosition = START) -> None:
+        """Add what another process read; `position` is that of all processes in the stream."""
+        for key, more in stages.items():
+            state = self.stages.setdefault(key, StageState())
+            state.progress = state.progress.plus(more)
+            if position.done:
+                state.bookmark.total = state.size.scale(position.total / position.done)
+
+    def finish(self) -> None:
+        """Everything that was begun is read."""
+        for state in self.stages.values():
+            state.finished = True
+
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a checkpoint: the pass is then given the same texts, and skips those that were read."""
         self.n_contexts[:] = arrays["contexts"]
@@ -144,6 +169,7 @@ class _Stage(NamedTuple):
 
     key: str
     label: str
+    phase: Phase
     chunks: Iterable[TextChunk]
     accumulators: Sequence[BatchConsumer]
 
@@ -169,8 +195,10 @@ class EncodingPass:
         self.accumulators = plan.make_accumulators(teacher)
         self.state = PassState(self.accumulators, np.zeros(len(self.vocabulary), np.int64))
         self.finished = False  # everything was read
+        self.phase = Phase.CORPUS  # what is being read
         self.n_missing_words = 0  # words of the vocabulary that no process read in the corpus
         self._isolated = np.zeros(len(self.vocabulary), np.int64)  # which words were read alone
+        self._expected: dict[str, TextSize] | None = None  # sizes of stages, by key; None: not estimated yet
         self._partition = partition or Partition()
         self._all_reduce = all_reduce
         self._loader = loader
@@ -233,14 +261,14 @@ class EncodingPass:
         try:
             with self._open_loader(budget) as loader:
                 for stage in stages:
-                    state = self.state.stages.setdefault(stage.key, StageState())
+                    state, self.phase = self.state.stages.setdefault(stage.key, StageState()), stage.phase
                     if state.progress.n_sentences:  # an earlier run got this far
                         yield (event := (stage.label, state.progress))
                     if state.finished:
                         continue
                     batches = loader.batches(stage.chunks, state.bookmark)
                     for progress in run_pass(self.teacher, batches, stage.accumulators, state.progress):
-                        state.update(progress)
+                        state.progress = progress
                         yield (event := (stage.label, state.progress))
                     state.finished = True
             self.finished = True
@@ -261,9 +289,9 @@ class EncodingPass:
     def _corpus_stages(self, sentences: Iterable[TextChunk], paragraphs: Iterable[TextChunk]) -> Iterator[_Stage]:
         if readers := self._readers(TextSource.SENTENCES):
             counter = _ContextCounter(self.state.n_contexts)
-            yield _Stage("corpus", CORPUS, sentences, [*readers.values(), counter])
+            yield _Stage("corpus", CORPUS, Phase.CORPUS, sentences, [*readers.values(), counter])
         if readers := self._readers(TextSource.PARAGRAPHS):
-            yield _Stage("paragraphs", PARAGRAPHS, paragraphs, [*readers.values()])
+            yield _Stage("paragraphs", PARAGRAPHS, Phase.PARAGRAPHS, paragraphs, [*readers.values()])
 
     def _other_stages(self, counts: WordCounts | None = None) -> Iterator[_Stage]:
         """Words that the corpus lacks, read alone, and the specs' own texts."""
@@ -276,18 +304,50 @@ class EncodingPass:
             if not self.state.totals and counts["contexts"].any() and missing.any():
                 totals = {spec: reader.totals() for spec, reader in readers.items() if isinstance(reader, HasTotals)}
                 self.state.totals = copy.deepcopy(totals)  # the totals alone: all arrays may be gigabytes on a GPU
-            yield _Stage("alone", WITHOUT_CONTEXT, self._single_words(self._isolated), [*readers.values()])
+            words = self._single_words(self._isolated)
+            yield _Stage("alone", WITHOUT_CONTEXT, Phase.ISOLATED, words, [*readers.values()])
         for number, spec in self._enumerate(TextSource.PARAGRAPHS):
             accumulator, n_contexts = cast(ContextAccumulator, self.accumulators[spec]), counts[f"part-{number}"]
             if counts["paragraphs"].any():
                 check_contexts_found(accumulator.spec, n_contexts)
             key = f"lacking-{number}"
             missing = self.state.missing.setdefault(key, self._partition.select_words((n_contexts == 0) & new))
-            yield _Stage(key, WITHOUT_CONTEXT, self._single_words(missing), [accumulator])
+            yield _Stage(key, WITHOUT_CONTEXT, Phase.ISOLATED, self._single_words(missing), [accumulator])
         for number, spec in self._enumerate(TextSource.OWN_TEXTS):
             own = cast(OwnTextsSpec, spec)
             texts = self._partition.select_chunks(_keep_words(own.texts(self.vocabulary), new))
-            yield _Stage(f"own-{number}", own.label, texts, [self.accumulators[spec]])
+            phase = getattr(own, "phase", Phase.OTHER_TEXTS)
+            yield _Stage(f"own-{number}", own.label, phase, texts, [self.accumulators[spec]])
+
+    def expect_texts(self, paragraphs: TextSize = NO_TEXT) -> None:
+        """Estimate what will be read after the corpus, so that `total_size` includes it from the beginning."""
+        new, share = self.plan.new_words, self._partition.other_share
+
+        def estimate(texts: Callable[[Vocabulary], Iterable[TextChunk]], chosen: NDArray[np.bool_]) -> TextSize:
+            return estimate_size(texts, self.vocabulary, chosen, self.teacher.tokenizer).scale(share)
+
+        isolated = estimate(lambda words: chunk_texts(enumerate(words)), (self.vocabulary.counts == 0) & new)
+        sizes = {f"lacking-{number}": isolated for number, _ in self._enumerate(TextSource.PARAGRAPHS)}
+        if self.reads(TextSource.SENTENCES):
+            sizes |= {"alone": isolated} | ({"paragraphs": paragraphs} if paragraphs.n_texts else {})
+        for number, spec in self._enumerate(TextSource.OWN_TEXTS):
+            sizes[f"own-{number}"] = estimate(cast(OwnTextsSpec, spec).texts, new)
+        self._expected = sizes
+
+    @property
+    def size(self) -> TextSize:
+        """Of what was read so far, in this run and in the one that it continues."""
+        return reduce(TextSize.plus, (stage.size for stage in self.state.stages.values()), NO_TEXT)
+
+    @property
+    def total_size(self) -> TextSize | None:
+        """Of all that will be read: estimated until the last text is prepared, None before the first one is."""
+        stages, expected = self.state.stages, self._expected
+        if expected is None:
+            return None
+        totals = [stages.get(key, StageState()).total(expected.get(key)) for key in stages | expected]
+        known = [total for total in totals if total is not None]
+        return reduce(TextSize.plus, known, NO_TEXT) if stages and len(known) == len(totals) else None
 
     def _enumerate(self, source: TextSource) -> Iterator[tuple[int, AccumulatorSpec]]:
         readers = self._readers(source)

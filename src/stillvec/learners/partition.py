@@ -23,6 +23,11 @@ class Partition:
     count: int = 1
     in_order: bool = False
 
+    @property
+    def other_share(self) -> float:
+        """About which share of other texts is in this part."""
+        return (1.0 if self.index == self.count - 1 else 0.0) if self.in_order else 1 / self.count
+
     def owns_chunk(self, chunk: int, position: float) -> bool:
         """Whether a chunk of the corpus is in this part; `position` is the fraction of the corpus before it."""
         owner = min(int(position * self.count), self.count - 1) if self.in_order else chunk % self.count

@@ -11,6 +11,7 @@ import numpy as np
 from stillvec.corpus.text_chunk import TextChunk
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, chunk_texts, to_numpy
 from stillvec.learners.table_memory import PeakEstimate, word_table
+from stillvec.progress import Phase
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
 from stillvec.vectors import WordVectors
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # merging needs no torch
 class InputEmbeddings:
     source: ClassVar[TextSource] = TextSource.OWN_TEXTS
     label: ClassVar[str] = "words"
+    phase: ClassVar[Phase] = Phase.TOKENS
 
     def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
         return chunk_texts(enumerate(vocabulary))

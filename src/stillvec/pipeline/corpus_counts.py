@@ -17,7 +17,7 @@ from stillvec.files import digest
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.sentence_stream import split_batches
 from stillvec.pipeline.settings import Distillation, Training
-from stillvec.progress import Progress
+from stillvec.progress import Phase, Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
 
 WordChoice = Distillation | Training  # both say which words get a vector
@@ -110,29 +110,34 @@ def count_partition(
     numbered = corpus.paragraphs_by_file((lambda file: file % part.count == part.index) if by_file else None)
     counter = WordCounter(lowercase=choice.lowercase, include_words=choice.include_words)
     n_words = n_paragraphs = n_characters = 0
+    n_bytes = corpus.n_bytes / (part.count if by_file else 1)
     digests: dict[int, str] = {}
-    for number, paragraphs in enumerate(_group_paragraphs(numbered, digests)):
+    for number, (paragraphs, n_read) in enumerate(_group_paragraphs(numbered, digests)):
         if by_file or number % part.count == part.index:
             n_words += counter.add(paragraphs)
             n_paragraphs += len(paragraphs)
             n_characters += sum(map(len, paragraphs))
-        yield Progress("counting words", n_words * part.count, None, "words", time.perf_counter() - start)
+        seconds, work = time.perf_counter() - start, (min(n_read, n_bytes), n_bytes) if n_bytes else None
+        yield Progress(Phase.COUNTING, n_words * part.count, None, "words", seconds, work=work)
     return CorpusCounts(counter.counts(), n_words, n_paragraphs, n_characters, digests)
 
 
-def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, str]) -> Iterator[list[str]]:
-    """Paragraphs that are counted together; `digests` gets that of each file, by its number."""
+def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, str]) -> Iterator[tuple[list[str], int]]:
+    """Paragraphs that are counted together, and the bytes so far; `digests` gets that of each file, by its number."""
     pending: list[str] = []
+    n_bytes = 0
     for file, group in groupby(numbered, itemgetter(0)):
         state = hashlib.blake2b(digest_size=16)
         for chunk in split_batches((paragraph for _, paragraph in group), _PARAGRAPHS_AT_ONCE):
-            state.update("\n".join(chunk).encode("utf-8", "replace"))
+            data = "\n".join(chunk).encode("utf-8", "replace")
+            state.update(data)
+            n_bytes += len(data)
             pending += chunk
             if len(pending) >= _PARAGRAPHS_AT_ONCE:
-                yield pending
+                yield pending, n_bytes
                 pending = []
         digests[file] = state.hexdigest()
-    yield pending
+    yield pending, n_bytes
 
 
 def count_corpus(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:

@@ -21,7 +21,7 @@ from stillvec.pipeline.previous_result import PreviousResult
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.result_folders import describe_result
 from stillvec.pipeline.settings import Distillation
-from stillvec.progress import Progress, format_bytes, relay
+from stillvec.progress import Phase, Progress, format_bytes, relay
 from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
@@ -68,27 +68,37 @@ class Run:
         if self.checkpoint is not None:
             self.checkpoint.check(self._decisive)
 
+    @property
+    def weights(self) -> dict[str, float]:
+        """About how the time is shared between the activities of this run."""
+        trains = any(isinstance(learner, TrainedLearner) for learner in self._learners.values())
+        weights = {"loading": 2.0, "counting": 3.0, "reading": 90.0, "merging": 1.0, "computing": 4.0}
+        return weights | {"computing": 90.0} if trains else weights
+
     def steps(self) -> Iterator[Progress | MethodResult]:
         start = time.perf_counter()
         if self.checkpoint is not None and self.checkpoint.path.exists() and not self.resume:
             message = f"starting over, although {self.checkpoint.path} exists; --resume would continue from it"
-            yield Progress(message, 0, None, "", 0.0)
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
         teacher, plan = yield from self.prepare()
         if self.reader.finishes:
             check_memory(plan, self.settings, teacher)
         task = self._make_task(teacher, plan)
         if bytes_needed := task.encoding_pass.bytes_needed:
-            yield Progress(f"contexts will take about {format_bytes(bytes_needed)} in {self.store}", 0, None, "", 0.0)
+            message = f"contexts will take about {format_bytes(bytes_needed)} in {self.store}"
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
         self.read_facts = yield from self.reader.read(task)
         merged = yield from self.reader.gather(task)
-        for name in plan.learners if self.reader.finishes else ():
-            yield Progress(f"finishing {name}", 0, None, "", time.perf_counter() - start)
+        n_methods = len(plan.learners)
+        for number, name in enumerate(plan.learners if self.reader.finishes else ()):
+            done, seconds = (float(number), float(n_methods)), time.perf_counter() - start
+            yield Progress(Phase.COMPUTING, 0, None, "", seconds, subject=name, work=done)
             self.results[name] = yield from self._finish(name, task.encoding_pass, merged, start)
             yield MethodResult(name, self.results[name])
 
     def prepare(self) -> Generator[Progress, None, tuple[Teacher, PassPlan]]:
         """Everything that is known before the teacher reads: the teacher, the methods and the words."""
-        yield Progress("loading the teacher", 0, None, "", 0.0)
+        yield Progress(Phase.LOADING, 0, None, "", 0.0)
         teacher = self.reader.load_teacher(self.settings)
         if self.settings.layer == "all":  # one learner per layer
             self._learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
@@ -97,6 +107,7 @@ class Run:
         if self.corpus is None:
             vocabulary = self._words_without_corpus(teacher)
         else:
+            yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
             vocabulary, self.corpus_facts = yield from self.reader.count(self.corpus, self.settings)
         known = None
         if self.previous is not None:
@@ -200,8 +211,11 @@ class Run:
         path, device = encoding_pass.store_path(name), encoding_pass.teacher.device
         steps = learner.steps(statistics, path, resume=self.resume, device=device)
 
+        number, n_methods = [*encoding_pass.plan.learners].index(name), len(encoding_pass.plan.learners)
+
         def convert(step: TrainingProgress) -> Progress:
             seconds, remark = time.perf_counter() - start, f"loss {step.loss:.4f}"
-            return Progress(f"training {name}", step.done, step.total, "sentences", seconds, remark)
+            work = number + step.done / max(step.total, 1), float(n_methods)
+            return Progress(Phase.TRAINING, step.done, step.total, "sentences", seconds, remark, name, work=work)
 
         return (yield from relay(steps, convert))

@@ -21,7 +21,7 @@ from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.memory_estimate import finish_bytes, output_bytes, table_bytes, text_bytes
 from stillvec.pipeline.sentence_stream import SentenceStream
-from stillvec.progress import Progress
+from stillvec.progress import Phase, Progress
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
@@ -78,7 +78,7 @@ def plan_run(run: Run) -> Generator[Progress, None, Plan]:
         trial = trials[label] = _Trial()
         for _ in _try_texts(teacher, plan.matcher, layers, chunks, trial):
             seconds = time.perf_counter() - start
-            yield Progress(f"sampling {label}", trial.n_characters, None, "characters", seconds)
+            yield Progress(Phase.SAMPLING, trial.n_characters, None, "characters", seconds, subject=label)
     return _estimate(run, plan, teacher, trials, time.perf_counter() - start, loading_peak)
 
 

@@ -3,15 +3,17 @@
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from stillvec.corpus import Corpus
-from stillvec.encoding import BatchBudget, PassProgress
+from stillvec.encoding import NO_TEXT, BatchBudget, PassProgress, TextSize
 from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
 from stillvec.learners.partition import Partition
+from stillvec.learners.text_sample import measure_texts
 from stillvec.pipeline.corpus_counts import CorpusFacts, count_corpus
 from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.pipeline.sentence_stream import SentenceStream
@@ -21,6 +23,7 @@ from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher, load_teacher
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
+_PEEKED_CHUNKS = 4
 Counting = Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]
 MergedStatistics = Mapping[AccumulatorSpec, Statistics]
 
@@ -124,22 +127,20 @@ class Reader:
         sentences = stream if encoding_pass.reads(TextSource.SENTENCES) else None
         paragraphs = stream if encoding_pass.reads(TextSource.PARAGRAPHS) else None
         start = time.perf_counter()
-        stages: dict[str, PassProgress] = {}
+        yield report_reading(encoding_pass, start)
+        encoding_pass.expect_texts(expect_paragraphs(paragraphs, encoding_pass) if sentences else NO_TEXT)
+        of_corpus = PassProgress()
+        corpus_stage = CORPUS if sentences else PARAGRAPHS if paragraphs else ""
         chunks = sentences.chunks() if sentences else ()
         for stage, progress in encoding_pass.run(chunks, budget, paragraphs.paragraphs() if paragraphs else ()):
-            stages[stage] = progress
+            of_corpus = progress if stage == corpus_stage else of_corpus
             task.after_batch()
-            in_corpus = stage in (CORPUS, PARAGRAPHS) and task.corpus is not None
-            total = task.facts.n_words if in_corpus else None
-            remark = ", ".join(f"loss {loss:.4f}" for loss in encoding_pass.losses)
-            yield Progress(f"reading {stage}", progress.corpus_position, total, "words", progress.seconds, remark)
-        corpus_stage = CORPUS if sentences else PARAGRAPHS if paragraphs else ""
-        of_corpus = stages.get(corpus_stage, PassProgress())
+            yield report_reading(encoding_pass, start)
         return ReadFacts(
             task.settings.contexts,
             of_corpus.n_sentences,
             of_corpus.n_words,
-            sum(progress.n_tokens for progress in stages.values()),
+            encoding_pass.size.n_tokens,
             time.perf_counter() - start,
             encoding_pass.n_missing_words if sentences else 0,
         )
@@ -148,3 +149,29 @@ class Reader:
         """Statistics of all processes, where there are several."""
         yield from ()
         return {}
+
+
+def report_reading(encoding_pass: EncodingPass, start: float) -> Progress:
+    """How much of all texts was read. A text costs as much time as its tokens and its special tokens."""
+    size, total = encoding_pass.size, encoding_pass.total_size
+    remark = ", ".join(f"loss {loss:.4f}" for loss in encoding_pass.losses)
+    seconds = time.perf_counter() - start
+    if total is None:
+        return Progress(encoding_pass.phase, size.n_tokens, None, "tokens", seconds, remark)
+    work = _work_of(size, encoding_pass.teacher), _work_of(total, encoding_pass.teacher)
+    return Progress(encoding_pass.phase, size.n_tokens, total.n_tokens, "tokens", seconds, remark, work=work)
+
+
+def _work_of(size: TextSize, teacher: Teacher) -> float:
+    """What it costs a teacher to read this much: all tokens, also the special ones around each text."""
+    tokenizer = teacher.tokenizer
+    return float(size.n_tokens + size.n_texts * (len(tokenizer.prefix) + len(tokenizer.suffix)))
+
+
+def expect_paragraphs(stream: SentenceStream | None, encoding_pass: EncodingPass) -> TextSize:
+    """The size of the paragraphs that are read after the sentences, from the first of them."""
+    first = [] if stream is None else [*islice(stream.paragraphs(), _PEEKED_CHUNKS)]
+    if not first or not first[-1].position.done:
+        return NO_TEXT
+    done, total = first[-1].position
+    return measure_texts(first, encoding_pass.teacher.tokenizer).scale(total / done)

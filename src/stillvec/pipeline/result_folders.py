@@ -18,7 +18,7 @@ from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.learners import LEARNERS
 from stillvec.learners.accumulators import HasDim, Learner
 from stillvec.pipeline.settings import Distillation, to_manifest
-from stillvec.progress import Progress
+from stillvec.progress import Phase, Progress
 from stillvec.refinement import refine_steps, unknown_steps
 from stillvec.refinement.pca import Pca
 from stillvec.result import MethodResult, Result
@@ -119,6 +119,7 @@ def save_steps(
     for event in run.steps():
         if isinstance(event, MethodResult):
             folder = Path(out) / event.name if len(run.names) > 1 else Path(out)
+            yield Progress(Phase.WRITING, 0, None, "", 0.0, subject=event.name)
             _save(event.result, folder, run.checkpoint, statistics=statistics, force=force)
         else:
             yield event

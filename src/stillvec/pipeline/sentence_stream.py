@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from stillvec.corpus import Corpus, sentence_ends
 from stillvec.corpus.selection import LOOKAHEAD, ContextSelector
-from stillvec.corpus.text_chunk import TextChunk, TextUnit
+from stillvec.corpus.text_chunk import StreamPosition, TextChunk, TextUnit
 from stillvec.learners.partition import Partition
 from stillvec.vocabulary import Vocabulary, WordMatcher
 
@@ -50,15 +50,19 @@ class SentenceStream:
     def paragraphs(self) -> Iterator[TextChunk]:
         """The same, paragraph by paragraph, for specs that read them whole."""
         select = None if self.contexts is None else self._selector(self.contexts)
-        number = position = 0
+        number = position = n_chosen = n_own = 0
         size = max(1, self.sentences_per_chunk // 4)
         for chunk in (chunk for part in self.slices() for chunk in split_batches(part._split_long_paragraphs(), size)):
             chosen = chunk if select is None else select(chunk)[0]
+            before, position = position, position + sum(map(len, chunk))
             if chosen:
-                if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
-                    yield TextChunk(chosen, unit=TextUnit.WHOLE_PARAGRAPHS)
+                size_chosen = sum(map(len, chosen))
+                n_chosen += size_chosen
+                if self.partition.owns_chunk(number, before / max(self.n_characters, 1)):
+                    n_own += size_chosen
+                    where = self._position(n_own, n_chosen * self.n_characters / position)
+                    yield TextChunk(chosen, unit=TextUnit.WHOLE_PARAGRAPHS, position=where)
                 number += 1
-            position += sum(map(len, chunk))
 
     def _selector(self, contexts: int) -> Callable[[list[str]], tuple[list[str], int]]:
         """A function from texts to those that are selected, and the number of words in all of them."""
@@ -88,11 +92,17 @@ class SentenceStream:
 
     def _read_all(self) -> Iterator[TextChunk]:
         """Paragraphs: the batch builder, in a thread or in many processes, splits them into sentences."""
-        position = 0
+        position = n_own = 0
         for number, chunk in enumerate(chunk for part in self.slices() for chunk in part._paragraph_chunks()):
+            size = sum(map(len, chunk))
             if self.partition.owns_chunk(number, position / max(self.n_characters, 1)):
-                yield TextChunk(chunk, unit=TextUnit.PARAGRAPHS)
-            position += sum(map(len, chunk))
+                n_own += size
+                yield TextChunk(chunk, unit=TextUnit.PARAGRAPHS, position=self._position(n_own, self.n_characters))
+            position += size
+
+    def _position(self, done: int, total: float) -> StreamPosition:
+        """`done` characters of this part, `total` ones of the stream, of which each part has about the same share."""
+        return StreamPosition(done, max(done, round(total / self.partition.count)) if total else 0)
 
     def _paragraph_chunks(self) -> Iterator[list[str]]:
         """The first chunks are small, so that a fast teacher has something to read soon."""
@@ -120,15 +130,18 @@ class SentenceStream:
 
     def _select(self, contexts: int) -> Iterator[TextChunk]:
         select = self._selector(contexts)
-        number = position = 0
+        number = position = n_chosen = n_own = 0
         for sentences in split_batches(self.corpus.sentences(), LOOKAHEAD):
             chosen, n_words = select(sentences)
-            chunks = [*split_batches(chosen, self.sentences_per_chunk)]
-            for place, chunk in enumerate(chunks, 1):
-                if self.partition.owns_chunk(number, position / max(self.n_words, 1)):
-                    yield TextChunk(chunk, corpus_position=position + n_words * place // len(chunks))
+            before, position = position, position + n_words
+            n_chosen += sum(map(len, chosen))
+            is_last = len(sentences) < LOOKAHEAD
+            total = n_chosen if is_last or not position else n_chosen * self.n_words / position
+            for chunk in split_batches(chosen, self.sentences_per_chunk):
+                if self.partition.owns_chunk(number, before / max(self.n_words, 1)):
+                    n_own += sum(map(len, chunk))
+                    yield TextChunk(chunk, position=self._position(n_own, total))
                 number += 1
-            position += n_words
 
 
 def split_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

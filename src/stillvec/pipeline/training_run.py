@@ -20,8 +20,9 @@ from stillvec.formats import load
 from stillvec.pipeline.corpus_counts import count_corpus
 from stillvec.pipeline.result_folders import complete, describe_program
 from stillvec.pipeline.settings import Training, to_manifest
-from stillvec.progress import Progress, relay
+from stillvec.progress import Phase, Progress, relay
 from stillvec.result import MethodResult, Result
+from stillvec.training.schedule import TrainingProgress
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -64,8 +65,15 @@ class TrainingRun:
     def names(self) -> tuple[str, ...]:
         return tuple(self.baselines)
 
+    @property
+    def weights(self) -> dict[str, float]:
+        """About how the time is shared between the activities of this run."""
+        parsing = {} if self.parser is None else {"parsing": 90.0}
+        return {"counting": 5.0, "encoding": 5.0, **parsing, "computing": 90.0}
+
     def steps(self) -> Iterator[Progress | MethodResult]:
         begun = time.perf_counter()
+        yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
         vocabulary, facts = yield from count_corpus(self.corpus, self.settings)
         self.facts["corpus"] = facts.to_manifest()
         with scratch_folder() as folder:
@@ -112,7 +120,9 @@ class TrainingRun:
         steps = encode_corpus(self.corpus, vocabulary, folder)
 
         def convert(n_words: int) -> Progress:
-            return Progress("encoding sentences", n_words, total, "words", time.perf_counter() - begun)
+            return Progress(Phase.ENCODING, n_words, total, "words", time.perf_counter() - begun)
+
+        yield convert(0)
 
         return (yield from relay(steps, convert))
 
@@ -125,21 +135,21 @@ class TrainingRun:
         if not path.exists():
             for read in write_parses(self.corpus.sentences(), parser, path):
                 words = round(corpus["words"] * min(1.0, read / corpus["characters"]))
-                yield Progress(
-                    f"parsing with {parser.name}", words, corpus["words"], "words", time.perf_counter() - begun
-                )
+                seconds = time.perf_counter() - begun
+                yield Progress(Phase.PARSING, words, corpus["words"], "words", seconds, subject=parser.name)
         return dataclasses.replace(text, parsed=Corpus(path))
 
     def _train(self, name: str, baseline: Baseline, text: EncodedCorpus) -> Generator[Progress, None, Result]:
-        begun = time.perf_counter()
-        stage = f"training {name}"
-        yield Progress(stage, 0, None, "", 0.0)
+        begun, number, n_methods = time.perf_counter(), self.names.index(name), len(self.names)
+
+        def convert(step: TrainingProgress) -> Progress:
+            seconds, work = time.perf_counter() - begun, (number + step.done / max(step.total, 1), float(n_methods))
+            return Progress(Phase.TRAINING, step.done, step.total, "words", seconds, step.remark, name, work=work)
+
+        yield convert(TrainingProgress(0, 0))
         checkpoint = self.checkpoint = self._checkpoint(name, baseline, text)
         try:
-            learnt = yield from relay(
-                baseline.steps(text, Resources(self.threads, checkpoint)),
-                lambda step: Progress(stage, step.done, step.total, "words", time.perf_counter() - begun, step.remark),
-            )
+            learnt = yield from relay(baseline.steps(text, Resources(self.threads, checkpoint)), convert)
         except TrainingError:
             self._remove_checkpoint(checkpoint)  # training that diverged would diverge again from there
             raise

@@ -17,7 +17,7 @@ from stillvec.files import check_place, lock_outputs
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.result_folders import check_folders, save_steps
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
-from stillvec.progress import Listener, Progress, drain, show_progress
+from stillvec.progress import Listener, Phase, Progress, Timeline, drain, show_progress
 from stillvec.registry import require_all, settings_from
 from stillvec.result import Result
 from stillvec.teachers import PACKAGED
@@ -116,7 +116,9 @@ def distill(
     engine: "local", or "ray" to read with the workers of a Ray cluster (default: local).
     address: of the Ray cluster (default: $RAY_ADDRESS, else one is started).
     workers: number of Ray workers (default: one per GPU, else one per CPU).
-    progress: True draws a bar in a terminal; a function gets every `Progress` event (default: False).
+    progress: True shows a bar in a terminal or a notebook, and lines on standard error elsewhere; a function gets every
+        `Progress` event (`title`, `done`, `total`, `unit`, `fraction` of the whole run, `remaining` seconds); False
+        shows nothing (default: False).
     """
     call = _Call.build(locals())
     if len(parse_methods(method)) > 1 or layer == "all":
@@ -203,7 +205,8 @@ class _Call:
         with self._threads(), show_progress(self.progress) as listener:
             from stillvec.pipeline.plan import plan_run
 
-            return drain(plan_run(self._run(None)), listener)
+            timeline = Timeline({"loading": 20.0, "counting": 30.0, "sampling": 50.0})
+            return drain(plan_run(self._run(None)), None if listener is None else timeline.listen(listener))
 
     def _threads(self) -> AbstractContextManager[None]:
         packages = {"torch": "distill", "transformers": "distill"}
@@ -274,12 +277,15 @@ def execute(
     force: bool = False,
 ) -> dict[str, Result]:
     """Run to the end, write every result as soon as it is ready, and return them by name."""
-    stage = "starting"
+    stage, timeline = str(Phase.STARTING), Timeline(run.weights)
     try:
         for event in run.steps() if out is None else save_steps(run, out, statistics=statistics, force=force):
-            stage = event.stage if isinstance(event, Progress) else "writing the result"
-            if listener is not None and isinstance(event, Progress):
-                listener(event)
+            if isinstance(event, Progress):
+                stage = event.title
+                if listener is not None:
+                    listener(timeline(event))
+        if listener is not None:
+            listener(timeline.finish())
     except (MemoryError, RuntimeError, OSError) as error:
         if is_out_of_memory(error):
             raise out_of_memory(stage) from error

@@ -245,7 +245,7 @@ class _Evaluate(RecipeStep):
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         paths = find_inputs(self.inputs, written) if self.inputs else [*written]
         sets = {name: load(path) for name, path in zip(unique_names(paths), paths, strict=True)}
-        report = evaluate(sets, **self.options, cache=cache_folder() / "answers")
+        report = evaluate(sets, **self.options, cache=cache_folder() / "answers", progress=options["progress"])
         if self.json:
             with atomic_file(self.json) as part:
                 part.write_text(json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")

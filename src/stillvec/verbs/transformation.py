@@ -51,7 +51,8 @@ def refine(
     like: a folder whose own refine steps are done first (default: none).
     out: the folder to write (default: nothing is written).
     force: replace files of the same names in a folder that stillvec did not write (default: False).
-    progress: True draws a bar in a terminal; a function gets a `Progress` event per step (default: False).
+    progress: True shows a bar in a terminal or a notebook, and lines elsewhere; a function gets a `Progress` event per
+        step (default: False).
     """
     with reserve_output(out, LAYOUT, force=force):
         flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)

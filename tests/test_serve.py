@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stillvec import index
 from stillvec.errors import UsageError
 from stillvec.service import Limits
 from stillvec.subwords import Ngrams, SubwordTable
@@ -428,3 +429,46 @@ def test_a_limit_of_nothing_is_refused(name: str) -> None:
 def test_a_limit_below_the_default_number_of_neighbours_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 10"):
         Limits(k=9)
+
+
+@pytest.fixture(scope="module")
+def searching() -> Iterator[TestClient]:
+    vectors = WordVectors(WORDS, MATRIX)
+    texts = {"a": "The king and his queen.", "b": "A man; a woman.", "<b>": "雪 and <script>", "long": "king " * 6000}
+    models = ServedModels({"small": vectors}, index=index(texts, vectors, passages="document"))
+    with TestClient(create_app(models, LIMITS)) as given:
+        yield given
+
+
+def test_documents_are_searched(searching: TestClient) -> None:
+    answer = searching.post("/v1/search", json={"query": "the queen", "k": 2, "text": True}).json()
+    assert (answer["documents"], answer["passages"], answer["method"]) == (4, 4, "hybrid")
+    first = answer["data"][0]
+    assert (first["id"], first["position"], first["text"]) == ("a", 0, "The king and his queen.")
+    assert [first["snippet"][start:end] for start, end in first["highlights"]] == ["The", "queen"]
+    unseen = searching.post("/v1/search", json={"query": "雪", "method": "bm25"}).json()["data"]
+    assert [(hit["id"], hit["text"]) for hit in unseen] == [("<b>", None)]
+    assert searching.post("/v1/search", json={"query": "xyzzy"}).json()["data"] == []
+    assert 'path="/v1/search"' in searching.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("request_", "param"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": "king", "k": 13}, "k"),
+        ({"query": "king", "method": "magic"}, "method"),
+        ({"query": "king", "model": "small"}, "model"),
+        ({"query": "king", "text": True}, "text"),  # a passage of 30,000 characters
+        ({}, "query"),
+    ],
+)
+def test_bad_searches_are_refused(searching: TestClient, request_: dict[str, Any], param: str) -> None:
+    assert _refused(searching.post("/v1/search", json=request_), 400)["param"] == param
+
+
+def test_search_is_offered_only_with_an_index(searching: TestClient, client: TestClient) -> None:
+    assert "/v1/search" not in client.get("/openapi.json").json()["paths"]
+    assert client.post("/v1/search", json={"query": "king"}).status_code == 404
+    schema = searching.get("/openapi.json").json()
+    assert schema["components"]["schemas"]["SearchRequest"]["properties"]["k"]["maximum"] == LIMITS.k

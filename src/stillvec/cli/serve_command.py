@@ -20,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--open", action="store_true", help="accept requests from other machines without a token")
     memory = "copy the vectors into memory: their files may then be overwritten in place"
     add("--in-memory", action="store_true", help=memory)
+    add("--index", metavar="DIR", help="an index of documents (stillvec index), searched by POST /v1/search")
     limits = f"set a limit ({', '.join(vars(Limits()))}; see docs/serve.md); may be repeated"
     add("--limit", metavar="NAME=N", action="append", default=[], help=limits)
     add("--log", action="store_true", help="print one line per request")
@@ -34,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         token=_read_token(options.token_file),
         allow_remote=options.open,
         in_memory=options.in_memory,
+        index=options.index,
         limits=settings_from(Limits, {name.strip(): value.strip() for name, _, value in pairs}, "--limit"),
         notify=note,
         log_requests=note if options.log else None,

@@ -36,11 +36,11 @@ class TextEncoder:
         return np.asarray(unit_rows(self.vectors.encode(texts, weights=self._weights)), np.float32)
 
     def select_salient(self, words: Iterable[str]) -> list[str]:
-        """The different words that are not much more frequent than the rarest; an unknown one has weight 1."""
+        """The different words without those that are much more frequent than the rarest known one."""
         rows = {word: self.vectors.vocabulary.row(word) for word in words}
-        weights = {word: 1.0 if row is None else float(self._weights[row]) for word, row in rows.items()}
+        weights = {word: float(self._weights[row]) for word, row in rows.items() if row is not None}
         least = _SALIENT * max(weights.values(), default=0)
-        return [word for word, weight in weights.items() if weight >= least]
+        return [word for word in rows if weights.get(word, 1) >= least]
 
     def describe(self) -> dict[str, object]:
         return {"weighting": "sif", "a": _A, "frequencies": self.frequencies}

@@ -10,6 +10,7 @@ import numpy as np
 from stillvec.errors import UsageError
 from stillvec.formats import open_vectors
 from stillvec.registry import require_all
+from stillvec.search import SearchIndex
 from stillvec.service.limits import Limits
 from stillvec.vectors import WordVectors
 
@@ -28,6 +29,7 @@ def serve(
     token: str | None = None,
     allow_remote: bool = False,
     in_memory: bool = False,
+    index: SearchIndex | str | os.PathLike[str] | None = None,
     limits: Limits | None = None,
     notify: Callable[[str], None] | None = None,
     log_requests: Callable[[str], None] | None = None,
@@ -41,6 +43,7 @@ def serve(
         token: Bearer token of at least 16 characters that requests must send; None requires none.
         allow_remote: Accept requests from other machines without a token.
         in_memory: Copy the vectors into memory, so that overwriting their files has no effect (default: memory-map).
+        index: An index of documents (`stillvec.index`) or its path, which /v1/search searches (default: none).
         limits: Limits per request and on connections and concurrent requests (default: `Limits()`).
         notify: Receives one line when vectors are loaded, the server starts or an index is built (default: logging).
         log_requests: Receives one line per request, without the words of the query.
@@ -58,11 +61,15 @@ def serve(
         opened = {name: open_vectors(source) for name, source in _name_sources(vectors).items()}
         if in_memory:
             opened = {name: _copy_to_memory(table) for name, table in opened.items()}
-        models = ServedModels(opened, notify)
+        documents = index if index is None or isinstance(index, SearchIndex) else SearchIndex.load(index)
+        models = ServedModels(opened, notify, documents)
         for name, model in models.items():
             model.prepare()
             facts = f"{len(model.vectors):,} words, {model.vectors.dim} dimensions, {model.default_search} search"
             notify(f"{name}: {facts}")
+        if documents is not None:
+            documents.search("ready", 1)
+            notify(f"index: {documents.n_documents:,} documents, {len(documents):,} passages")
         # DNS rebinding: a web page whose host name was pointed at this machine sends that name as Host
         hosts = () if protected else (host, "localhost", "127.0.0.1", "::1")
         app = create_app(models, limits, token=token, log=log_requests, hosts=hosts)

@@ -56,7 +56,8 @@ def create_app(
         responses=_describe_errors(token is not None),
     )
     app.state.executor = executor
-    for router in (routes.router, routes.openai, routes.monitoring):
+    documents = [] if models.index is None else [routes.documents]
+    for router in (routes.router, *documents, routes.openai, routes.monitoring):
         app.include_router(router)
     app.add_api_route(DOCS_PATH, _show_docs, include_in_schema=False)
     app.add_api_route("/", _redirect_to_docs, include_in_schema=False)
@@ -107,8 +108,9 @@ def _build_schema(app: FastAPI, limits: Limits, dims: list[int], *, token: bool)
     for name in ("EmbeddingsRequest", "EmbedRequest"):
         parts[name]["properties"]["dimensions"]["anyOf"][0] |= {"minimum": 1, "maximum": dims[-1]}
     parts["NearestRequest"]["properties"]["vector"] |= {"minItems": dims[0], "maxItems": dims[-1]}
-    for name in ("NearestRequest", "AnalogyRequest"):
-        parts[name]["properties"]["k"]["maximum"] = limits.k
+    for name in ("NearestRequest", "AnalogyRequest", "SearchRequest"):
+        if name in parts:
+            parts[name]["properties"]["k"]["maximum"] = limits.k
     for path, methods in schema["paths"].items():
         for operation in methods.values():
             operation["responses"].pop("422", None)  # answered with 400 here, as OpenAI does

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stillvec import __version__
 from stillvec.numerics import unit_rows
+from stillvec.search import SearchIndex
 from stillvec.service import schemas
 from stillvec.service.http_errors import RequestError
 from stillvec.service.limits import Limits
@@ -75,6 +76,30 @@ def create_embeddings(
     n_words = len(_word_counter().match_rows(texts)[0])
     usage = schemas.Usage(prompt_tokens=n_words, total_tokens=n_words)
     return schemas.EmbeddingsResponse(data=data, model=model.name, usage=usage)
+
+
+def search_documents(
+    index: SearchIndex, request: schemas.SearchRequest, _: ServedModel, limits: Limits
+) -> schemas.SearchResponse:
+    _check_at_most(request.k, limits.k, "k")
+    settings = {"method": request.method, "unique": request.unique, "exact": request.exact}
+    hits = index.search(request.query, request.k, **settings)  # type: ignore[arg-type]
+    n_characters = sum(len(hit.text) for hit in hits) if request.text else 0
+    if n_characters > limits.body:
+        message = f"The passages have {n_characters:,} characters, more than {limits.body:,}; ask without 'text'."
+        raise RequestError(400, message, param="text")
+    data = [
+        schemas.Passage(
+            score=hit.score,
+            id=hit.id,
+            position=hit.position,
+            snippet=hit.snippet,
+            highlights=[*hit.highlights],
+            text=hit.text if request.text else None,
+        )
+        for hit in hits
+    ]
+    return schemas.SearchResponse(method=request.method, documents=index.n_documents, passages=len(index), data=data)
 
 
 def describe_model(model: ServedModel) -> schemas.Model:

@@ -10,7 +10,7 @@ from stillvec.service.models import ServedModels
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATHS = frozenset(
-    ["/health", "/metrics", "/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings"]
+    ["/health", "/metrics", "/vectors", "/similarity", "/nearest", "/analogy", "/embed", "/v1/embeddings", "/v1/search"]
 )
 _METHODS = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"])
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds, of the histogram

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.search import SearchIndex
 from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.service.http_errors import RequestError
 from stillvec.service.schemas import Search
@@ -119,10 +120,16 @@ class ServedModel:
 class ServedModels(dict[str, ServedModel]):
     """Everything that is served; a request that names no model uses the first."""
 
-    def __init__(self, vectors: Mapping[str, WordVectors], notify: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        vectors: Mapping[str, WordVectors],
+        notify: Callable[[str], None] = lambda _: None,
+        index: SearchIndex | None = None,
+    ) -> None:
         if not vectors:
             raise UsageError.expected("at least one set of vectors", "none")
         super().__init__({name: ServedModel(name, table, notify) for name, table in vectors.items()})
+        self.index = index  # of documents, for /v1/search
 
     def find(self, name: str | None, *, any_name: bool = False) -> ServedModel:
         """The model of this name; with `any_name`, a single model has every name."""

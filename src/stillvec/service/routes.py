@@ -18,7 +18,7 @@ from stillvec.service.limits import DEFAULT_K, Limits
 from stillvec.service.metrics import CONTENT_TYPE, Metrics
 from stillvec.service.models import ServedModel, ServedModels
 
-R = TypeVar("R", bound=schemas.BaseRequest)
+R = TypeVar("R", bound=schemas.StrictRequest)
 Handler = Callable[[R, ServedModel, Limits], BaseModel]
 
 
@@ -41,7 +41,8 @@ class RequestExecutor:
 
     async def run(self, handler: Handler[R], request: R, *, client: str) -> Response:
         """The response of a handler, computed and serialized in a worker thread; small requests have their own."""
-        model = self.models.find(request.model, any_name=isinstance(request, schemas.EmbeddingsRequest))
+        name = request.model if isinstance(request, schemas.BaseRequest) else None
+        model = self.models.find(name, any_name=isinstance(request, schemas.EmbeddingsRequest))
         n_values, n_characters = len(request.items) * model.vectors.dim, sum(map(len, request.items))
         large = n_values > _LARGE_VALUES or n_characters > _LARGE_TEXT
 
@@ -103,6 +104,7 @@ Exact = Annotated[bool | None, Query(description=schemas.EXACT)]
 
 router = APIRouter(tags=["words and texts"])
 openai = APIRouter(prefix="/v1", tags=["OpenAI compatible"])
+documents = APIRouter(prefix="/v1", tags=["documents"])
 monitoring = APIRouter(tags=["monitoring"])
 
 
@@ -154,6 +156,12 @@ _add_post(router, "/nearest", handlers.find_nearest, "Nearest neighbours of a wo
 _add_post(router, "/analogy", handlers.solve_analogy, "Solve a : b = c : ?")
 _add_post(router, "/embed", handlers.embed_texts, "Vectors of several texts")
 _add_post(openai, "/embeddings", handlers.create_embeddings, "Unit-length embeddings of texts")
+
+
+@documents.post("/search", response_model=schemas.SearchResponse, summary="Passages of the indexed documents")
+async def search_documents(run: Run, executor: Executor, request: schemas.SearchRequest) -> Response:
+    assert executor.models.index is not None  # else this endpoint is not offered
+    return await run(partial(handlers.search_documents, executor.models.index), request)
 
 
 @openai.get("/models", summary="All sets of vectors")

@@ -28,15 +28,17 @@ EXACT = (
 )
 
 
-class BaseRequest(BaseModel):
+class StrictRequest(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
-
-    model: str | None = Field(default=None, description=MODEL)
 
     @property
     def items(self) -> Sequence[str | list[str]]:
         """What is looked up, as a measure of the work."""
         return ()
+
+
+class BaseRequest(StrictRequest):
+    model: str | None = Field(default=None, description=MODEL)
 
 
 class VectorsRequest(BaseRequest):
@@ -112,6 +114,23 @@ class EmbeddingsRequest(BaseRequest):
         return [self.input] if isinstance(self.input, str) else self.input
 
 
+class SearchRequest(StrictRequest):
+    """A search in the documents of the index."""
+
+    query: Word = Field(description="A text: words, a question or a whole passage.", examples=["melting ice"])
+    k: Whole = Field(default=DEFAULT_K, ge=1, description="Number of passages.")
+    method: Literal["hybrid", "vectors", "bm25"] = Field(
+        default="hybrid", description="Cosines of the vectors of texts, the same words by BM25, or both."
+    )
+    unique: bool = Field(default=False, description="Only the best passage of each document.")
+    exact: bool = Field(default=False, description="Compare with every passage, even if the index has a graph.")
+    text: bool = Field(default=False, description="Return whole passages too.")
+
+    @property
+    def items(self) -> list[str]:
+        return [self.query]
+
+
 class BaseResponse(BaseModel):
     model: str
 
@@ -174,6 +193,22 @@ class EmbeddingsResponse(BaseModel):
     data: list[Embedding]
     model: str
     usage: Usage
+
+
+class Passage(BaseModel):
+    score: float = Field(description="Cosine, BM25 score, or a combination of both.")
+    id: str = Field(description="Id of the document.")
+    position: int = Field(description="Number of the passage in its document, from 0.")
+    snippet: str = Field(description="The part of the passage nearest to the query.")
+    highlights: list[tuple[int, int]] = Field(description="First and last character + 1 of the query's words in it.")
+    text: str | None = Field(default=None, description="The whole passage, if requested.")
+
+
+class SearchResponse(BaseModel):
+    method: Literal["hybrid", "vectors", "bm25"]
+    documents: int = Field(description="Number of documents in the index.")
+    passages: int
+    data: list[Passage] = Field(description="Best first.")
 
 
 class Model(BaseModel):

@@ -25,7 +25,7 @@ import numpy as np
 import ratios
 import transformers
 
-from stillvec.learners.table_memory import free_memory
+from stillvec.memory import free_memory
 
 UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9}
 

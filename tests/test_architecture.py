@@ -25,7 +25,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("corpus", "vectors"),
     ("gensim_names",),
     ("vocabulary", "subwords", "arrow_stream", "hub"),
-    ("registry", "files", "notebook", "numerics"),
+    ("registry", "files", "notebook", "numerics", "memory"),
     ("notation", "progress", "input_checks"),
     ("errors",),
 )

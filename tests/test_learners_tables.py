@@ -12,7 +12,8 @@ from tiny_teachers import tiny_teacher
 
 from stillvec.errors import StillvecError
 from stillvec.learners import LEARNERS, table_memory
-from stillvec.learners.table_memory import free_memory, word_table
+from stillvec.learners.table_memory import word_table
+from stillvec.memory import free_memory
 
 CPU = torch.device("cpu")
 

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from tiny_corpus import refused, sentences
 
+import stillvec
+from stillvec import memory
 from stillvec.cli import main
 from stillvec.encoding import BatchBudget
 from stillvec.formats import read_manifest
@@ -411,3 +413,57 @@ def test_a_run_without_an_output_keeps_no_checkpoint() -> None:
     from stillvec.pipeline.settings import Distillation
 
     assert Run(Distillation(), None).checkpoint is None
+
+
+@pytest.mark.usefixtures("small")
+def test_a_dry_run_of_a_stopped_run_is_of_what_remains_and_writes_nothing(
+    call: Call, stop: Callable[..., None], tmp_path: Path, corpus: Path, model: str
+) -> None:
+    given: dict[str, Any] = {"teacher": model, "method": MANY, "min_count": 1, "device": "cpu", "contexts": None}
+    given |= {"include_words": ["zebra", "new york"], "out": tmp_path / "stopped"}
+    given["context_cache"] = tmp_path / "store-stopped"
+    whole = stillvec.plan(corpus, **given)
+    stop(call("stopped", "--method", MANY, "--contexts", "all"), 25)
+    before = sorted(tmp_path.rglob("*"))
+    rest = stillvec.plan(corpus, **given, resume=True)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert 0 < rest.n_tokens < whole.n_tokens
+    assert (rest.n_words, rest.disk) == (whole.n_words, pytest.approx(whole.disk, rel=0.1))
+    assert main([*call("stopped", "--method", MANY, "--contexts", "all", "--resume"), "--dry-run"]) == 0
+    assert main(call("stopped", "--method", MANY, "--contexts", "all", "--resume")) == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_a_dry_run_refuses_a_checkpoint_of_other_settings(
+    call: Call, stop: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stop(call("stopped", "--method", "aggregate"), 1)
+    arguments = call("stopped", "--method", "aggregate", "--resume", "--dry-run", "--seed", "5")
+    assert "seed" in refused(capsys, main(arguments))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_that_memory_is_short_for_writes_a_checkpoint_and_stops(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--method", "auto,x2static", "--contexts", "all")
+    assert main(call("alone", *given)) == 0
+    capsys.readouterr()
+    free = iter([1 << 40] * 12)  # then none
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "free_memory", lambda: next(free, 0))
+        patched.setattr(memory, "_WATCH_SECONDS", 0.0)
+        patched.setattr(pass_checkpoint, "EVERY", 1000.0)
+        message = refused(capsys, main(call("stopped", *given)))
+    assert "--resume" in message
+    assert "memory" in message
+    assert (tmp_path / "stopped.checkpoint").exists()
+    assert not (tmp_path / "stopped").exists()
+    assert main(call("stopped", *given, "--resume")) == 0
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "alone") != {}
+
+
+def test_locks_of_a_killed_run_of_all_layers_are_no_results(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers" / ".aggregate-layer-0.lock").touch()
+    assert main(call("layers", "--method", "aggregate", "--layer", "all", "--contexts", "2")) == 0

@@ -25,6 +25,8 @@ from stillvec.encoding.context_store import check_room
 from stillvec.errors import FormatError, StillvecError, TeacherError, UsageError
 from stillvec.formats import load, save
 from stillvec.formats.vector_table import MAX_CHECKED
+from stillvec.pipeline.previous_result import report_damage
+from stillvec.refinement.natural_alpha import NaturalAlpha
 from stillvec.teachers import load_teacher
 from stillvec.vectors import WordVectors
 from stillvec.verbs.recipe import read_recipe
@@ -215,3 +217,68 @@ def _is_running(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] != "Z"
     except OSError:
         return False
+
+
+INTERRUPTED_IMPORT = """
+import runpy, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "MODULE":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Finder())
+runpy.run_module("stillvec", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("module", ["stillvec.cli", "torch"])
+def test_ctrl_c_during_an_import_is_one_line(module: str, tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("the old river\n", "utf-8")
+    script = INTERRUPTED_IMPORT.replace("MODULE", module)
+    command = [sys.executable, "-c", script, "distill", "c.txt", "--out", "o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 130
+    assert len(done.stderr.splitlines()) == 1
+    assert "interrupted" in done.stderr
+
+
+def test_a_reader_does_not_blame_the_file_when_memory_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(VECTORS, tmp_path / "v.npy")
+    save(VECTORS, tmp_path / "packed")
+    change_manifest(tmp_path / "packed", stored="int8", words=2, dim=4)
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(np, "load", fail)
+    with pytest.raises(MemoryError):
+        load(tmp_path / "v.npy")
+    with pytest.raises(MemoryError):
+        NaturalAlpha(contexts=str(tmp_path / "v.npy"))(VECTORS)
+    (tmp_path / "v.npy").write_bytes(b"\x93NUMPY, damaged")  # parsing such a header may end in a MemoryError too
+    with pytest.raises(FormatError):
+        load(tmp_path / "v.npy")
+    monkeypatch.setattr("stillvec.formats.stillvec_folder.unpack", fail)
+    with pytest.raises(FormatError) as caught:
+        load(tmp_path / "packed")
+    assert caught.value.code == "out-of-memory"
+    with pytest.raises(MemoryError), report_damage(tmp_path):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+
+def test_a_run_under_a_limit_of_memory_ends_with_one_sentence(teacher: Path, tmp_path: Path) -> None:
+    """The limit of ulimit -d, at the size of Python and torch, and some megabytes above what they take."""
+    (tmp_path / "c.txt").write_text("the old river and the bread\n" * 9, "utf-8")
+    script = (
+        "import resource, sys; from pathlib import Path; import torch, transformers; from stillvec.cli import main; "
+        "lines = Path('/proc/self/status').read_text().split('VmData:')[1]; "
+        "size = int(lines.split()[0]) * 1024 + (40 << 20); "
+        "resource.setrlimit(resource.RLIMIT_DATA, (size, size)); sys.exit(main(sys.argv[1:]))"
+    )
+    call = ["distill", "c.txt", "--teacher", str(teacher), "--out", "o", "--min-count", "1", "--quiet"]
+    done = subprocess.run([sys.executable, "-c", script, *call], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "memory" in done.stderr
+    assert not (tmp_path / "o").exists()

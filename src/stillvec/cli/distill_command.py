@@ -61,11 +61,10 @@ def run(options: argparse.Namespace) -> int:
     given |= {"add_to": options.add_to, "context_cache": options.context_cache, "threads": options.threads}
     corpus = corpus_of(options)
     if options.dry_run:
-        for flag, value in (("--resume", options.resume), ("--engine ray", options.engine == "ray")):
-            if value:
-                raise UsageError.conflict(f"--dry-run is for a run of one process, without {flag}")
+        if options.engine == "ray":
+            raise UsageError.conflict("--dry-run is for a run of one process, without --engine ray")
         with show_events(quiet=options.quiet) as listener:
-            estimate = plan(*corpus, **given, progress=listener)
+            estimate = plan(*corpus, **given, out=options.out, resume=options.resume, progress=listener)
         _print_plan(estimate)
         return 0
     given |= {name: getattr(options, name) for name in ("out", "force", "resume", "engine", "address", "workers")}
@@ -84,13 +83,19 @@ def _print_plan(estimate: Plan) -> None:
         ("vocabulary", f"{estimate.n_words:,} words{corpus}"),
         ("the teacher reads", f"about {estimate.n_sentences:,} texts, {estimate.n_tokens:,} tokens"),
         ("time", f"about {format_duration(estimate.seconds)}, without finishing the methods"),
-        ("memory", f"{format_bytes(estimate.memory)} at the peak"),
+        ("memory", f"at most {_round_up(estimate.memory)} at the peak"),
         ("GPU memory", format_bytes(estimate.device_memory) if estimate.device_memory else ""),
         ("disk", f"{format_bytes(estimate.disk)}, and {format_bytes(2 * estimate.checkpoint)} for checkpoints"),
         ("disk for cached contexts", cache),
         ("device", f"{estimate.device}, {estimate.precision}"),
     ]
     table("Estimate of the run", ("", ""), [row for row in rows if row[1]])
+
+
+def _round_up(n_bytes: int) -> str:
+    """Bytes as text, not less than they are."""
+    step = 10 ** max(0, len(str(n_bytes)) - 2)
+    return format_bytes(-(-n_bytes // step) * step)
 
 
 def print_reading(results: dict[str, WordVectors]) -> None:

@@ -1,10 +1,8 @@
 """A NumPy array and a list of words: `vectors.npy` and `vectors.words.txt`, one word per line."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,13 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
 from stillvec.files import atomic_file, create_local, inner_name, open_local
+from stillvec.files.numpy_file import map_array
 from stillvec.formats.format import Format, begins_with, damage_error, decode_text
 from stillvec.formats.vector_table import assemble, encode_words
 from stillvec.numerics import iterate_blocks
 from stillvec.vectors import WordVectors
 
 _BLOCK = 1 << 22  # numbers per write
-_BROKEN = (ValueError, EOFError, TypeError, SyntaxError, TokenError, MemoryError, OverflowError, OSError)
 
 
 def read(path: Path) -> WordVectors:
@@ -81,10 +79,8 @@ def words_file(path: Path) -> Path:
 def map_table(file: Path, path: Path) -> NDArray[Any]:
     """Memory-map a `.npy` file; error messages name it `path`."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about headers written by Python 2
-            matrix = np.load(file, mmap_mode="r", allow_pickle=False)
-    except _BROKEN as error:
+        matrix = map_array(file)
+    except ValueError as error:
         raise damage_error(path, "a NumPy array", error) from None
     if not isinstance(matrix, np.ndarray):
         raise FormatError.expected("one array (.npy)", "an archive (.npz)", path=path)

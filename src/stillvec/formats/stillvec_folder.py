@@ -205,7 +205,8 @@ def _read_matrix(file: Path, manifest: Mapping[str, Any]) -> NDArray[Any]:
     try:
         matrix = unpack(arrays, kind, (n_words, dim))
     except MemoryError:
-        raise FormatError.conflict(f"{file}: {n_words:,} x {dim:,} numbers do not fit into memory", path=file) from None
+        message = f"Out of memory: the {n_words:,} x {dim:,} numbers of {file} do not fit; close other programs."
+        raise FormatError(message, path=file, code="out-of-memory") from None
     if matrix is None:
         what = f"{n_words} x {dim} numbers compressed as {kind!r}"
         raise FormatError.expected(what, "other arrays", path=file, code="compression")

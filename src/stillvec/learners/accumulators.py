@@ -20,6 +20,7 @@ from stillvec.corpus.text_chunk import TextChunk
 from stillvec.errors import UsageError
 from stillvec.learners.partition import WORDS_PER_CHUNK
 from stillvec.learners.table_memory import word_table
+from stillvec.memory import release_pages
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
@@ -298,8 +299,11 @@ def _convert(value: Any, array: Array) -> Any:
     if hasattr(value, "detach"):  # a tensor
         import torch
 
+        if array.shape == tuple(value.shape) and value.device.type == "cpu":
+            value.numpy()[...] = array  # a table may be large: no copy between
+            release_pages(array)
+            return value
         tensor = torch.from_numpy(np.array(array))
-        if tensor.shape != value.shape:  # a table that grows
-            return tensor.to(value.device)
-        return value.copy_(tensor)
+        release_pages(array)
+        return tensor.to(value.device) if tensor.shape != value.shape else value.copy_(tensor)
     return np.array(array) if isinstance(value, np.ndarray) else type(value)(array)

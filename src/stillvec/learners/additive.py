@@ -100,7 +100,7 @@ class _Bags:
 @dataclass(frozen=True)
 class Additive:
     SUMMARY: ClassVar[str] = "fitted so that weighted sums of words give sentence vectors"
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=9, word_bytes=60),)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=10.5, word_bytes=60, sentence_rows=1),)
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
     ridge: float = 0.1  # λ
     smoothing: float = 1e-3  # a, the SIF constant of the word weights

@@ -19,7 +19,7 @@ from stillvec.vectors import WordVectors
 class Aggregate:
     SUMMARY: ClassVar[str] = "the pool of the teacher's states of it over its contexts"
     PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
-    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=1),)
+    FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=1.3),)
     EXPANDS_LAYERS: ClassVar[bool] = True  # the general setting layer=all gives one result per layer
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
     pieces: str = "mean"  # how the states of subword tokens are pooled: mean, first, last, max or min

@@ -21,7 +21,7 @@ from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordState
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.dictionary import Glosses, gloss_means
-from stillvec.learners.table_memory import PeakEstimate
+from stillvec.learners.table_memory import FinishScale, PeakEstimate
 from stillvec.numerics import spearman, unit_rows
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
@@ -43,7 +43,7 @@ class Auto:
     PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (
         PeakEstimate(per_table=0.7, pair_bytes=17),
-        PeakEstimate(per_table=1.5, tables=1, word_bytes=30),
+        PeakEstimate(per_table=1.5, tables=1, word_bytes=60, sentence_rows=1),
     )
     purpose: str = "words"  # what the vectors are for: words or sentences
     dim: int | None = None  # dimensions of the vectors; none: 300 for words, the teacher's own for sentences
@@ -53,6 +53,10 @@ class Auto:
     template_weight: float = 0.8  # weight of T
     sentence_weight: float = 0.5  # weight of S
     dictionary_weight: float = 1.0  # weight of G
+
+    def finish_bytes(self, scale: FinishScale) -> int:
+        peaks = Additive.FINISH_MEMORY if self.purpose == "sentences" else self.FINISH_MEMORY
+        return max(peak.total(scale) for peak in peaks)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         if self.purpose == "sentences":

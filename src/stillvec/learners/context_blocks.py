@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from stillvec.memory import release_pages
 from stillvec.statistics import Array, Statistics
 
 BLOCK_SENTENCES = 16_384  # shuffled together; a checkpoint may follow each block
@@ -86,7 +87,9 @@ class ContextBlocks:
         """Rows of a stored array, from disk or from a copy of the whole array on the GPU."""
         array: Array = self.stored[name]
         if self.device.type != "cuda":
-            return torch.from_numpy(np.array(array[begin:end]))
+            rows = torch.from_numpy(np.array(array[begin:end]))
+            release_pages(array)
+            return rows
         if name not in self._on_gpu:
             if array.nbytes >= _GPU_SHARE * torch.cuda.mem_get_info(self.device)[0]:
                 return torch.from_numpy(np.array(array[begin:end])).to(self.device)

@@ -156,7 +156,7 @@ class PassState:
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a checkpoint: the pass is then given the same texts, and skips those that were read."""
         self.n_contexts[:] = arrays["contexts"]
-        self.stages = {key: StageState.from_array(row) for key, row in _with_prefix("way", arrays).items()}
+        self.stages = read_stages(arrays)
         self.missing = {key: np.array(mask) for key, mask in _with_prefix("lacking", arrays).items()}
         for number, (spec, accumulator) in enumerate(self.accumulators.items()):
             load_state(accumulator, _with_prefix(f"part/{number}", arrays))
@@ -378,6 +378,11 @@ class EncodingPass:
         if spec.source is not TextSource.OWN_TEXTS and not any(name.startswith(STORED) for name in arrays):
             arrays |= {N_CONTEXTS: self.state.n_contexts, N_ISOLATED: self._isolated}
         return Statistics(self.vocabulary, arrays)
+
+
+def read_stages(arrays: Mapping[str, NDArray[Any]]) -> dict[str, StageState]:
+    """How far each stage is, in the arrays of a checkpoint."""
+    return {key: StageState.from_array(row) for key, row in _with_prefix("way", arrays).items()}
 
 
 def make_loader(teacher: Teacher, matcher: WordMatcher, budget: BatchBudget) -> BatchLoader:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from stillvec.encoding import Batch, Encoded
 from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
+from stillvec.learners.table_memory import FinishScale
 from stillvec.registry import check_least
 from stillvec.result import Result
 from stillvec.statistics import KEYS, SIZE, WORDS, Array, Statistics, places, smallest
@@ -46,8 +47,11 @@ class StateSample:
     source: ClassVar[TextSource] = TextSource.SENTENCES
 
     def text_bytes(self, teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int) -> int:
+        return 2 * self.sample_bytes(vocabulary, teacher.dim, n_words)  # as many rows again are free
+
+    def sample_bytes(self, vocabulary: Vocabulary, dim: int, n_words: int) -> int:
         n_rows = min(int(np.minimum(vocabulary.counts, self.keep).sum()), n_words)
-        return n_rows * 2 * (2 * teacher.dim + 16)  # as many rows again are free
+        return n_rows * (2 * dim + 16)
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
         return _Sample(self, teacher, len(vocabulary))
@@ -151,6 +155,13 @@ class FirstComponent:
     keep: int = 16  # contexts sampled per word; 64 gain half a point of WordSim-353 for twice the memory
     center: bool = False  # subtract the mean of a word's states first; with MiniLM, WordSim-353 falls from 77 to 62
     seed: int = 0  # random seed
+
+    def finish_bytes(self, scale: FinishScale) -> int:
+        """The sample, the vectors, and a block: its states in half and single precision, and their squares."""
+        sample = StateSample(keep=self.keep).sample_bytes(scale.vocabulary, scale.dim, scale.n_words)
+        widest = min(self.keep, int(scale.vocabulary.counts.max(initial=1)))
+        block = min(_BLOCK_NUMBERS, len(scale.vocabulary) * widest * scale.dim)
+        return sample + scale.table + (18 if self.center else 10) * block
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"sample": StateSample(self.layer, self.pieces, self.keep, self.seed)}

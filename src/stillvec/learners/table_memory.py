@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import sys
 import tempfile
-from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from stillvec.errors import StillvecError
 from stillvec.files.private_files import create_private_folder
 from stillvec.files.user_cache import cache_folder
+from stillvec.memory import free_memory
 from stillvec.progress import format_bytes
 
 if TYPE_CHECKING:
@@ -23,8 +22,24 @@ if TYPE_CHECKING:
     from stillvec.vocabulary import Vocabulary
 
 _MEMORY_SHARE = 0.25  # of the free memory that one table may take
-_CONTROL_GROUP = Path("/sys/fs/cgroup")
+_PAIR_WORDS = 4_000
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FinishScale:
+    """All that decides how much memory finishing a method takes."""
+
+    vocabulary: Vocabulary
+    dim: int  # of the teacher
+    n_tables: int = 0  # layers of all accumulators
+    n_words: int = 0  # that are read
+    n_sentences: int = 0
+
+    @property
+    def table(self) -> int:
+        """Bytes of a table of words x dimensions."""
+        return 4 * len(self.vocabulary) * self.dim
 
 
 class PeakEstimate(NamedTuple):
@@ -37,11 +52,14 @@ class PeakEstimate(NamedTuple):
     tables: float = 0  # such tables besides
     word_bytes: int = 0  # per word that was read
     pair_bytes: int = 0  # per pair of the 4,000 most frequent words
+    sentence_rows: float = 0  # rows of dimensions, for each sentence that was read
 
-    def total(self, table: int, n_tables: int, n_words: int, n_pairs: int) -> int:
-        """Bytes, where a table takes `table` bytes."""
-        besides = self.word_bytes * n_words + self.pair_bytes * n_pairs
-        return int((self.per_table * n_tables + self.tables) * table) + besides
+    def total(self, scale: FinishScale) -> int:
+        """Bytes."""
+        tables = (self.per_table * scale.n_tables + self.tables) * scale.table
+        sentences = self.sentence_rows * 4 * scale.dim * scale.n_sentences
+        pairs = self.pair_bytes * min(len(scale.vocabulary), _PAIR_WORDS) ** 2
+        return int(tables + sentences) + self.word_bytes * scale.n_words + pairs
 
 
 @runtime_checkable
@@ -49,6 +67,25 @@ class HasFinishMemory(Protocol):
     """A learner that states what finishing takes, moment by moment."""
 
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]]
+
+
+@runtime_checkable
+class HasFinishBytes(Protocol):
+    """A learner whose memory depends on its settings, or on blocks that it computes."""
+
+    def finish_bytes(self, scale: FinishScale) -> int:
+        """Bytes at the peak of finishing, beside its accumulators."""
+
+
+_DEFAULT_PEAK = (PeakEstimate(2, 3),)
+
+
+def finish_peak(learner: object, scale: FinishScale) -> int:
+    """Bytes at the peak of finishing a method, beside its accumulators."""
+    if isinstance(learner, HasFinishBytes):
+        return learner.finish_bytes(scale)
+    peaks = learner.FINISH_MEMORY if isinstance(learner, HasFinishMemory) else _DEFAULT_PEAK
+    return max(peak.total(scale) for peak in peaks)
 
 
 @runtime_checkable
@@ -77,27 +114,3 @@ def word_table(n_words: int, dim: int, device: torch.device, fill: float = 0.0) 
     with tempfile.NamedTemporaryFile(dir=folder, prefix="table-") as file:
         table = torch.from_file(file.name, shared=True, size=n_words * dim, dtype=torch.float32).view(n_words, dim)
     return table.fill_(fill) if fill else table
-
-
-def free_memory() -> int:
-    """Bytes available without swapping, as Linux reports, within the limit of a container.
-
-    Elsewhere half of the memory, or 4 GB if that is unknown.
-    """
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        available = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
-        return min(available, _container_memory(available))
-    if hasattr(os, "sysconf"):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    return 4 << 30
-
-
-def _container_memory(unlimited: int) -> int:
-    """Bytes below the memory limit of this control group (version 2); its file cache can be freed."""
-    with suppress(OSError, ValueError, StopIteration):
-        limit, used = (int((_CONTROL_GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-        lines = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
-        cached = int(next(line for line in lines if line.startswith("inactive_file ")).split()[1])
-        return max(0, limit - used + cached)
-    return unlimited

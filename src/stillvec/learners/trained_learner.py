@@ -15,8 +15,9 @@ from torch import Tensor
 from stillvec.encoding import Encoded
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, TextSource, parse_layers, remove_directions, to_numpy
-from stillvec.learners.context_blocks import ContextBlock, ContextBlocks, concatenate_blocks, is_full
+from stillvec.learners.context_blocks import BLOCK_SENTENCES, ContextBlock, ContextBlocks, concatenate_blocks, is_full
 from stillvec.learners.stored_contexts import StoredContexts, batch_contexts, count_rows
+from stillvec.learners.table_memory import FinishScale
 from stillvec.learners.training_loop import LossMonitor, TrainableModel, check_final_loss, train, train_block
 from stillvec.progress import drain
 from stillvec.result import Result
@@ -28,6 +29,8 @@ from stillvec.training.schedule import Schedule, TrainingProgress, divergence_er
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
+_MODEL_TABLES = 7  # the table and its two moments, and as many copies; the mean of all is removed at the end
+_BLOCK_ROW_BYTES = 20  # per number of a context: as stored, scaled, shuffled, whitened, with a bias
 PLAIN = {"shared_negatives": 0, "whiten": False, "bias": False, "start": "random", "directions": 0}  # as in the papers
 
 
@@ -64,6 +67,22 @@ class TrainedLearner:
         `sample` can be iterated repeatedly: contexts that its start may be fitted to.
         """
         raise NotImplementedError
+
+    def model_bytes(self, scale: FinishScale) -> int:
+        """Bytes of the model while it is made, trained, copied to a checkpoint, and turned into vectors."""
+        return _MODEL_TABLES * 4 * len(scale.vocabulary) * (scale.dim + 1)
+
+    def block_bytes(self, scale: FinishScale, row_bytes: int) -> int:
+        """Bytes of the contexts, and the states if it trains on them, of one block."""
+        n_sentences = min(scale.n_sentences, BLOCK_SENTENCES)
+        n_words = n_sentences * scale.n_words // max(scale.n_sentences, 1) if self.contexts().states else 0
+        return row_bytes * scale.dim * (n_sentences + n_words)
+
+    def finish_bytes(self, scale: FinishScale) -> int:
+        """For the checks that need no reading, `scale` may have no sentences."""
+        if self.stream:
+            return 3 * scale.table
+        return self.model_bytes(scale) + self.block_bytes(scale, _BLOCK_ROW_BYTES)
 
     def schedule(self) -> Schedule:
         return Schedule(self.epochs, self.rate, self.decay, self.seed)
@@ -119,6 +138,13 @@ class Streamed:
     @property
     def source(self) -> TextSource:
         return self.learner.contexts().source
+
+    def text_bytes(self, teacher: Teacher, vocabulary: Vocabulary, n_words: int, n_sentences: int) -> int:
+        """The model, and three times the sentences of a block: collected, joined, and the last one."""
+        if not n_sentences:
+            return 0
+        scale = FinishScale(vocabulary, teacher.dim, n_words=n_words, n_sentences=n_sentences)
+        return self.learner.model_bytes(scale) + self.learner.block_bytes(scale, 3 * 4)
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> _StreamTrainer:
         return _StreamTrainer(self.learner, teacher, vocabulary)

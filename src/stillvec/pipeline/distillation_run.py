@@ -14,8 +14,9 @@ from stillvec.files import cache_folder
 from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import HasDim
 from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.memory import RESERVE, is_short
 from stillvec.pipeline.corpus_counts import CorpusFacts
-from stillvec.pipeline.memory_estimate import check_memory
+from stillvec.pipeline.memory_estimate import batch_bytes, check_memory, finish_bytes
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
@@ -61,6 +62,8 @@ class Run:
         self._learners = settings.learners(depth=0, corpus=corpus is not None)  # refuses wrong names and settings
         self.names: tuple[str, ...] = ()  # of the results, once the teacher is known
         self.results: dict[str, Result] = {}
+        self.memory_floor = RESERVE  # bytes that must stay free, or the run is stopped
+        self._pass: EncodingPass | None = None  # while the teacher reads
         self.corpus_facts = CorpusFacts()
         self.read_facts = ReadFacts(settings.contexts)
         self.reader.check(settings, corpus)
@@ -82,7 +85,7 @@ class Run:
             yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
         teacher, plan = yield from self.prepare()
         if self.reader.finishes:
-            check_memory(plan, self.settings, teacher)
+            check_memory(plan, self.settings, teacher, self.reader.budget(teacher).n_tokens)
         task = self._make_task(teacher, plan)
         if bytes_needed := task.encoding_pass.bytes_needed:
             message = f"contexts will take about {format_bytes(bytes_needed)} in {self.store}"
@@ -142,14 +145,22 @@ class Run:
 
     def _make_task(self, teacher: Teacher, plan: PassPlan) -> ReadTask:
         """The pass, where an earlier run left it if that is to be continued."""
-        budget = self.reader.budget(teacher)
-        self._decisive |= facts_of_reading(teacher, budget, self.corpus_facts, plan.vocabulary)
-        arrays = None if self.checkpoint is None else self.checkpoint.read(self._decisive)
+        arrays = self.read_checkpoint(teacher, plan)
+        if self.checkpoint is not None and arrays is not None:
+            self.checkpoint.sweep()
         store = self.store_location(plan.vocabulary, arrays)
         encoding_pass = self.reader.make_pass(plan, teacher, store)
         self._restore(encoding_pass, arrays)
-        after_batch = partial(self._write_checkpoint, encoding_pass)
+        self.memory_floor = RESERVE + batch_bytes(plan, teacher, self.reader.budget(teacher).n_tokens)
+        self._pass = encoding_pass
+        after_batch = partial(self._after_batch, encoding_pass)
         return ReadTask(self.settings, self.corpus, self.corpus_facts, encoding_pass, store, after_batch)
+
+    def read_checkpoint(self, teacher: Teacher, plan: PassPlan) -> Arrays | None:
+        """The state of the pass where a run that is resumed left it, if there is one."""
+        budget = self.reader.budget(teacher)
+        self._decisive |= facts_of_reading(teacher, budget, self.corpus_facts, plan.vocabulary)
+        return None if self.checkpoint is None else self.checkpoint.read(self._decisive)
 
     def _restore(self, encoding_pass: EncodingPass, arrays: Arrays | None) -> None:
         if not encoding_pass.state.can_checkpoint:
@@ -165,12 +176,36 @@ class Run:
                     raise
                 raise self.checkpoint.unreadable() from None
 
+    def _after_batch(self, encoding_pass: EncodingPass) -> None:
+        """Write a checkpoint when one is due, and at the end of the pass, before stores are closed.
+
+        If memory is too short to finish the methods, the run stops there.
+        """
+        finished = encoding_pass.finished
+        short = finished and self.reader.finishes and self._cannot_finish(encoding_pass)
+        if short or (self.checkpoint is not None and self.checkpoint.due(finished=finished)):
+            self._write_checkpoint(encoding_pass)
+        if short:
+            raise MemoryError  # the caller knows the stage
+        if finished:
+            self.memory_floor, self._pass = RESERVE, None
+
     def _write_checkpoint(self, encoding_pass: EncodingPass) -> None:
-        """When one is due, and at the end of the pass, before methods are finished and stores closed."""
-        if self.checkpoint is not None and self.checkpoint.due(finished=encoding_pass.finished):
+        if self.checkpoint is not None:
             if self.corpus is not None:
                 self.corpus.check_unchanged()
             self.checkpoint.write(self._decisive, encoding_pass.state.to_arrays)
+
+    def save_checkpoint(self) -> None:
+        """Write a checkpoint between two batches, whether one is due or not, so that the run can be stopped."""
+        if self._pass is not None:
+            self._write_checkpoint(self._pass)
+
+    def _cannot_finish(self, encoding_pass: EncodingPass) -> bool:
+        plan, teacher = encoding_pass.plan, encoding_pass.teacher
+        progress = [stage.progress for stage in encoding_pass.state.stages.values()]
+        read = sum(part.n_words for part in progress), sum(part.n_sentences for part in progress)
+        return is_short(max(finish_bytes(plan.learners, self.settings, teacher, plan.vocabulary, *read), default=0))
 
     def store_location(self, vocabulary: Vocabulary, arrays: Arrays | None = None) -> StoreLocation | None:
         """Where contexts are stored, and for which text; without a corpus there is little to store."""

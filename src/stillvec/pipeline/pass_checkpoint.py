@@ -70,8 +70,11 @@ class PassCheckpoint:
             return None
         self.check(facts)
         warn_threads(self._facts().get(_THREADS), facts.get(_THREADS))
-        remove_abandoned(self.path.parent)  # what the killed run had begun to write
         return self._arrays()
+
+    def sweep(self) -> None:
+        """Remove what the killed run had begun to write."""
+        remove_abandoned(self.path.parent)
 
     def _facts(self) -> dict[str, Any]:
         try:

@@ -1,25 +1,24 @@
 """What a run will take, estimated before it starts (`stillvec distill --dry-run`): words, time, memory, disk.
 
 The corpus is counted and selected from as in the run. Some of its chunks are tokenized and read: that gives the rest by
-its characters, the speed, and the memory of loading, preparing and reading, in this very process. To that are added the
-tables that accumulators fill, whose size for all words follows from those for no word and for one, and what methods say
-they need to finish (`FINISH_MEMORY`). Nothing is written.
+its characters, the speed, and the memory of loading, preparing and reading, in this very process; `memory_estimate`
+adds the rest. A run that is resumed skips what its checkpoint has read. Nothing is written.
 """
 
-import sys
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import OwnTextsSpec, TextSource
-from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT
+from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT, StageState, read_stages
 from stillvec.learners.trained_learner import TrainedLearner
+from stillvec.memory import peak_memory, reset_peak, resident_memory
 from stillvec.pipeline.distillation_run import Run
-from stillvec.pipeline.memory_estimate import finish_bytes, output_bytes, table_bytes, text_bytes
+from stillvec.pipeline.memory_estimate import Measured, estimate_peak, output_bytes, table_bytes, text_bytes
+from stillvec.pipeline.pass_checkpoint import Arrays
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.progress import Phase, Progress
 from stillvec.teachers import Teacher
@@ -68,49 +67,64 @@ def plan_run(run: Run) -> Generator[Progress, None, Plan]:
     """Estimate what a run will take."""
     start = time.perf_counter()
     teacher, plan = yield from run.prepare()
-    loading_peak = _peak()
-    with suppress(OSError):  # only Linux can reset the peak; elsewhere it is that of the whole process so far
-        Path("/proc/self/clear_refs").write_text("5")
+    checkpoint = run.read_checkpoint(teacher, plan)
+    loading_peak = peak_memory()
+    reset_peak()
     accumulators = PassPlan(plan.learners, Vocabulary(())).make_accumulators(teacher).values()
     layers = sorted({layer for accumulator in accumulators for layer in accumulator.layers})
     trials: dict[str, _Trial] = {}
-    for label, chunks in _texts(run, plan, teacher).items():
+    for label, chunks in _texts(run, plan, teacher, checkpoint or {}).items():
         trial = trials[label] = _Trial()
         for _ in _try_texts(teacher, plan.matcher, layers, chunks, trial):
             seconds = time.perf_counter() - start
             yield Progress(Phase.SAMPLING, trial.n_characters, None, "characters", seconds, subject=label)
-    return _estimate(run, plan, teacher, trials, time.perf_counter() - start, loading_peak)
+    measured = Measured(loading_peak, peak_memory(), resident_memory())
+    return _estimate(run, plan, teacher, trials, time.perf_counter() - start, measured, checkpoint)
 
 
-def _texts(run: Run, plan: PassPlan, teacher: Teacher) -> dict[str, Iterable[TextChunk]]:
-    """All that the teacher will read, by what it is called."""
+def _texts(run: Run, plan: PassPlan, teacher: Teacher, checkpoint: Arrays) -> dict[str, Iterable[TextChunk]]:
+    """All that the teacher will read, by what it is called; what an earlier run has read is skipped."""
     texts: dict[str, Iterable[TextChunk]] = {}
+    stages = read_stages(checkpoint)
+
+    def rest(key: str, chunks: Iterable[TextChunk]) -> Iterable[TextChunk]:
+        stage = stages.get(key, StageState())
+        return () if stage.finished else islice(chunks, stage.bookmark.chunks, None)
+
     reads_sentences = plan.reads(TextSource.SENTENCES)
     if run.corpus is not None:
-        settings, budget = run.settings, BatchBudget.for_teacher(teacher)
+        settings, budget = run.settings, run.reader.budget(teacher)
         size, seed, matcher = budget.n_sentences, settings.seed, plan.matcher
         stream = SentenceStream(run.corpus, plan.vocabulary, settings.contexts, size, seed, matcher=matcher)
-        texts |= {CORPUS: stream.chunks()} if reads_sentences else {}
-        texts |= {PARAGRAPHS: stream.paragraphs()} if plan.reads(TextSource.PARAGRAPHS) else {}
+        texts |= {CORPUS: rest("corpus", stream.chunks())} if reads_sentences else {}
+        texts |= {PARAGRAPHS: rest("paragraphs", stream.paragraphs())} if plan.reads(TextSource.PARAGRAPHS) else {}
     elif reads_sentences:
         texts[WITHOUT_CONTEXT] = [TextChunk([*plan.vocabulary])]
-    own = (spec for spec in plan.specs if isinstance(spec, OwnTextsSpec))
-    return texts | {spec.label: spec.texts(plan.vocabulary) for spec in own}
+    own = ((number, spec) for number, spec in enumerate(plan.specs) if isinstance(spec, OwnTextsSpec))
+    return texts | {spec.label: rest(f"own-{number}", spec.texts(plan.vocabulary)) for number, spec in own}
 
 
 def _estimate(
-    run: Run, plan: PassPlan, teacher: Teacher, trials: dict[str, _Trial], seconds: float, loading_peak: int
+    run: Run,
+    plan: PassPlan,
+    teacher: Teacher,
+    trials: dict[str, _Trial],
+    seconds: float,
+    measured: Measured,
+    checkpoint: Arrays | None,
 ) -> Plan:
     learners, vocabulary, settings = plan.learners, plan.vocabulary, run.settings
-    reading_peak, resident = _peak(), _resident()
     n_tokens = sum(trial.extrapolate(trial.n_tokens) for trial in trials.values())
     n_read = sum(trial.n_read for trial in trials.values())
     trial_seconds = sum(trial.seconds for trial in trials.values())
-    corpus = trials.get(CORPUS, _Trial())
-    n_words, n_sentences = corpus.extrapolate(corpus.n_words), corpus.extrapolate(corpus.n_sentences)
+    corpora = [trials[label] for label in (CORPUS, PARAGRAPHS) if label in trials]
+    n_words = max((trial.extrapolate(trial.n_words) for trial in corpora), default=0)
+    n_sentences = max((trial.extrapolate(trial.n_sentences) for trial in corpora), default=0)
+    for stage in read_stages(checkpoint or {}).values():
+        n_words, n_sentences = n_words + stage.progress.n_words, n_sentences + stage.progress.n_sentences
     tables = table_bytes(learners, teacher, len(vocabulary))
     tables += text_bytes(learners, teacher, vocabulary, n_words, n_sentences)
-    finishing = finish_bytes(learners, settings, teacher, vocabulary, n_words)
+    memory = estimate_peak(plan, settings, teacher, measured, n_words, n_sentences, checkpoint)
     on_gpu = teacher.device.type == "cuda"
     trained = {name: learner for name, learner in learners.items() if isinstance(learner, TrainedLearner)}
     store = run.store_location(vocabulary)
@@ -120,9 +134,7 @@ def _estimate(
         n_sentences=sum(trial.extrapolate(trial.n_sentences) for trial in trials.values()),
         n_tokens=n_tokens,
         seconds=seconds - trial_seconds + (n_tokens * trial_seconds / n_read if n_read else 0.0),
-        memory=max(
-            loading_peak, reading_peak + (0 if on_gpu else tables), *(resident + tables + size for size in finishing)
-        ),
+        memory=memory,
         device_memory=synchronize(teacher.device) + tables if on_gpu else 0,
         disk=tables + sum(output_bytes(learner, settings, teacher, len(vocabulary)) for learner in learners.values()),
         checkpoint=tables,
@@ -158,24 +170,3 @@ def _try_texts(
                     trial.seconds += time.perf_counter() - start
                     trial.n_read += len(batch.token_index)
         yield
-
-
-def _resident() -> int:
-    """Bytes of this process in memory now."""
-    with suppress(OSError, ImportError):
-        import resource
-
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    return _peak()
-
-
-def _peak() -> int:
-    """Bytes of this process in memory at its peak; 0 where the system does not say (Windows)."""
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
-    try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

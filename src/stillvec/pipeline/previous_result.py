@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stillvec.errors import FormatError, UsageError
+from stillvec.errors import FormatError, UsageError, is_out_of_memory
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.learners import LEARNERS, Learner
 from stillvec.pipeline.result_folders import describe_learner, describe_result, describe_teacher
@@ -88,6 +88,8 @@ def report_damage(*paths: Path) -> Iterator[None]:
         with np.errstate(all="ignore"):  # numbers that are not finite are refused on writing
             yield
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise MemoryError from error
         names = " or ".join(map(str, paths))
         raise FormatError(
             f"The manifest or the statistics of {names} are damaged ({error!r}); make it again."

@@ -9,16 +9,15 @@ U are the vectors; V are `contexts`, a .npy file with one row per word, or the v
 in the size of the vocabulary. Rows that would overflow are scaled down.
 """
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from tokenize import TokenError
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, UsageError
+from stillvec.files.numpy_file import map_array
 from stillvec.numerics import principal_axes, raise_to_power
 from stillvec.refinement.sif import frequencies
 from stillvec.registry import check_least
@@ -28,7 +27,6 @@ _AT_ONCE = 1 << 22  # probabilities per block
 _LARGEST = 30.0  # logarithm of the largest weight without scaling
 
 Array = NDArray[np.float64]
-_BROKEN = (OSError, ValueError, TypeError, SyntaxError, EOFError, MemoryError, OverflowError, TokenError)  # headers
 
 
 @dataclass(frozen=True)
@@ -65,10 +63,8 @@ class NaturalAlpha:
         if self.contexts is None:
             return np.asarray(vectors.matrix, np.float64)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about headers written by Python 2
-                table = np.load(self.contexts, allow_pickle=False)
-        except _BROKEN as error:
+            table = map_array(self.contexts)
+        except ValueError as error:
             raise FormatError.expected("a .npy table of contexts", error, path=self.contexts) from None
         if not isinstance(table, np.ndarray) or table.dtype.kind not in "fiu" or not np.isfinite(table).all():
             raise FormatError.expected("a .npy table of finite numbers", "other values", path=self.contexts)

@@ -20,6 +20,8 @@ from stillvec.vectors import WordVectors
 
 _COLUMNS = 64  # dimensions per block: 50 MB for each of five tables at 200,000 buckets
 _MOST = 200_000  # default limit of buckets
+_MOST_THREADS = 4
+_NGRAM_BYTES = 1500  # per word, of the sparse matrices
 
 Floats = NDArray[np.float32]
 
@@ -45,7 +47,7 @@ class Subword:
     def __call__(self, vectors: WordVectors) -> WordVectors:
         if not len(vectors):
             raise UsageError.expected("at least one word", 0, where="subword")
-        buckets = self.buckets or min(_MOST, max(1000, 2 * len(vectors)))
+        buckets = self.buckets or count_buckets(len(vectors))
         ngrams = Ngrams(buckets, self.minn, self.maxn, self.hash_count)
         targets = np.array(vectors.matrix, np.float32)
         # zero vectors carry no information
@@ -56,6 +58,22 @@ class Subword:
         weight = np.power(np.maximum(vectors.vocabulary.counts[live], 1), self.power)
         table = fit_table(design(ngrams, words), targets - mean, weight / weight.mean(), self.ridge, self.sweeps) + mean
         return vectors.with_matrix(np.array(vectors.matrix), subwords=SubwordTable(ngrams, _halve_precision(table)))
+
+
+def count_buckets(n_words: int) -> int:
+    return min(_MOST, max(1000, 2 * n_words))
+
+
+def fit_bytes(n_words: int, dim: int) -> int:
+    """Bytes at the peak of fitting n-grams with the defaults."""
+    buckets = count_buckets(n_words)
+    targets, table = 4 * n_words * dim, 4 * buckets * dim
+    solving = _count_threads() * 4 * _COLUMNS * (7 * buckets + 2 * n_words)
+    return 3 * targets + _NGRAM_BYTES * n_words + max(table + solving, 5 * table)
+
+
+def _count_threads() -> int:
+    return min(_MOST_THREADS, os.cpu_count() or 1)
 
 
 def design(ngrams: Ngrams, words: list[str]) -> Any:
@@ -80,7 +98,7 @@ def fit_table(shares: Any, targets: Floats, weight: NDArray[Any], ridge: float, 
         block = np.ascontiguousarray(targets[:, first : first + _COLUMNS])
         table[:, first : first + _COLUMNS] = _solve(shares, back, diagonal, block, np.float32(ridge), sweeps)
 
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(_count_threads()) as pool:
         [*pool.map(solve, range(0, targets.shape[1], _COLUMNS))]
     return table
 

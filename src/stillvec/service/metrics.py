@@ -1,11 +1,10 @@
 """Counters in Prometheus's text format: a few numbers per path, so memory does not grow with requests."""
 
 import bisect
-import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
+from stillvec.memory import resident_memory
 from stillvec.service.models import ServedModels
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -62,14 +61,6 @@ class Metrics:
                 yield f'{name}_bucket{{path="{path}",le="{bound}"}} {total}'
             yield f'{name}_sum{{path="{path}"}} {self._seconds[path]:.6f}'
             yield f'{name}_count{{path="{path}"}} {total}'
-
-
-def resident_memory() -> int:
-    """Resident memory of this process in bytes; 0 where the system does not report it."""
-    try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # another system, or no file descriptors are left
-        return 0
 
 
 def _header(name: str, kind: str, help_text: str) -> tuple[str, str]:

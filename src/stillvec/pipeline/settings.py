@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from stillvec.baselines import BASELINES, Baseline
+from stillvec.baselines import BASELINES, PACKAGES, Baseline
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, Learner
 from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
-from stillvec.registry import Registry, check_least, settings_from
+from stillvec.registry import Registry, check_least, require_all, settings_from
 
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
@@ -105,9 +105,12 @@ class Training:
         """The methods by the name of their result; a method's own settings override the general ones."""
         general = {"dim": self.dim, "seed": self.seed or None}
         values = {name: value for name, value in general.items() if value is not None}
+        methods = parse_methods(self.method, BASELINES)
+        packages = dict(PACKAGES[spec.name] for _, spec in methods if spec.name in PACKAGES)
+        require_all(packages | ({"spacy": "spacy"} if self.parser else {}), f"Training {self.method}")
         return {
             label: settings_from(BASELINES[spec.name], {**values, **spec.settings}, f"method {spec.name!r}")
-            for label, spec in parse_methods(self.method, BASELINES)
+            for label, spec in methods
         }
 
 

@@ -277,12 +277,15 @@ class FakeDisplay(ModuleType):
         super().__init__("IPython.display")
         self.shown: list[str] = []
 
-    HTML = staticmethod(str)
-
-    def display(self, html: str, *, display_id: bool) -> Any:
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Any:
         assert display_id
-        self.shown.append(html)
-        return SimpleNamespace(update=self.shown.append)
+        self.update(data, raw=raw)
+        return SimpleNamespace(update=self.update)
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        assert data.keys() == {"text/html", "text/plain"}
+        self.shown.append(data["text/html"])
 
 
 def test_a_notebook_gets_a_bar_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,6 +303,7 @@ def test_a_notebook_gets_a_bar_that_is_replaced(monkeypatch: pytest.MonkeyPatch)
     assert "about 7 s left" in display.shown[0]
     assert "&lt;b&gt;" in display.shown[0]
     assert 'value="1.0000"' in display.shown[1]
+    assert "finished: 9.0 s (reading 9.0)" in display.shown[1]
     del shell.kernel  # IPython in a terminal
     with show_progress(True) as listener:
         assert not isinstance(listener, NotebookBar)

@@ -95,16 +95,19 @@ class TextSize(NamedTuple):
     n_tokens: int = 0
     n_texts: int = 0
 
-    def plus(self, other: TextSize) -> TextSize:
-        return TextSize(self.n_tokens + other.n_tokens, self.n_texts + other.n_texts)
-
     def scale(self, factor: float) -> TextSize:
         return TextSize(round(self.n_tokens * factor), round(self.n_texts * factor))
 
     @classmethod
+    def sum(cls, sizes: Iterable[TextSize]) -> TextSize:
+        tokens, texts = 0, 0
+        for n_tokens, n_texts in sizes:
+            tokens, texts = tokens + n_tokens, texts + n_texts
+        return cls(tokens, texts)
+
+    @classmethod
     def of(cls, batches: Iterable[Batch]) -> TextSize:
-        sizes = [(len(batch.token_index), len(batch.tokens_per_sentence)) for batch in batches]
-        return cls(sum(n_tokens for n_tokens, _ in sizes), sum(n_texts for _, n_texts in sizes))
+        return cls.sum(cls(len(batch.token_index), len(batch.tokens_per_sentence)) for batch in batches)
 
 
 NO_TEXT = TextSize()
@@ -164,7 +167,7 @@ def _measure(
     `size` is that of what was read before, the first `n_read` batches of the first chunk included.
     """
     for position, batches in prepared:
-        size, n_read = size.plus(TextSize.of(batches[n_read:])), 0
+        size, n_read = TextSize.sum([size, TextSize.of(batches[n_read:])]), 0
         yield size.scale(position.total / position.done if position.done else 0.0), batches
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -337,17 +337,17 @@ class EncodingPass:
     @property
     def size(self) -> TextSize:
         """Of what was read so far, in this run and in the one that it continues."""
-        return reduce(TextSize.plus, (stage.size for stage in self.state.stages.values()), NO_TEXT)
+        return TextSize.sum(stage.size for stage in self.state.stages.values())
 
     @property
     def total_size(self) -> TextSize | None:
         """Of all that will be read: estimated until the last text is prepared, None before the first one is."""
         stages, expected = self.state.stages, self._expected
-        if expected is None:
+        if expected is None or not stages:
             return None
-        totals = [stages.get(key, StageState()).total(expected.get(key)) for key in stages | expected]
-        known = [total for total in totals if total is not None]
-        return reduce(TextSize.plus, known, NO_TEXT) if stages and len(known) == len(totals) else None
+        totals = [stage.total(expected.get(key)) for key, stage in stages.items()]
+        totals += [size for key, size in expected.items() if key not in stages]
+        return None if None in totals else TextSize.sum(total for total in totals if total is not None)
 
     def _enumerate(self, source: TextSource) -> Iterator[tuple[int, AccumulatorSpec]]:
         readers = self._readers(source)

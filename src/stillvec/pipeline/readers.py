@@ -154,7 +154,8 @@ class Reader:
 def report_reading(encoding_pass: EncodingPass, start: float) -> Progress:
     """How much of all texts was read. A text costs as much time as its tokens and its special tokens."""
     size, total = encoding_pass.size, encoding_pass.total_size
-    remark = ", ".join(f"loss {loss:.4f}" for loss in encoding_pass.losses)
+    losses = encoding_pass.losses
+    remark = ", ".join(f"loss {loss:.4f}" for loss in losses) if losses else ""
     seconds = time.perf_counter() - start
     if total is None:
         return Progress(encoding_pass.phase, size.n_tokens, None, "tokens", seconds, remark)

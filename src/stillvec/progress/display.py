@@ -22,8 +22,10 @@ _SOON = 2.0  # seconds
 
 def describe_progress(event: Progress, *, rate: bool = True) -> str:
     """`25%, 250 of 1,000 words, 50 words/s, about 15 s left`."""
+    if event.stage == Phase.FINISHED:
+        return f"{event.seconds:,.1f} s ({event.remark})"
     parts = []
-    if (fraction := _fraction(event)) and event.stage != Phase.FINISHED:
+    if fraction := _fraction(event):
         parts.append(f"{min(fraction, 0.99):.0%}")
     if event.unit and event.done:
         total = f" of {max(event.total, event.done):,}" if event.total else ""
@@ -159,18 +161,17 @@ class NotebookBar:
             self._notes.append(event.note)
         elif event.title != self._title or now - self._shown >= _NOTEBOOK_SECONDS:
             self._title, self._shown = event.title, now
-            html = self._display.HTML(_to_html(event, self._notes))
+            text = ": ".join(filter(None, (event.title, describe_progress(event))))
+            data = {"text/html": _to_html(_fraction(event), text, self._notes), "text/plain": text}
             if self._handle is None:
-                self._handle = self._display.display(html, display_id=True)
+                self._handle = self._display.display(data, raw=True, display_id=True)
             else:
-                self._handle.update(html)
+                self._handle.update(data, raw=True)
 
 
-def _to_html(event: Progress, notes: list[str]) -> str:
-    fraction = _fraction(event)
+def _to_html(fraction: float | None, text: str, notes: list[str]) -> str:
     value = "" if fraction is None else f' value="{fraction:.4f}"'
     lines = "".join(f"<div>{escape(note)}</div>" for note in notes)
-    text = ": ".join(filter(None, (event.title, describe_progress(event))))
     return f'<div>{lines}<progress{value} max="1" style="width:20em"></progress> <span>{escape(text)}</span></div>'
 
 

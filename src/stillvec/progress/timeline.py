@@ -30,7 +30,10 @@ class Timeline:
 
     def __init__(self, weights: Mapping[str, float], clock: Callable[[], float] = time.perf_counter) -> None:
         self.seconds: dict[str, float] = {}  # by activity, in the order in which they came
-        self._weights, self._clock = dict(weights), clock
+        self._clock = clock
+        self._weights = {name: weight / sum(weights.values()) for name, weight in weights.items()}
+        names = [*weights]
+        self._later = {name: sum(self._weights[other] for other in names[n + 1 :]) for n, name in enumerate(names)}
         self._start = self._last = clock()
         self._activity = ""
         self._fraction = 0.0
@@ -45,9 +48,9 @@ class Timeline:
         weight, remaining = self._weights.get(activity, 0.0), None
         if weight:
             done, total = event.part or (0.0, 1.0)
-            whole, later = sum(self._weights.values()), self._later(activity)
+            later = self._later[activity]
             rest = later + weight * (1 - min(done / total, 1.0))
-            self._fraction = max(self._fraction, min(1 - rest / whole, _LIMIT))
+            self._fraction = max(self._fraction, min(1 - rest, _LIMIT))
             if event.part is not None:
                 self._rate.add(activity, now, done)
                 rate = self._rate.value
@@ -70,11 +73,6 @@ class Timeline:
         """The time since the last event belongs to its activity."""
         self.seconds[self._activity] = self.seconds.get(self._activity, 0.0) + now - self._last
         self._activity, self._last = activity, now
-
-    def _later(self, activity: str) -> float:
-        """The weight of what comes after an activity."""
-        names = [*self._weights]
-        return sum(self._weights[name] for name in names[names.index(activity) + 1 :])
 
 
 class _Rate:

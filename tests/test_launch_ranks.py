@@ -76,9 +76,11 @@ def test_two_processes_give_what_one_gives(methods: str, directory: Path, tmp_pa
     call = words_of(directory, tmp_path / "one", "--method", methods, "--context-cache", str(tmp_path / "stores"))
     assert main(call) == 0
     call = words_of(directory, tmp_path / "two", "--method", methods, "--context-cache", str(tmp_path / "other-stores"))
-    done = torchrun(2, call)
+    done = torchrun(2, [word for word in call if word != "--quiet"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" by ") == len(methods.split(",")), "one process speaks"
+    assert done.stdout.count("Took ") == done.stderr.count("loading the teacher") == 1
+    assert "merging statistics" in done.stderr
     for folder in sorted((tmp_path / "one").iterdir()):
         check_folders(folder, tmp_path / "two" / folder.name)
     for store in (tmp_path / "stores").glob("*"):

@@ -345,3 +345,15 @@ def test_evaluation_shows_its_progress(tmp_path: Path) -> None:
     stillvec.evaluate(vectors, tmp_path, resamples=0, progress=events.append)
     assert {event.stage for event in events} == {Phase.EVALUATING}
     assert is_ascending([event.fraction or 0.0 for event in events])
+
+
+def test_a_recipe_says_which_step_it_is_at(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tables = '[train]\ncorpus = "corpus.txt"\nmethod = "glove:epochs=1"\nmin_count = 1\nout = "glove"\n'
+    Path("recipe.toml").write_text(f'{tables}[refine]\nin = "glove"\nsteps = ["center"]\nout = "refined"\n', "utf-8")
+    assert main(["run", "recipe.toml"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "1 of 2, train: counting words"
+    assert lines[-1].startswith("2 of 2, refine: center")

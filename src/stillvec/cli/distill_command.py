@@ -72,7 +72,8 @@ def run(options: argparse.Namespace) -> int:
         results = distill_all(*corpus, **given, statistics=not options.no_statistics, progress=listener)
     print_results(results, options.out)
     print_reading(results)
-    listener.print_time()
+    if results:  # of several processes, the first has them
+        listener.print_time()
     return 0
 
 

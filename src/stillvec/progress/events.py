@@ -22,6 +22,7 @@ class Progress:
     seconds: float  # since the stage began
     remark: str = ""
     subject: str = ""  # which method
+    step: str = ""  # of a recipe, as in "2 of 5, distill"
     note: str = ""  # a sentence that stays on the screen
     work: tuple[float, float] | None = None  # (done, total) by duration, where `done` and `total` are not
     fraction: float | None = None  # of the whole run; never decreases
@@ -29,8 +30,9 @@ class Progress:
 
     @property
     def title(self) -> str:
-        """The stage and its subject."""
-        return f"{self.stage} ({self.subject})" if self.subject else str(self.stage)
+        """The step of the recipe, if any, the stage and its subject."""
+        title = f"{self.stage} ({self.subject})" if self.subject else str(self.stage)
+        return f"{self.step}: {title}" if self.step else title
 
     @property
     def part(self) -> tuple[float, float] | None:

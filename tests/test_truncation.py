@@ -60,9 +60,9 @@ def test_truncated_vectors_are_vectors_of_their_own(tmp_path: object) -> None:
 
 
 def test_dimensions_in_no_order_are_warned_about() -> None:
-    assert vectors().leading_share(5) > 0.99
-    assert vectors(ordered=False).leading_share(5) < 0.5
-    assert vectors(ordered=False).leading_share(20) == pytest.approx(1)
+    assert vectors().measure_order(5) > 0.99
+    assert vectors(ordered=False).measure_order(5) < 0.5
+    assert vectors(ordered=False).measure_order(20) == pytest.approx(1)
     with pytest.warns(StillvecWarning, match="pca:dim=20"):
         vectors(ordered=False).truncate(5)
     with pytest.warns(StillvecWarning, match="pca:dim=20"):
@@ -72,7 +72,7 @@ def test_dimensions_in_no_order_are_warned_about() -> None:
 def test_vectors_without_variance_have_any_order() -> None:
     for rows in (np.zeros((3, 4)), np.zeros((0, 4)), np.ones((1, 4))):
         table = WordVectors([f"w{row}" for row in range(len(rows))], rows)
-        assert table.leading_share(2) == 1
+        assert table.measure_order(2) == 1
         assert table.truncate(2).dim == 2
 
 

@@ -29,7 +29,7 @@ _QUERIES = 1024  # per batch
 _TEXTS = 1 << 13  # per step of the progress bar
 _SCORES = 1 << 22  # cosines in memory
 _VARIANCE_ROWS = 4096  # sampled
-ORDERED = 0.8  # leading share from which dimensions count as ordered by importance
+ORDERED = 0.8  # `measure_order` from which dimensions count as ordered by importance
 _ROUNDING = 1e-5  # bound on the rounding error of a product and a quotient in fp32
 
 
@@ -370,7 +370,7 @@ class WordVectors(GensimNames):
         if dim == self.dim:
             return self
         if dim not in self._truncated:
-            if (share := self.leading_share(dim)) < ORDERED:
+            if (share := self.measure_order(dim)) < ORDERED:
                 what = f"The first {dim} of {self.dim} dimensions have {share:.0%} of the variance of {dim} principal"
                 warnings.warn(
                     f"{what} components; refine with pca:dim={self.dim} first.", StillvecWarning, stacklevel=2
@@ -382,7 +382,7 @@ class WordVectors(GensimNames):
             self._truncated[dim] = cut
         return self._truncated[dim]
 
-    def leading_share(self, dim: int) -> float:
+    def measure_order(self, dim: int) -> float:
         """The variance in the first `dim` dimensions, as a share of that in `dim` principal components.
 
         Near 1 if the dimensions are in the order of their importance; measured on at most 4096 words.

@@ -47,7 +47,7 @@ class ServedModel:
     @cached_property
     def ordered(self) -> bool:
         """Whether a quarter of the dimensions has most of the variance that it could have."""
-        return self.vectors.leading_share(max(1, self.vectors.dim // 4)) >= ORDERED
+        return self.vectors.measure_order(max(1, self.vectors.dim // 4)) >= ORDERED
 
     def prepare(self) -> None:
         """Do now what would delay the first request; a large set starts to build its index."""

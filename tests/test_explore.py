@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import importlib.util
 import itertools
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from exact_tsne import affinities, divergence, squared_distances
 
 from stillvec import Corpus, Vocabulary, WordVectors
-from stillvec.errors import UsageError, VocabularyError
+from stillvec.errors import MissingExtra, StillvecError, UsageError, VocabularyError
 from stillvec.exploration import Explorer, compute_map
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import UnknownWord, project_words
+from stillvec.exploration.function_words import _read_lists, find_function_words
+from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations, Suggester
-from stillvec.exploration.word_map import find_clusters
+from stillvec.exploration.word_map import MapCache, WordMap, find_clusters, find_content_words
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
 from stillvec.progress import Progress, drain
@@ -319,8 +327,8 @@ def test_neighbours_are_exact_and_what_a_plane_keeps_of_them_is_counted() -> Non
     ten = [[{*row} for row in np.argsort(each, axis=1)[:, :10].tolist()] for each in (slow, flat)]
     share = np.mean([len(whole & shown) / 10 for whole, shown in zip(*ten, strict=True)])
     assert 0.1 < share < 0.6
-    assert tsne.neighbour_preservation(near, places, n_samples=700) == pytest.approx(share)
-    assert tsne.neighbour_preservation(near, places) == pytest.approx(share, abs=0.05)  # of a sample
+    assert tsne.neighbour_preservation(points, places, n_samples=700) == pytest.approx(share)
+    assert tsne.neighbour_preservation(points, places) == pytest.approx(share, abs=0.05)  # of a sample
 
 
 def grouped(n: int = 240, dim: int = 12) -> tuple[WordVectors, np.ndarray]:
@@ -374,17 +382,189 @@ def test_clusters_are_the_groups_there_are_and_named_by_their_most_central_frequ
         assert central[group, 0] == inside[np.argmax(unit[inside[:50]] @ middle)]  # one of the 50 most frequent
 
 
-def test_the_packed_map_has_places_clusters_and_parts_of_speech() -> None:
-    import base64
+def unpack(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), kind)
 
+
+def pack_bits(rows: Sequence[int]) -> str:
+    """As the page does."""
+    bits = np.zeros(max(rows) + 1, np.uint8)
+    bits[list(rows)] = 1
+    return base64.urlsafe_b64encode(np.packbits(bits, bitorder="little").tobytes()).decode().rstrip("=")
+
+
+def test_the_packed_map_has_places_and_clusters_and_its_fields_the_parts_of_speech() -> None:
     vectors = vectors_of(0)
     explorer = Explorer({"a": vectors}, LexiconRelations(EDGES, vectors.words))
     computed = drain(compute_map(vectors))
     packed = explorer.pack_map("a", computed)
-    places = np.frombuffer(base64.b64decode(packed["places"]), "<u2").reshape(-1, 2) / 65535 * 2 - 1
+    places = unpack(packed["places"], "<u2").reshape(-1, 2) / 65535 * 2 - 1
     assert places == pytest.approx(computed.positions, abs=1e-4)
-    assert [*base64.b64decode(packed["part"])][1] == 1  # ice is a noun
     assert [*base64.b64decode(packed["cluster"])] == computed.labels.tolist()
+    fields = explorer.describe_fields("a")
+    assert fields["part"]["levels"][unpack(fields["part"]["codes"], "<i4")[1]] == "noun"  # ice
+    assert fields["counts"] == vectors.vocabulary.counts.tolist()
+    assert Explorer({"a": vectors}).describe_fields("a")["part"] is None
+
+
+def test_a_map_of_some_rows_has_only_these_words_and_their_vectors_are_exact() -> None:
+    vectors, _ = grouped(60)
+    explorer, rows = Explorer({"a": vectors}), [3, 8, 9, 17, 41, 55]
+    while "words" not in (packed := explorer.get_map("a", "pca", pack_bits(rows))):
+        time.sleep(0.01)
+    assert packed["words"] == tuple(f"w{row}" for row in rows)
+    answer = explorer.get_vectors("a", pack_bits(rows))
+    assert unpack(answer["vectors"], "<f4").reshape(-1, answer["dim"]) == pytest.approx(vectors.matrix[rows])
+    for wrong in ("!", pack_bits([60]), "AAAA"):
+        with pytest.raises(UsageError) as caught:
+            explorer.get_vectors("a", wrong)
+        assert caught.value.code == "unexpected-value"
+
+
+def test_only_some_maps_of_selections_are_kept() -> None:
+    vectors, _ = grouped(60)
+    cache = MapCache()
+    for number in range(30):
+        while not isinstance(cache.get(("a", "pca", str(number)), vectors, np.arange(number, number + 6)), WordMap):
+            time.sleep(0.001)
+    assert len(cache.maps) <= 24
+    assert ("a", "pca", "29") in cache.maps
+
+
+def test_principal_components_are_those_of_a_singular_value_decomposition() -> None:
+    vectors, _ = grouped(80)
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    computed = drain(compute_map(vectors, method="pca")).positions
+    left, values, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
+    for side in (0, 1):
+        assert abs(np.corrcoef(computed[:, side], left[:, side] * values[side])[0, 1]) == pytest.approx(1, abs=1e-4)
+
+
+def test_umap_is_computed_by_umap_learn_from_the_principal_plane(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reducer:
+        def __init__(self, n_neighbors: int, init: np.ndarray, random_state: int, n_jobs: int) -> None:
+            assert (n_neighbors, random_state, n_jobs) == (15, 0, 1)
+            self.init = init
+
+        def fit_transform(self, rows: np.ndarray) -> np.ndarray:
+            assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+            return 3 * self.init
+
+    vectors, _ = grouped(80)
+    monkeypatch.setattr("stillvec.registry._is_installed", lambda name: name == "umap")
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=Reducer))
+    computed = drain(compute_map(vectors, method="umap"))
+    assert computed.positions == pytest.approx(drain(compute_map(vectors, method="pca")).positions, abs=1e-5)
+
+
+def test_a_projection_that_is_missing_or_unknown_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stillvec.registry._is_installed", lambda name: False)
+    explorer = Explorer({"a": vectors_of(0)}, projections=["pca", "umap"])
+    assert explorer.describe()["projections"] == ["pca", "umap"]
+    with pytest.raises(MissingExtra, match=r"stillvec\[umap\]"):
+        explorer.get_map("a", "umap")
+    with pytest.raises(UsageError, match="'som'"):
+        explorer.get_map("a", "som")
+    with pytest.raises(UsageError, match="'som'"):
+        Explorer({"a": vectors_of(0)}, projections=["som"])
+
+
+def test_clusters_are_named_by_content_words_that_do_not_begin_alike() -> None:
+    words = ("the", "of", "animals", "animal", "12", "species", "and", "in", "to", "frog")
+    rows = np.array([[1.0, n / 30] for n in range(10)], np.float32)
+    nameable = np.array([len(word) > 3 for word in words])
+    labels, central = find_clusters(rows / np.linalg.norm(rows, axis=1, keepdims=True), 1, nameable)
+    ((*names,),) = WordMap(np.zeros((10, 2), np.float32), labels, central, 1.0).name_clusters(words)
+    assert names == ["species", "animal", "frog"]  # not animals, which is less central than animal
+    all_words = [*words, *sorted(_read_lists()["en"] - {*words})]
+    vectors = WordVectors(all_words, np.eye(len(all_words)))
+    known = dict(zip(vectors.words, find_content_words(vectors).tolist(), strict=True))
+    assert [known[word] for word in words] == [False, False, True, True, False, True, False, False, False, True]
+
+
+def test_function_words_are_those_of_the_language_of_the_vocabulary() -> None:
+    english, german = (find_function_words(["x", *_read_lists()[name]]) for name in ("en", "de"))
+    assert "the" in english
+    assert "war" not in english  # a verb in German, a noun in English
+    assert "war" in german
+    assert find_function_words([f"слово{n}" for n in range(500)]) == frozenset()
+    vectors = WordVectors(["house", *sorted(english)], np.eye(len(english) + 1))
+    assert Explorer({"a": vectors}).describe_fields("a")["function"] == [*range(1, len(english) + 1)]
+    assert Explorer({"a": vectors}).describe()["frequent"] == ["house"]
+
+
+def test_markup_is_left_out_of_example_sentences() -> None:
+    text = 'An <a href="ice.html">icy</a> lake: [ice](https://x.example/ice) and 1 <2 List<int>.'
+    seen = ExampleReader(Corpus.from_texts([text]), seconds=1e9).find("ice", True)
+    assert seen.quotes == {"ice": [("An icy lake: ", "ice", " and 1 <2 List<int>.")]}
+
+
+# columns of the user
+
+
+def test_columns_are_read_from_tables_of_all_kinds_and_matched_as_words_are(tmp_path: Path) -> None:
+    rows = [
+        ("Ice", "cold, wet", "1.5", "3"),
+        ("fire", "hot", "", "1"),
+        ("ICE", "again", "7", "2"),
+        ("qqq", "", "2", "1"),
+    ]
+    names = ("word", "feeling", "weight", "grade")
+    with open(tmp_path / "c.csv", "w", newline="") as stream:
+        csv.writer(stream).writerows([names, *rows])
+    with open(tmp_path / "c.tsv", "w", newline="") as stream:
+        csv.writer(stream, delimiter="\t").writerows([names, *rows])
+    table = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    typed = table | {"weight": [1.5, None, 7.0, 2.0], "grade": [3, 1, 2, 1]}
+    sources: list[Any] = [tmp_path / "c.csv", tmp_path / "c.tsv", table, typed]
+    if importlib.util.find_spec("pyarrow"):
+        import pyarrow
+        import pyarrow.parquet
+
+        vectors = pyarrow.array([[1.0]] * 4)  # lists are left out
+        pyarrow.parquet.write_table(pyarrow.table(typed | {"vector": vectors}), tmp_path / "c.parquet")
+        sources.append(tmp_path / "c.parquet")
+    for source in sources:
+        columns = load_columns(source)
+        assert [*columns.columns] == ["feeling", "weight", "grade"]
+        feeling, weight, grade = Explorer({"a": vectors_of(0)}, columns=columns).describe_fields("a")["columns"]
+        at = [WORDS.index(word) for word in ("ice", "fire", "snow")]
+        codes = unpack(feeling["codes"], "<i4")[at]
+        assert [feeling["levels"][code] if code >= 0 else None for code in codes] == ["cold, wet", "hot", None]
+        numbers = unpack(weight["numbers"], "<f4")[at]
+        assert numbers[0] == 1.5
+        assert np.isnan(numbers[1:]).all()
+        assert grade["levels"] == ["1", "2", "3"]  # few whole numbers are categories, in their order
+        assert unpack(grade["codes"], "<i4")[at].tolist() == [2, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "line"),
+    [
+        ("c.csv", "token,x\nice,1\n", "unexpected-value", None),
+        ("c.csv", "word\nice\n", "unexpected-value", None),
+        ("c.csv", "word,x,x\nice,1,2\n", "unexpected-value", 1),
+        ("c.csv", "word,x\nice,1\nfire,1,2\n", "unexpected-value", 3),
+        ("c.csv", "", "unexpected-value", None),
+        ("c.parquet", "PAR1 is not enough", "damaged", None),
+        ("c.xlsx", "", "unexpected-value", None),
+        ("c.csv", None, "not-found", None),
+    ],
+)
+def test_a_table_of_columns_that_cannot_be_used_is_reported(
+    tmp_path: Path, name: str, text: str | None, code: str, line: int | None
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(StillvecError) as caught:
+        load_columns(tmp_path / name)
+    assert (caught.value.code, caught.value.line) == (code, line)
+
+
+def test_columns_without_a_word_of_the_vectors_are_refused() -> None:
+    with pytest.raises(VocabularyError) as caught:
+        Explorer({"a": vectors_of(0)}, columns=load_columns({"word": ["qqq"], "x": [1]}))
+    assert caught.value.code == "no-words"
 
 
 def test_a_map_is_computed_in_the_background_and_reports_its_progress(two: Explorer) -> None:

@@ -38,7 +38,7 @@ def vectors_of(seed: int) -> WordVectors:
 
 def explorer() -> Explorer:
     edges = [Edge("ice", EVIL, 1.0, "synonym", "noun"), Edge("ice", "fire", 1.0, "antonym", "noun")]
-    corpus = Corpus.from_texts([f"Some ice lay <b>there</b>. {EVIL} is a word."])
+    corpus = Corpus.from_texts([f"Some ice lay <b>there</b> {EVIL} by a [lake](http://x.example). {EVIL} is a word."])
     sets = dict(zip(NAMES, map(vectors_of, (0, 1)), strict=True))
     return Explorer(sets, LexiconRelations(edges, WORDS), ExampleReader(corpus, seconds=1e9), {EVIL: vectors_of(2)})
 
@@ -81,6 +81,7 @@ class Visit:
         self.place = place
         self.errors: list[str] = []
         self.asked: list[str] = []
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.asked.append(request.url))
@@ -196,7 +197,7 @@ def test_a_card_has_its_layers_relations_and_sentences_served_or_not(browser: An
             assert page.locator("#card dt").all_text_contents() == [EVIL, "synonym", "antonym"]  # first the layer
             assert page.locator("#card dd").all_text_contents() == [near, EVIL, "fire"]
             page.wait_for_selector("#sentences mark")
-            assert page.locator("#sentences blockquote").inner_text() == "Some ice lay <b>there</b>."
+            assert page.locator("#sentences blockquote").inner_text() == f"Some ice lay there {EVIL} by a lake."
             output = page.locator("#agreement").inner_text()
             assert ("rounded to 8 bits; cosines differ by up to 0.00" in output) == (kind == "file")
             page = visit.open("#word?w=fire")
@@ -220,13 +221,10 @@ def test_the_map_is_moved_by_keys_and_a_click_opens_a_card(visit: Visit) -> None
     page.go_back()
     page.wait_for_selector("#panel h2:visible")
     page.locator("#colour").select_option("part")
-    page.wait_for_selector("#legend >> text=adverb")
+    page.wait_for_selector("#legend >> text=noun")
 
 
-UNDER = """([x, y]) => {
-    const { view, canvas } = map, scale = map.scale();
-    return [view.x + (x - canvas.clientWidth / 2) / scale, view.y + (y - canvas.clientHeight / 2) / scale, view.zoom];
-}"""  # the place of the map that lies under a point of the screen
+UNDER = "([x, y]) => [...map.toMap(x, y), map.view.zoom]"  # the place of the map under a point of the screen
 
 
 def test_a_wheel_zooms_where_the_pointer_is_and_the_page_stays(browser: Any, places: dict[str, str]) -> None:

@@ -3,11 +3,14 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from stillvec.cli.console import note
 from stillvec.cli.progress_bar import show_events
-from stillvec.exploration import create_explorer, explore, export_steps
+from stillvec.exploration import DEFAULT_PROJECTIONS, PROJECTIONS, create_explorer, explore, export_steps
 from stillvec.progress import drain
+
+_PROJECTIONS_HELP = f"maps to offer, the first is shown: {', '.join(PROJECTIONS)} (default: all; exported: tsne pca)"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,18 +21,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--corpus", nargs="+", default=(), metavar="FILE", help="text to show example sentences from")
     add("--lexicon", metavar="SOURCE", help="show relations and parts of speech from wordnet, a folder or a file")
     add("--layers", nargs="+", default=(), metavar="VECTORS", help="also show neighbours in the layers of a teacher")
+    add("--columns", type=Path, metavar="FILE", help="CSV, TSV or Parquet with a column word, to colour and filter by")
+    add("--projections", nargs="+", default=(), choices=[*PROJECTIONS], metavar="NAME", help=_PROJECTIONS_HELP)
     add("--export", type=Path, metavar="FILE", help="write a page that needs no server, then exit")
     add("--words", type=int, default=5000, metavar="N", help="number of words in the exported page (default: 5000)")
     add("--quiet", action="store_true", help="show no progress")
 
 
 def run(options: argparse.Namespace) -> int:
-    sources = {"corpus": options.corpus, "lexicon": options.lexicon, "layers": options.layers}
+    names = ("corpus", "lexicon", "layers", "columns")
+    sources: dict[str, Any] = {name: getattr(options, name) for name in names}
     if options.export is None:
+        sources["projections"] = options.projections
         explore(options.vectors, **sources, port=options.port, open_browser=not options.no_browser, notify=_print_now)
         return 0
     with show_events(quiet=options.quiet) as listener:
-        explorer = create_explorer(options.vectors, **sources)
+        explorer = create_explorer(options.vectors, **sources, projections=options.projections or DEFAULT_PROJECTIONS)
         n_words = drain(export_steps(explorer, options.export, options.words), listener)
     size = options.export.stat().st_size / 1e6
     note(f"Wrote {options.export}: {n_words:,} words, {size:.1f} MB; it needs no server")

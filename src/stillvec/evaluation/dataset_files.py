@@ -1,6 +1,5 @@
 """Readers of dataset files; every DatasetError has the path and the line."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -10,11 +9,12 @@ import numpy as np
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.tasks import Items
-from stillvec.files import open_bytes, read_lines
+from stillvec.files import open_bytes, read_lines, read_records
 from stillvec.lexicons.rated_pairs import parse_ratings, read_columns
 
 lines = partial(read_lines, error=DatasetError)  # (line number, line)
 columns = partial(read_columns, error=DatasetError)  # (line number, fields)
+records = partial(read_records, error=DatasetError)  # (line number, fields)
 
 
 def read_blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
@@ -22,22 +22,6 @@ def read_blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
     for has_text, block in groupby(lines(path), lambda line: bool(line[1].strip())):
         if has_text:
             yield [*block]
-
-
-def records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line number, fields) of each record of a CSV file; a quoted field may span lines."""
-    reader = csv.reader(line + "\n" for _, line in lines(path))
-    start = 1
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise DatasetError.expected("a CSV record", error, path=path, line=start) from None
-        if fields is None:
-            return
-        if any(field.strip() for field in fields):
-            yield start, [field.strip() for field in fields]
-        start = reader.line_num + 1
 
 
 def read_table(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

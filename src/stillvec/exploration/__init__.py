@@ -3,24 +3,31 @@
 import logging
 import os
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import MAX_SETS, Explorer
-from stillvec.exploration.page_export import build_export_page, build_live_page, build_page_data, export_steps
+from stillvec.exploration.page_export import (
+    build_export_page,
+    build_live_page,
+    build_page_data,
+    export_steps,
+)
 from stillvec.exploration.page_server import PageServer
+from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations
-from stillvec.exploration.word_map import WordMap, compute_map
+from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, PROJECTIONS, WordMap, compute_map
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import read_lexicon
 from stillvec.progress import Progress, drain, show_progress
 from stillvec.vectors import WordVectors
 
-__all__ = ["Explorer", "PageServer", "WordMap", "build_export_page", "build_live_page", "build_page_data"]
-__all__ += ["compute_map", "create_explorer", "explore", "export_steps"]
+__all__ = ["DEFAULT_PROJECTIONS", "PROJECTIONS", "Explorer", "PageServer", "WordMap", "build_export_page"]
+__all__ += ["build_live_page", "build_page_data", "compute_map", "create_explorer", "explore", "export_steps"]
 
 PathLike = str | os.PathLike[str]
 VectorSets = WordVectors | PathLike | Sequence[PathLike] | Mapping[str, WordVectors]
@@ -32,6 +39,8 @@ def explore(
     corpus: Sequence[PathLike] | Corpus | None = None,
     lexicon: PathLike | None = None,
     layers: VectorSets | None = None,
+    columns: PathLike | Mapping[str, Iterable[Any]] | None = None,
+    projections: Sequence[str] = (),
     port: int = 0,
     open_browser: bool = True,
     notify: Callable[[str], None] | None = None,
@@ -46,6 +55,10 @@ def explore(
         corpus: Text files to show example sentences from.
         lexicon: Source of relations and parts of speech: "wordnet", a folder or a file.
         layers: Vectors of a teacher's layers, shown with the details of a word.
+        columns: A table with the column `word` and others to colour, filter and search the map by: a CSV, TSV or
+            Parquet file, a data frame, or a mapping of columns.
+        projections: The maps to offer, first the one to show: "tsne", "pca", "umap" (default: all; an exported page
+            has t-SNE and PCA).
         port: Port to serve the page on; 0 chooses a free one.
         open_browser: Open the page in the default browser.
         notify: Receives one line with the address of the page (default: logging).
@@ -53,7 +66,10 @@ def explore(
         n_words: Number of words per set in the exported page, the most frequent first.
         progress: Of the export, as in `distill`: True shows a bar, a function receives the events.
     """
-    explorer = create_explorer(vectors, corpus=corpus, lexicon=lexicon, layers=layers)
+    projections = projections or (tuple(PROJECTIONS) if export is None else DEFAULT_PROJECTIONS)
+    explorer = create_explorer(
+        vectors, corpus=corpus, lexicon=lexicon, layers=layers, columns=columns, projections=projections
+    )
     if export is not None:
         with show_progress(progress) as listener:
             drain(export_steps(explorer, export, n_words), listener)
@@ -75,6 +91,8 @@ def create_explorer(
     corpus: Sequence[PathLike] | Corpus | None = None,
     lexicon: PathLike | None = None,
     layers: VectorSets | None = None,
+    columns: PathLike | Mapping[str, Iterable[Any]] | None = None,
+    projections: Sequence[str] = DEFAULT_PROJECTIONS,
 ) -> Explorer:
     """Load what the explorer page needs; the parameters are those of `explore`."""
     if isinstance(vectors, Sequence) and not isinstance(vectors, str) and len(vectors) > MAX_SETS:
@@ -83,7 +101,9 @@ def create_explorer(
     sets = _load_sets(vectors)
     words = (word for table in sets.values() for word in table.words)
     relations = None if lexicon is None else LexiconRelations(read_lexicon(lexicon), words)
-    return Explorer(sets, relations, ExampleReader(texts) if texts else None, _load_sets(layers) if layers else {})
+    reader = ExampleReader(texts) if texts else None
+    table = None if columns is None else load_columns(columns)
+    return Explorer(sets, relations, reader, _load_sets(layers) if layers else {}, table, [*projections])
 
 
 def _load_sets(sources: VectorSets) -> Mapping[str, WordVectors]:

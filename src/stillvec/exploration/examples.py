@@ -1,5 +1,6 @@
 """Sentences of a corpus that contain a word: read on demand, up to a number of sentences or seconds; not cached."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from stillvec.vocabulary.folding import fold
 Quote = tuple[str, str, str]  # text before the word, the word as it is written, text after it
 _BATCH = 512
 _CONTEXT = 140  # characters shown on either side of the word
+_TAGS = "a|abbr|b|br|code|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|q|s|small|span|strong|su[bp]|t[dhr]|table|u|ul"
+_MARKUP = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>|!?\[([^\[\]]*)\]\([^()\s]*\)", re.IGNORECASE)
 _EXPORT_TIME = 20  # times the time limit, when it is for all words of an exported page
 
 
@@ -39,7 +42,7 @@ class ExampleReader:
         matcher = WordMatcher(Vocabulary([word], lowercase=lowercase))
         quotes: list[Quote] = []
         sentences = self.corpus.sentences()
-        while batch := [*islice(sentences, _BATCH)]:
+        while batch := [_strip_markup(text) for text in islice(sentences, _BATCH)]:
             n_sentences += len(batch)
             candidates = [text for text in batch if word in fold(text, lowercase)]
             quotes += [quote for _, quote in _match(matcher, candidates)]
@@ -54,7 +57,7 @@ class ExampleReader:
         quotes: dict[str, list[Quote]] = {word: [] for word in words}
         missing = np.full(len(words), max_quotes)
         sentences = self.corpus.sentences()
-        while batch := [*islice(sentences, 8 * _BATCH)]:
+        while batch := [_strip_markup(text) for text in islice(sentences, 8 * _BATCH)]:
             n_sentences += len(batch)
             for row, quote in _match(matcher, batch, missing):
                 if missing[row]:
@@ -65,6 +68,11 @@ class ExampleReader:
             if late or not missing.any():
                 return
         yield Examples(quotes, n_sentences, True)
+
+
+def _strip_markup(text: str) -> str:
+    """The text without HTML tags of texts, and with links of Markdown as their words."""
+    return _MARKUP.sub(r"\1", text) if "<" in text or "](" in text else text
 
 
 def _match(matcher: WordMatcher, texts: list[str], missing: np.ndarray | None = None) -> Iterator[tuple[int, Quote]]:

@@ -1,6 +1,5 @@
 """The queries of the page as plain methods: up to three sets of vectors, each answering for itself."""
 
-import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
+from stillvec.exploration.byte_text import decode_rows, encode_base64
 from stillvec.exploration.examples import ExampleReader
-from stillvec.exploration.word_lookup import PARTS, LexiconRelations, Suggester
-from stillvec.exploration.word_map import MAX_WORDS, MapCache, WordMap
+from stillvec.exploration.function_words import find_function_words
+from stillvec.exploration.word_columns import ColumnTable, pack_column
+from stillvec.exploration.word_lookup import LexiconRelations, Suggester
+from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, MAX_WORDS, PROJECTIONS, MapCache, WordMap
 from stillvec.numerics import top_k, unit_rows
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary.folding import fold
 
 MAX_SETS = 3
 MAX_LISTED = 200  # words per query
@@ -33,6 +36,8 @@ class Explorer:
     relations: LexiconRelations | None = None
     reader: ExampleReader | None = None
     layers: Mapping[str, WordVectors] = field(default_factory=dict)  # of one teacher, shown with the details of a word
+    columns: ColumnTable | None = None  # of the user, to colour, filter and search the map by
+    projections: Sequence[str] = DEFAULT_PROJECTIONS  # that the page offers, first the one it shows first
     maps: MapCache = field(default_factory=MapCache)
 
     def __post_init__(self) -> None:
@@ -41,6 +46,11 @@ class Explorer:
         for name, vectors in self.sets.items():
             if not len(vectors):
                 raise VocabularyError(f"The vectors {name} contain no words.", code="no-words")
+        for method in self.projections:
+            if method not in PROJECTIONS:
+                raise UsageError.unknown("projection", method, PROJECTIONS)
+        if self.columns is not None and not any(word in self._first for word in self.columns.words):
+            raise VocabularyError(f"No word of the columns is in {next(iter(self.sets))}.", code="no-words")
 
     def describe(self) -> Json:
         """What the page can query."""
@@ -50,7 +60,8 @@ class Explorer:
             "lexicon": self.relations is not None,
             "corpus": self.reader is not None,
             "mapped": MAX_WORDS,
-            "frequent": _sample_content_words(self._first.words[:2000]),
+            "projections": [*self.projections],
+            "frequent": _list_content_words(self._first.words[:2000]),
         }
 
     def complete(self, prefix: str, k: int = 8) -> list[str]:
@@ -137,29 +148,54 @@ class Explorer:
         examples = self.reader.find(written, self._first.vocabulary.lowercase)
         return {"found": examples.quotes[written], "read": examples.n_sentences, "ended": examples.complete}
 
-    def get_map(self, name: str) -> Json:
-        """The map of a set, or the progress of computing it."""
-        state = self.maps.get(name, self._find_set(name))
+    def get_map(self, name: str, method: str = "tsne", rows: str = "") -> Json:
+        """The map of a set, or of some of its rows, or the progress of computing it; rows as in `decode_rows`."""
+        vectors = self._find_set(name)
+        chosen = decode_rows(rows, self.count_mapped(name)) if rows else None
+        state = self.maps.get((name, method, rows), vectors, chosen)
         if isinstance(state, WordMap):
-            return self.pack_map(name, state)
+            return self.pack_map(name, state, chosen)
         return {"stage": state.stage, "done": state.done, "total": state.total}
 
-    def pack_map(self, name: str, word_map: WordMap) -> Json:
-        """A map as JSON: positions as little-endian pairs of 16 bits, clusters and parts of speech as bytes."""
-        words = self._find_set(name).words[: len(word_map.positions)]
+    def pack_map(self, name: str, word_map: WordMap, rows: NDArray[np.int64] | None = None) -> Json:
+        """A map as JSON: positions as little-endian pairs of 16 bits, clusters as bytes."""
+        words = self._find_set(name).words
+        words = words[: len(word_map.positions)] if rows is None else tuple(words[row] for row in rows.tolist())
         positions = np.round((word_map.positions.astype(np.float64) + 1) / 2 * 65535).astype("<u2")
-        packed = {
+        return {
             "words": words,
             "kept": word_map.preservation,
             "places": encode_base64(positions),
             "cluster": encode_base64(word_map.labels.astype(np.uint8)),
-            "clusters": [[words[row] for row in rows if row >= 0] for rows in word_map.central.tolist()],
+            "clusters": word_map.name_clusters(words),
         }
+
+    def describe_fields(self, name: str, n_words: int = MAX_WORDS) -> Json:
+        """What the words of a map are coloured and filtered by: counts, function words, parts of speech, columns."""
+        vectors, n_words = self._find_set(name), min(self.count_mapped(name), n_words)
+        words = vectors.words[:n_words]
+        function_words = find_function_words(vectors.words)
+        columns = [] if self.columns is None else self.columns.pack(vectors.vocabulary, n_words)
+        part = None
         if self.relations is not None and self.relations.has_parts:
-            parts = [self.relations.part(word) for word in words]
-            codes = np.array([PARTS.index(part) + 1 if part in PARTS else 0 for part in parts], np.uint8)
-            packed["part"] = encode_base64(codes)
-        return packed
+            parts = [self.relations.part(word) or None for word in words]
+            part = pack_column("part of speech", parts, np.arange(n_words))
+        return {
+            "counts": vectors.vocabulary.counts[:n_words].tolist(),
+            "function": [row for row, word in enumerate(words) if fold(word, True) in function_words],
+            "part": part,
+            "columns": columns,
+        }
+
+    def get_vectors(self, name: str, rows: str) -> Json:
+        """The vectors of some rows as 32-bit floats."""
+        vectors = self._find_set(name)
+        chosen = decode_rows(rows, self.count_mapped(name))
+        return {"dim": vectors.dim, "vectors": encode_base64(np.asarray(vectors.matrix[chosen]).astype("<f4"))}
+
+    def count_mapped(self, name: str) -> int:
+        """The number of words on a map of the set."""
+        return min(len(self._find_set(name)), MAX_WORDS)
 
     def _query(self, answer: Callable[[WordVectors], list[tuple[str, float]]], words: Iterable[str]) -> list[Json]:
         """The answer of every set, or an error for a set that lacks a word; raises if all of them lack one."""
@@ -213,10 +249,6 @@ class UnknownWord(VocabularyError):  # noqa: N818 - it is not an error in the pr
         super().__init__(f"{word!r} is {where}; {hint}")
 
 
-def encode_base64(array: np.ndarray[Any, Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-
-
 def _mark_shared(answers: list[Json]) -> list[Json]:
     """Add to each word the numbers of all sets that list it."""
     lists = [{word for word, _ in answer.get("found", ())} for answer in answers]
@@ -235,11 +267,11 @@ def _check_k(k: int) -> int:
     return k
 
 
-def _sample_content_words(words: Sequence[str]) -> list[str]:
-    """Sixty words to start with: of four letters or more, without the first sixth, which are "that" and "with"."""
-    long = [word for word in words if len(word) > 3 and word.isalpha()]
-    content = long[len(long) // 6 :]
-    return content[:: max(1, len(content) // 60)][:60]
+def _list_content_words(words: Sequence[str]) -> list[str]:
+    """Sixty frequent words to start with, of four letters or more and no function words."""
+    function_words = find_function_words(words)
+    long = [word for word in words if len(word) > 3 and word.isalpha() and fold(word, True) not in function_words]
+    return long[0 if function_words else len(long) // 6 :][:60]  # in other languages the first are function words
 
 
 def project_words(vectors: WordVectors, pairs: Sequence[Pair], words: Sequence[str]) -> NDArray[np.float64]:

@@ -1,29 +1,35 @@
-// The map on a canvas: coloured points, more labels at higher zoom, the word under the pointer.
+// One map on a canvas: density, points whose size is their frequency, labels, marks. `map_input.js` moves it.
+
+const MAX_STRETCH = 1.6; // t-SNE and UMAP have no axes: their plane may be stretched to fill the screen
 
 class WordMap {
   constructor(canvas, listeners) {
     this.canvas = canvas;
-    this.listeners = listeners; // { onHover(word, x, y), onSelect(word), onMove() }
+    this.listeners = listeners; // { onHover(word, x, y), onSelect(word, event), onMove(), onLasso(rows, event) }
     this.view = { x: 0, y: 0, zoom: 1 };
     this.words = [];
     this.marked = [];
     this.selected = -1;
-    this.only = -1;
-    this.pointers = new Map();
+    this.hovered = -1;
+    this.lasso = null;
+    this.chosen = null;
     this.widths = new Map();
-    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    canvas.addEventListener("pointerdown", (event) => this.down(event));
-    canvas.addEventListener("pointermove", (event) => this.move(event));
-    for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => this.up(event));
-    canvas.addEventListener("pointerleave", () => this.listeners.onHover(null));
-    canvas.addEventListener("keydown", (event) => this.handleKey(event));
+    listenToMap(this);
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  show(words, positions, groups, colours) {
-    Object.assign(this, { words, positions, groups, colours });
-    this.index = new Map(words.map((word, row) => [word, row]));
-    this.order = Uint32Array.from(words.keys()).sort((p, q) => groups[p] - groups[q] || q - p);
+  // content: { words, positions, groups, colours, quiet (groups without a value), shown, sizes, labelOrder, titles, isIsotropic }
+  show(content) {
+    const isNew = content.words !== this.words;
+    Object.assign(this, content);
+    if (isNew) this.index = new Map(this.words.map((word, row) => [word, row]));
+    this.order = Uint32Array.from(this.words.keys()).sort((p, q) => this.quiet.has(this.groups[q]) - this.quiet.has(this.groups[p]) || this.groups[p] - this.groups[q] || q - p);
+    this.density = drawDensity(this);
+    this.draw();
+  }
+
+  choose(words) {
+    this.chosen = words.size ? Uint8Array.from(this.words, (word) => words.has(word)) : null;
     this.draw();
   }
 
@@ -34,30 +40,40 @@ class WordMap {
     this.listeners.onMove();
   }
 
-  // centre a row in the area beside the panel, or above a panel that is as wide as a phone
+  // centre a row in the area above a panel that covers the map, as on a phone
   centre(row, panel, zoom = this.view.zoom) {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const isWide = panel.offsetWidth > width / 2;
-    const x = isWide ? width / 2 : panel.offsetLeft / 2, y = isWide ? panel.offsetTop / 2 : height / 2;
-    const scale = (this.scale() * zoom) / this.view.zoom;
-    this.setView(this.positions[2 * row] + (width / 2 - x) / scale, this.positions[2 * row + 1] + (height / 2 - y) / scale, zoom);
+    const y = panel.offsetLeft < width ? panel.offsetTop / 2 : height / 2;
+    const scale = (this.scales()[1] * zoom) / this.view.zoom;
+    this.setView(this.positions[2 * row], this.positions[2 * row + 1] + (height / 2 - y) / scale, zoom);
   }
 
   isCovered(row, panel) {
     const [x, y] = this.onScreen(row), margin = 16;
-    return x > panel.offsetLeft - margin && y > panel.offsetTop - margin && y < panel.offsetTop + panel.offsetHeight + margin;
+    const isInside = x > -margin && x < this.canvas.clientWidth + margin && y > -margin && y < this.canvas.clientHeight + margin;
+    return !isInside || (x > panel.offsetLeft - margin && y > panel.offsetTop - margin && y < panel.offsetTop + panel.offsetHeight + margin);
   }
 
-  scale() {
-    return 0.47 * Math.min(this.canvas.clientWidth, this.canvas.clientHeight) * this.view.zoom;
+  // pixels per unit in both directions
+  scales() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const side = 0.465 * Math.min(width, height) * this.view.zoom;
+    const stretch = this.isIsotropic ? 1 : Math.min(MAX_STRETCH, Math.max(width, height) / Math.min(width, height));
+    return width > height ? [side * stretch, side] : [side, side * stretch];
   }
 
   onScreen(row) {
-    const scale = this.scale();
+    const [across, down] = this.scales();
     return [
-      this.canvas.clientWidth / 2 + (this.positions[2 * row] - this.view.x) * scale,
-      this.canvas.clientHeight / 2 + (this.positions[2 * row + 1] - this.view.y) * scale,
+      this.canvas.clientWidth / 2 + (this.positions[2 * row] - this.view.x) * across,
+      this.canvas.clientHeight / 2 + (this.positions[2 * row + 1] - this.view.y) * down,
     ];
+  }
+
+  // the place of the map under a point of the screen
+  toMap(x, y) {
+    const [across, down] = this.scales();
+    return [this.view.x + (x - this.canvas.clientWidth / 2) / across, this.view.y + (y - this.canvas.clientHeight / 2) / down];
   }
 
   draw() {
@@ -78,186 +94,173 @@ class WordMap {
       canvas.height = Math.round(height * pixelRatio);
     }
     const pen = canvas.getContext("2d"), style = getComputedStyle(canvas);
+    this.fonts = Object.fromEntries(["ink", "pale", "soft", "sans", "serif"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
     pen.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const { visible, xs, ys } = this.project(width, height);
-    const size = clamp(2 * Math.sqrt(this.view.zoom) * Math.sqrt(20000 / words.length), 1.5, 7);
-    this.drawPoints(pen, xs, ys, size);
+    this.project(width, height);
+    this.size = clamp(2.3 * this.view.zoom ** 0.4 * (20000 / words.length) ** 0.4, 2, 7);
+    if (this.density) this.paintDensity(pen);
+    this.paintPoints(pen);
     this.boxes = new Boxes(width, height);
-    this.drawMarks(pen, xs, ys, style, size);
-    if (this.titles && this.view.zoom < 3) this.drawTitles(pen, style);
-    this.drawLabels(pen, visible, xs, ys, style, size);
+    this.paintMarks(pen);
+    if (this.titles && this.view.zoom < 3 && !this.chosen) this.paintTitles(pen);
+    this.paintLabels(pen);
+    if (this.lasso) this.paintLasso(pen);
   }
 
   project(width, height) {
-    const scale = this.scale(), n = this.words.length;
-    const xs = new Float32Array(n), ys = new Float32Array(n), visible = [];
+    const [across, down] = this.scales(), n = this.words.length;
+    const xs = new Float32Array(n), ys = new Float32Array(n);
     for (let row = 0; row < n; row += 1) {
-      const x = width / 2 + (this.positions[2 * row] - this.view.x) * scale;
-      const y = height / 2 + (this.positions[2 * row + 1] - this.view.y) * scale;
-      xs[row] = x;
+      const x = width / 2 + (this.positions[2 * row] - this.view.x) * across;
+      const y = height / 2 + (this.positions[2 * row + 1] - this.view.y) * down;
+      const isInside = x > -8 && x < width + 8 && y > -8 && y < height + 8;
+      xs[row] = isInside ? x : NaN;
       ys[row] = y;
-      if (x > -5 && x < width + 5 && y > -5 && y < height + 5) visible.push(row);
-      else xs[row] = NaN;
     }
-    return { visible, xs, ys };
+    Object.assign(this, { xs, ys });
   }
 
-  drawPoints(pen, xs, ys, size) {
-    const side = Math.round(size); // a square on whole pixels needs no antialiasing
-    let group = -1;
-    for (const row of this.order) {
-      if (Number.isNaN(xs[row])) continue;
-      if (this.groups[row] !== group) {
-        group = this.groups[row];
-        pen.fillStyle = this.colours[group];
-        pen.globalAlpha = this.only >= 0 && this.only !== group ? 0.1 : 0.8;
+  isVisible(row) {
+    return !Number.isNaN(this.xs[row]);
+  }
+
+  isLive(row) {
+    return this.shown[row] && (!this.chosen || this.chosen[row]);
+  }
+
+  paintDensity(pen) {
+    const [across, down] = this.scales(), { clientWidth: width, clientHeight: height } = this.canvas;
+    const left = width / 2 + (-DENSITY_EDGE - this.view.x) * across, top = height / 2 + (-DENSITY_EDGE - this.view.y) * down;
+    pen.globalAlpha = (this.chosen ? 0.35 : 1) * clamp(1.6 - this.view.zoom / 8, 0, 1); // points are apart at a high zoom
+    pen.imageSmoothingQuality = "high";
+    if (pen.globalAlpha > 0) pen.drawImage(this.density, left, top, 2 * DENSITY_EDGE * across, 2 * DENSITY_EDGE * down);
+    pen.globalAlpha = 1;
+  }
+
+  // one path per colour; what is filtered out or not chosen comes first, pale
+  paintPoints(pen) {
+    for (const isLive of [false, true]) {
+      let group = -2;
+      pen.globalAlpha = isLive ? 0.85 : this.chosen ? 0.22 : 0.1;
+      pen.beginPath();
+      for (const row of this.order) {
+        if (!this.isVisible(row) || Boolean(this.isLive(row)) !== isLive) continue;
+        if (this.groups[row] !== group) {
+          pen.fill();
+          pen.beginPath();
+          group = this.groups[row];
+          pen.fillStyle = this.colours[group];
+        }
+        const radius = (this.size * this.sizes[row]) / 2, x = this.xs[row], y = this.ys[row];
+        if (radius < 1.3) pen.rect(x - radius, y - radius, 2 * radius, 2 * radius);
+        else {
+          pen.moveTo(x + radius, y);
+          pen.arc(x, y, radius, 0, 7);
+        }
       }
-      if (size < 3.5) pen.fillRect(Math.round(xs[row] - size / 2), Math.round(ys[row] - size / 2), side, side);
-      else {
-        pen.beginPath();
-        pen.arc(xs[row], ys[row], size / 2, 0, 7);
-        pen.fill();
-      }
+      pen.fill();
     }
     pen.globalAlpha = 1;
   }
 
-  drawMarks(pen, xs, ys, style, size) {
-    const ink = style.getPropertyValue("--ink");
-    pen.strokeStyle = ink;
-    for (const row of [...this.marked, this.selected]) {
-      if (row < 0 || Number.isNaN(xs[row])) continue;
-      pen.lineWidth = row === this.selected ? 2.5 : 1.25;
+  paintMarks(pen) {
+    pen.strokeStyle = this.fonts.ink;
+    const rows = [...new Set([this.selected, this.hovered, ...this.marked])].filter((row) => row >= 0 && this.isVisible(row));
+    for (const row of rows) {
+      const isMain = row === this.selected || row === this.hovered;
+      pen.lineWidth = isMain ? 2.5 : 1.25;
       pen.beginPath();
-      pen.arc(xs[row], ys[row], size / 2 + (row === this.selected ? 5 : 3), 0, 7);
+      pen.arc(this.xs[row], this.ys[row], (this.size * this.sizes[row]) / 2 + (isMain ? 4 : 2.5), 0, 7);
       pen.stroke();
     }
-    for (const row of [this.selected, ...this.marked]) {
-      if (row < 0 || Number.isNaN(xs[row])) continue;
-      this.drawLabel(pen, row, xs[row], ys[row] - size / 2 - 8, `${row === this.selected ? "700 15px" : "600 13px"} ${style.getPropertyValue("--sans")}`, ink, style);
-    }
+    for (const row of rows) this.paintLabel(pen, this.words[row], this.xs[row], this.ys[row] - (this.size * this.sizes[row]) / 2 - 12, `${row === this.selected || row === this.hovered ? "700 15px" : "600 13px"} ${this.fonts.sans}`, this.fonts.ink);
   }
 
-  drawTitles(pen, style) {
+  paintTitles(pen) {
+    const size = this.canvas.clientWidth < 600 ? 14 : 18;
     for (const { text, row, group } of this.titles) {
-      const [x, y] = this.onScreen(row);
-      const isFaded = this.only >= 0 && this.only !== group;
-      if (!isFaded) this.drawLabel(pen, -1, x, y, `600 ${this.canvas.clientWidth < 600 ? 15 : 19}px ${style.getPropertyValue("--serif")}`, this.colours[group], style, text);
+      if (this.shown[row] && this.isVisible(row)) this.paintLabel(pen, text, this.xs[row], this.ys[row], `600 ${size}px ${this.fonts.serif}`, this.colours[group]);
     }
   }
 
-  drawLabels(pen, visible, xs, ys, style, size) {
-    const maxLabels = Math.min(260, (this.canvas.clientWidth * this.canvas.clientHeight) / 3800);
-    const font = `12px ${style.getPropertyValue("--sans")}`, ink = style.getPropertyValue("--ink");
-    let nLabels = 0;
-    for (const row of visible.slice(0, 6000)) { // in order of frequency
-      if (nLabels >= maxLabels) break;
-      if (this.boxes.has(xs[row], ys[row] - size / 2 - 7)) continue;
-      if (this.only >= 0 && this.groups[row] !== this.only) continue;
-      if (row !== this.selected && this.drawLabel(pen, row, xs[row], ys[row] - size / 2 - 7, font, ink, style)) nLabels += 1;
+  paintLabels(pen) {
+    const maxLabels = Math.min(260, (this.canvas.clientWidth * this.canvas.clientHeight) / 4200);
+    let nLabels = 0, nTried = 0;
+    for (const row of this.labelOrder) {
+      if (nLabels >= maxLabels || nTried > 6000) break;
+      if (!this.isVisible(row) || !this.isLive(row)) continue;
+      nTried += 1;
+      const y = this.ys[row] - (this.size * this.sizes[row]) / 2 - 8;
+      if (this.boxes.has(this.xs[row], y)) continue;
+      const font = `${this.sizes[row] > 1.45 ? 13 : 11.5}px ${this.fonts.sans}`;
+      if (this.paintLabel(pen, this.words[row], this.xs[row], y, font, this.fonts.ink)) nLabels += 1;
     }
   }
 
-  drawLabel(pen, row, x, y, font, colour, style, text = this.words[row]) {
-    const short = text.length > 24 ? `${text.slice(0, 23)}…` : text;
+  paintLabel(pen, text, x, y, font, colour) {
+    const short = text.length > 28 ? `${text.slice(0, 27)}…` : text;
     const key = `${font}|${short}`;
     pen.font = font;
     if (!this.widths.has(key)) this.widths.set(key, pen.measureText(short).width);
-    const half = this.widths.get(key) / 2 + 4, high = parseInt(font.match(/(\d+)px/)[1], 10) * 0.65;
-    if (!this.boxes.take(x - half, y - high, x + half, y + high)) return false;
+    const half = this.widths.get(key) / 2 + 4, high = parseFloat(font.match(/([\d.]+)px/)[1]) * 0.65;
+    const inside = clamp(x, half + 2, Math.max(half + 2, this.canvas.clientWidth - half - 2)); // no name is cut off at the edge
+    if (Math.abs(inside - x) > half || !this.boxes.take(inside - half, y - high, inside + half, y + high)) return false;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     pen.lineJoin = "round";
     pen.lineWidth = 3.5;
-    pen.strokeStyle = style.getPropertyValue("--soft");
-    pen.strokeText(short, x, y);
+    pen.strokeStyle = this.fonts.soft;
+    pen.strokeText(short, inside, y);
     pen.fillStyle = colour;
-    pen.fillText(short, x, y);
+    pen.fillText(short, inside, y);
     return true;
   }
 
+  paintLasso(pen) {
+    pen.beginPath();
+    for (const [x, y] of this.lasso) pen.lineTo(x, y);
+    pen.closePath();
+    pen.fillStyle = this.fonts.ink;
+    pen.globalAlpha = 0.08;
+    pen.fill();
+    pen.globalAlpha = 1;
+    pen.strokeStyle = this.fonts.ink;
+    pen.lineWidth = 1.5;
+    pen.setLineDash([6, 4]);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
   nearest(x, y, within = 16) {
-    const scale = this.scale(), best = { row: -1, distance: within ** 2 };
-    const left = this.canvas.clientWidth / 2 - this.view.x * scale, top = this.canvas.clientHeight / 2 - this.view.y * scale;
+    const best = { row: -1, distance: within ** 2 }, [across, down] = this.scales();
+    const left = this.canvas.clientWidth / 2 - this.view.x * across, top = this.canvas.clientHeight / 2 - this.view.y * down;
     for (let row = 0; row < this.words.length; row += 1) {
-      if (this.only >= 0 && this.groups[row] !== this.only) continue;
-      const distance = (left + this.positions[2 * row] * scale - x) ** 2 + (top + this.positions[2 * row + 1] * scale - y) ** 2;
+      if (!this.shown[row]) continue;
+      const distance = (left + this.positions[2 * row] * across - x) ** 2 + (top + this.positions[2 * row + 1] * down - y) ** 2;
       if (distance < best.distance) Object.assign(best, { row, distance });
     }
     return best.row;
   }
 
-  zoomAt(x, y, factor) {
-    const before = this.scale(), zoom = clamp(this.view.zoom * factor, 0.8, 400);
-    const after = (before * zoom) / this.view.zoom;
-    const fromX = x - this.canvas.clientWidth / 2, fromY = y - this.canvas.clientHeight / 2;
-    this.setView(this.view.x + fromX / before - fromX / after, this.view.y + fromY / before - fromY / after, zoom);
+  // rows that are shown and inside a polygon of the screen
+  inside(polygon) {
+    return [...this.words.keys()].filter((row) => this.shown[row] && isInPolygon(...this.onScreen(row), polygon));
   }
 
-  wheel(event) {
-    event.preventDefault();
-    const step = event.deltaMode ? 0.05 : event.ctrlKey ? 0.01 : 0.0018; // with ctrl: a pinch on a touchpad
-    this.zoomAt(event.offsetX, event.offsetY, Math.exp(-event.deltaY * step));
+  inView() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    return this.inside([[0, 0], [width, 0], [width, height], [0, height]]);
   }
+}
 
-  down(event) {
-    this.canvas.setPointerCapture(event.pointerId);
-    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    this.dragged = this.pointers.size > 1 ? 99 : 0;
+function isInPolygon(x, y, polygon) {
+  let isInside = false;
+  for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i, i += 1) {
+    const [xi, yi] = polygon[i], [xj, yj] = polygon[j];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) isInside = !isInside;
   }
-
-  move(event) {
-    const pointer = this.pointers.get(event.pointerId);
-    if (!pointer) {
-      const row = this.nearest(event.offsetX, event.offsetY);
-      this.listeners.onHover(row < 0 ? null : this.words[row], ...(row < 0 ? [] : this.onScreen(row)));
-      return;
-    }
-    const before = [...this.pointers.values()].map((point) => ({ ...point }));
-    this.dragged += Math.hypot(event.offsetX - pointer.x, event.offsetY - pointer.y);
-    Object.assign(pointer, { x: event.offsetX, y: event.offsetY });
-    const after = [...this.pointers.values()], scale = this.scale();
-    const middle = (points) => [points.reduce((sum, p) => sum + p.x, 0) / points.length, points.reduce((sum, p) => sum + p.y, 0) / points.length];
-    const [fromX, fromY] = middle(before), [toX, toY] = middle(after);
-    if (this.dragged > 4) this.setView(this.view.x - (toX - fromX) / scale, this.view.y - (toY - fromY) / scale, this.view.zoom);
-    if (after.length === 2) {
-      const distance = ([p, q]) => Math.hypot(p.x - q.x, p.y - q.y) || 1;
-      this.zoomAt(toX, toY, distance(after) / distance(before));
-    }
-  }
-
-  up(event) {
-    if (!this.pointers.delete(event.pointerId) || event.type === "pointercancel") return;
-    if (this.dragged <= 4 && !this.pointers.size) {
-      const row = this.nearest(event.offsetX, event.offsetY, event.pointerType === "touch" ? 26 : 16);
-      this.listeners.onSelect(row < 0 ? null : this.words[row]);
-    }
-  }
-
-  handleKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = 60 / this.scale(), { x, y, zoom } = this.view;
-    const action = {
-      ArrowLeft: () => this.setView(x - step, y, zoom),
-      ArrowRight: () => this.setView(x + step, y, zoom),
-      ArrowUp: () => this.setView(x, y - step, zoom),
-      ArrowDown: () => this.setView(x, y + step, zoom),
-      "+": () => this.setView(x, y, zoom * 1.4),
-      "=": () => this.setView(x, y, zoom * 1.4),
-      "-": () => this.setView(x, y, zoom / 1.4),
-      0: () => this.setView(0, 0, 1),
-      Enter: () => {
-        const row = this.nearest(this.canvas.clientWidth / 2, this.canvas.clientHeight / 2, 1e4);
-        this.listeners.onSelect(row < 0 ? null : this.words[row]);
-      },
-      Escape: () => this.listeners.onSelect(null),
-    }[event.key];
-    if (action) {
-      event.preventDefault();
-      action();
-    }
-  }
+  return isInside;
 }
 
 // The parts of the screen that are taken by labels, in cells of six pixels.

@@ -1,129 +1,203 @@
-// The map view: which set, which colours, which word. `WordMap` draws it.
+// The map view: which sets, projections, colours and filter, one map or two. `WordMap` draws, `selection.js` selects.
 
-const maps = new Map();
+const PROJECTION_NAMES = { tsne: "t-SNE", umap: "UMAP", pca: "PCA" };
+const MAP_PARAMS = ["set", "by", "beside", "rows", "colour", "w", "q", "in", "low", "high", "content"]; // and only, at
+const maps = new Map(); // loaded, by set, projection and rows
+let second, left, right; // the second canvas; what the two maps show
 
-async function showMap(params, isCurrent) {
-  const name = about.sets.some((set) => set.name === params.get("set")) ? params.get("set") : about.sets[0].name;
-  $("map-set").value = name;
-  document.title = "Map · word vectors";
-  map ??= new WordMap($("canvas"), { onHover: showTooltip, onSelect: (word) => updateMapState({ w: word ?? undefined }, true), onMove: saveView });
-  if (!maps.has(name)) maps.set(name, await loadMap(name, isCurrent));
-  const loaded = maps.get(name);
-  if (!isCurrent() || !loaded) return maps.delete(name);
-  $("progress").hidden = true;
-  $("colour").querySelector('[value="part"]').hidden = !loaded.part;
-  const colour = params.get("colour") === "part" && !loaded.part ? "cluster" : (params.get("colour") ?? "cluster");
-  $("colour").value = colour;
-  map.only = params.has("only") ? Number(params.get("only")) : -1;
-  colourMap(loaded, colour);
-  showTooltip(null);
-  const at = (params.get("at") ?? "").split(",").map(Number);
-  const word = params.get("w"), isNew = map.shownWord !== word || map.shownSet !== name;
-  map.shownWord = word;
-  map.shownSet = name;
-  if (at.length === 3 && at.every(Number.isFinite)) map.view = { x: at[0], y: at[1], zoom: clamp(at[2], 0.8, 400) };
-  else if (!word) map.view = { x: 0, y: 0, zoom: 1 };
-  const set = about.sets.find(({ name: other }) => other === name), nAll = set.whole ?? set.words, n = loaded.words.length;
-  const which = n < nAll ? `the ${NUMBERS.format(n)} most frequent of ${NUMBERS.format(nAll)} words` : `all ${NUMBERS.format(nAll)} words`;
-  $("about-map").textContent = `t-SNE of ${which}, from the 60 nearest neighbours of each. Nearby words are similar, but a 2-D map is lossy: on average ${(10 * loaded.kept).toFixed(1)} of a word's 10 nearest neighbours are among its 10 nearest on the map. Large distances mean little. Clusters are computed from the full vectors (k-means) and named after their most central frequent words.`;
-  await selectOnMap(word, name, isNew && at.length !== 3, isCurrent);
-  map.draw();
+// the maps on the screen, each with what it shows
+function shownMaps() {
+  return [{ map, shown: left }, { map: second, shown: right }].filter((each) => each.map && each.shown);
 }
 
-async function loadMap(name, isCurrent) {
-  for (;;) {
-    const answer = await source.query("map", { set: name });
+async function showMap(params, isCurrent) {
+  document.title = "Map · word vectors";
+  const choice = readChoice(params);
+  map ??= createMap($("canvas"), $("tooltip"));
+  const loaded = await loadMap({ ...choice, rows: params.get("rows") ?? "" }, isCurrent);
+  const beside = choice.beside && isCurrent() ? await loadMap(choice.beside, isCurrent) : null;
+  if (!isCurrent() || !loaded || (choice.beside && !beside)) return;
+  $("progress").hidden = true;
+  $("second").hidden = !beside;
+  if (beside) second ??= createMap($("canvas-2"), $("tooltip-2"));
+  left = { ...loaded, fields: await loadFields(choice.set) };
+  right = beside && { ...beside, fields: await loadFields(choice.beside.set) };
+  if (!isCurrent()) return;
+  drawControls(params, choice);
+  colourMaps(params);
+  for (const each of shownMaps()) { // after a change of the maps; the address has the view of the first
+    const key = `${each.shown.set} ${each.shown.by} ${each.shown.rows.length}`;
+    if (each.map.shownKey !== key && each.map === second) each.map.view = { x: 0, y: 0, zoom: 1 };
+    each.isNew = each.map.shownKey !== key;
+    each.map.shownKey = key;
+    each.map.listeners.onHover(null);
+  }
+  const at = (params.get("at") ?? "").split(",").map(Number), hasView = at.length === 3 && at.every(Number.isFinite);
+  const word = params.get("w"), isNew = map.shownWord !== word;
+  map.shownWord = word;
+  if (hasView) map.view = { x: at[0], y: at[1], zoom: clamp(at[2], 0.8, 400) };
+  else if (!word) map.view = { x: 0, y: 0, zoom: 1 };
+  describeMap();
+  drawSelection();
+  await openOnMap(word, isNew && !hasView, isCurrent);
+  for (const each of shownMaps()) each.map.draw();
+}
+
+function readChoice(params) {
+  const setNames = about.sets.map(({ name }) => name), methods = about.projections;
+  const valid = (value, known) => (known.includes(value) ? value : known[0]);
+  const [otherSet, otherBy] = JSON.parse(parsable(params.get("beside")) ?? "[]");
+  const beside = setNames.includes(otherSet) && methods.includes(otherBy) ? { set: otherSet, by: otherBy, rows: "" } : null;
+  return { set: valid(params.get("set"), setNames), by: valid(params.get("by"), methods), beside };
+}
+
+function parsable(text) {
+  try {
+    return Array.isArray(JSON.parse(text)) ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+function createMap(canvas, tooltip) {
+  const created = new WordMap(canvas, {
+    onHover: (word, x, y) => hoverWord(created, tooltip, word, x, y),
+    onSelect: (word, event) => {
+      if (event.shiftKey && word) updateSelection([word], event);
+      else if (event.key === "Escape" && !state()[1].has("w")) updateSelection([]);
+      else updateMapState({ w: word ?? undefined }, true);
+    },
+    onMove: () => created === map && saveView(),
+    onLasso: (rows, event) => updateSelection(rows.map((row) => created.words[row]), event),
+  });
+  created.isLassoing = Boolean(map?.isLassoing);
+  return created;
+}
+
+async function loadMap({ set, by, rows }, isCurrent) {
+  const key = JSON.stringify([set, by, rows]);
+  while (!maps.has(key)) {
+    const answer = await source.query("map", { set, method: by, ...(rows ? { rows } : {}) });
     if (answer.words) {
-      const positions = new Uint16Array(decodeBytes(answer.places).buffer);
-      return { ...answer, positions: Float32Array.from(positions, (value) => (value / 65535) * 2 - 1), cluster: decodeBytes(answer.cluster), part: answer.part && decodeBytes(answer.part) };
+      const positions = Float32Array.from(new Uint16Array(decodeBytes(answer.places).buffer), (value) => (value / 65535) * 2 - 1);
+      const setRows = Uint32Array.from(rows ? decodeRows(rows) : answer.words.keys());
+      maps.set(key, { ...answer, set, by, positions, rows: setRows, isPart: Boolean(rows), cluster: decodeBytes(answer.cluster) });
+      break;
     }
     if (!isCurrent()) return null;
     $("progress").hidden = false;
-    $("progress").querySelector("p").textContent = `The map of ${name} is computed once and cached: ${answer.stage} …`;
+    $("progress").querySelector("p").textContent = `The ${PROJECTION_NAMES[by]} map of ${set} is computed once${data ? "" : " and cached"}: ${answer.stage} …`;
     const bar = $("progress").querySelector("progress");
     if (answer.total) bar.value = answer.done / answer.total;
     else bar.removeAttribute("value");
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, 300));
   }
+  return maps.get(key);
 }
 
-const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-const N_BINS = 10; // of frequency
-
-function palette(kind, count) {
-  const style = getComputedStyle(document.documentElement), numbers = [...Array(count).keys()];
-  if (kind === "part") return [0, 1, 2, 3, 4].map((n) => style.getPropertyValue(`--c${n}`).trim());
-  if (kind === "frequency") { // from warm and strong (frequent) to cool and quiet (rare)
-    const [near, far] = darkScheme.matches ? [0.85, 0.5] : [0.55, 0.72];
-    return numbers.map((n) => { const t = n / (count - 1); return `oklch(${near + (far - near) * t} ${0.2 - 0.07 * t} ${20 + 290 * t})`; });
+// the colours of the left map are those of the right one too: each word has one colour
+function colourMaps(params) {
+  const known = listFields(left.fields), colour = known.some(({ id }) => id === params.get("colour")) ? params.get("colour") : "cluster";
+  const filter = readFilter(params);
+  Object.assign(left, { colour }, groupWords(colour, left, left.fields));
+  showOn(map, left, filter, colour === "cluster" ? clusterTitles(left) : null);
+  if (right) {
+    const index = new Map(left.words.map((word, row) => [word, row])), none = left.labels.length;
+    right.groups = Uint8Array.from(right.words, (word) => (index.has(word) ? left.groups[index.get(word)] : none));
+    right.colours = [...left.colours, quietColour()];
+    right.quiet = new Set([...left.quiet, none]);
+    showOn(second, right, filter, null);
   }
-  return numbers.map((n) => `oklch(${(darkScheme.matches ? 0.75 : 0.55) + (n % 2 ? 0.07 : -0.03)} 0.13 ${((n * 7) % count) * (360 / count)})`);
+  drawLegend(filter);
 }
 
-function colourMap(loaded, kind) {
-  const n = loaded.words.length; // bins of frequency grow with the square of the rank
-  const groups = kind === "cluster" ? loaded.cluster : kind === "part" ? loaded.part : Uint8Array.from({ length: n }, (_, row) => Math.floor(N_BINS * Math.sqrt(row / n)));
-  const colours = palette(kind, kind === "cluster" ? loaded.clusters.length : N_BINS);
-  map.titles = kind === "cluster" ? loaded.titles ??= clusterTitles(loaded) : null;
-  map.show(loaded.words, loaded.positions, groups, colours);
-  const legend = { cluster: () => loaded.clusters.map((words) => words.join(", ")), part: () => ["not in the lexicon", "noun", "verb", "adjective", "adverb"], frequency: () => colours.map((_, bin) => `from rank ${NUMBERS.format(Math.ceil(n * (bin / N_BINS) ** 2) + 1)}`) }[kind]();
-  $("legend").replaceChildren(...legend.map((text, group) => {
-    const dot = make("span", { class: "dot" });
-    dot.style.setProperty("--c", colours[group]);
-    const pressed = map.only === group;
-    return make("li", {}, make("button", { type: "button", "aria-pressed": pressed, onclick: () => updateMapState({ only: pressed ? undefined : group }, true) }, dot, text));
-  }));
+function showOn(target, content, filter, titles) {
+  const n = content.words.length, { fields, rows } = content;
+  const shown = maskWords(content, fields, filter, content.groups);
+  const sizes = Float32Array.from({ length: n }, (_, row) => 0.8 + 1.5 * (1 - Math.log1p(row) / Math.log1p(n)));
+  const isMinor = Uint8Array.from(content.words, (word, row) => content.quiet.has(content.groups[row]) || fields.functionWords.has(rows[row]) || word.replace(/[^\p{L}\p{N}]/gu, "").length < 2); // labelled last
+  const labelOrder = Uint32Array.from(content.words.keys()).sort((p, q) => isMinor[p] - isMinor[q] || p - q);
+  Object.assign(content, { shown, nShown: shown.reduce((sum, value) => sum + value, 0) });
+  target.show({ words: content.words, positions: content.positions, groups: content.groups, colours: content.colours, quiet: content.quiet, shown, sizes, labelOrder, titles, isIsotropic: content.by === "pca" });
 }
 
 // the title of a cluster is drawn at the member nearest to the median of its positions
 function clusterTitles({ clusters, cluster, positions }) {
-  return clusters.map((words, group) => {
-    const rows = [...cluster.keys()].filter((row) => cluster[row] === group);
+  const members = clusters.map(() => []);
+  cluster.forEach((group, row) => members[group].push(row));
+  return members.map((rows, group) => {
     const median = [0, 1].map((axis) => rows.map((row) => positions[2 * row + axis]).sort((p, q) => p - q)[rows.length >> 1]);
     const distance = (row) => (positions[2 * row] - median[0]) ** 2 + (positions[2 * row + 1] - median[1]) ** 2;
-    return { group, text: words[0] ?? "", size: rows.length, row: rows.reduce((best, row) => (distance(row) < distance(best) ? row : best), rows[0] ?? 0) };
+    return { group, text: clusters[group].slice(0, 2).join(" · "), size: rows.length, row: rows.reduce((best, row) => (distance(row) < distance(best) ? row : best), rows[0] ?? 0) };
   }).sort((p, q) => q.size - p.size);
 }
 
-function showTooltip(word, x, y) {
-  const tooltip = $("tooltip");
-  tooltip.hidden = !word;
-  if (!word) return;
-  tooltip.textContent = word;
-  tooltip.style.left = `${x}px`;
-  tooltip.style.top = `${y}px`;
+function drawLegend(filter) {
+  const counts = new Map();
+  left.groups.forEach((group) => counts.set(group, (counts.get(group) ?? 0) + 1));
+  const groups = [...left.labels.keys()].filter((group) => counts.has(group));
+  if (left.colour === "cluster") groups.sort((p, q) => counts.get(q) - counts.get(p));
+  $("legend").replaceChildren(...groups.map((group) => {
+    const dot = make("span", { class: "dot" }), isPressed = filter.only.has(group);
+    dot.style.setProperty("--c", left.colours[group]);
+    const toggled = isPressed ? [...filter.only].filter((each) => each !== group) : [...filter.only, group];
+    return make("li", {}, make("button", { type: "button", "aria-pressed": isPressed, onclick: () => updateMapState({ only: toggled }, true) }, dot, make("span", {}, left.labels[group]), make("span", { class: "count" }, NUMBERS.format(counts.get(group)))));
+  }));
 }
 
-async function selectOnMap(word, name, fly, isCurrent) {
+// the word under the pointer is shown on both maps
+function hoverWord(target, tooltip, word, x, y) {
+  tooltip.hidden = !word;
+  for (const { map: each } of shownMaps()) {
+    const row = each === target || !word ? -1 : (each.index?.get(word) ?? -1);
+    if (each.hovered !== row) Object.assign(each, { hovered: row }).draw();
+  }
+  if (!word) return;
+  const shown = shownMaps().find((each) => each.map === target)?.shown, row = shown && shown.rows[target.index.get(word)];
+  const values = shown ? shown.fields.columns.map((column) => valueOf(column, row)).filter(Boolean).slice(0, 3) : [];
+  tooltip.replaceChildren(make("b", {}, word), ...values.map((value) => ` · ${value}`));
+  tooltip.style.left = `${clamp(x, 60, Math.max(60, target.canvas.clientWidth - 60))}px`;
+  tooltip.style.top = `${Math.max(y, 44)}px`;
+}
+
+function mapWordButton(word) {
+  return make("button", { type: "button", class: "word", onclick: () => updateMapState({ w: word, at: undefined }, true) }, word);
+}
+
+async function openOnMap(word, fly, isCurrent) {
   const panel = $("panel");
   panel.hidden = true;
-  map.selected = -1;
-  map.marked = [];
+  for (const each of shownMaps()) Object.assign(each.map, { selected: -1, marked: [] });
   if (!word) return;
-  const number = about.sets.findIndex((set) => set.name === name);
+  const number = about.sets.findIndex((set) => set.name === left.set);
   const [card, answers] = await Promise.all([source.query("card", { word }), source.query("neighbours", { word, k: 10 })]);
   if (!isCurrent()) return;
-  const neighbours = answers[number].found ?? [], facts = card.sets.find((set) => set.name === name);
-  if (!facts) throw new QueryError(`'${word}' is not in ${name}.`);
-  map.selected = map.index.get(facts.word) ?? -1;
-  map.marked = neighbours.map(([other]) => map.index.get(other) ?? -1).filter((row) => row >= 0);
-  const list = neighbours.map(([other, score]) => make("li", {}, make("button", { type: "button", class: "word", onclick: () => updateMapState({ w: other, at: undefined }, true) }, other), make("span", {}, score.toFixed(3))));
+  const neighbours = answers[number].found ?? [], facts = card.sets.find((set) => set.name === left.set);
+  if (!facts) throw new QueryError(`'${word}' is not in ${left.set}.`);
+  for (const each of shownMaps()) {
+    const near = answers.find((answer) => answer.name === each.shown.set)?.found ?? [];
+    each.map.selected = each.map.index.get(facts.word) ?? -1;
+    each.map.marked = near.map(([other]) => each.map.index.get(other) ?? -1).filter((row) => row >= 0);
+  }
+  const list = neighbours.map(([other, score]) => make("li", {}, mapWordButton(other), make("span", {}, score.toFixed(3))));
   const missing = map.selected < 0 ? [make("p", { class: "note" }, "This word is not on the map.")] : [];
+  const values = map.selected < 0 ? [] : left.fields.columns.filter(({ id }) => id !== "part").map((column) => [column.name, valueOf(column, left.rows[map.selected])]).filter(([, value]) => value);
   panel.replaceChildren(
     make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => updateMapState({ w: undefined }, true) }, "×"),
-    make("h2", {}, facts.word), make("div", { class: "note" }, describeFacts(facts, card.part)), ...missing, make("ol", {}, ...list),
-    make("a", { href: address("word", { w: facts.word }) }, "Details"));
+    make("h2", {}, facts.word), make("div", { class: "note" }, describeFacts(facts, card.part)), ...missing,
+    ...(values.length ? [make("dl", { class: "values" }, ...values.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))] : []),
+    make("ol", {}, ...list),
+    make("p", { class: "actions" }, make("a", { href: address("word", { w: facts.word }) }, "Details"), make("button", { type: "button", id: "select-near", onclick: (event) => updateSelection([facts.word, ...neighbours.map(([other]) => other)], event) }, "Select these")));
   panel.hidden = false;
-  if (map.selected < 0) return;
-  if (fly) map.centre(map.selected, panel, Math.max(12, map.view.zoom));
-  else if (map.isCovered(map.selected, panel)) map.centre(map.selected, panel);
+  if (map.selected >= 0 && fly) map.centre(map.selected, panel, Math.max(8, map.view.zoom));
+  else if (map.selected >= 0 && map.isCovered(map.selected, panel)) map.centre(map.selected, panel);
 }
 
 function updateMapState(change, addToHistory = false) {
   const [, params] = state();
   const { x, y, zoom } = map.view;
-  const current = Object.fromEntries(["set", "colour", "w", "only"].map((name) => [name, params.get(name) ?? undefined]));
-  const hash = address("map", { ...current, at: [x.toFixed(4), y.toFixed(4), zoom.toFixed(2)].join(","), ...change });
+  const current = Object.fromEntries(MAP_PARAMS.map((name) => [name, params.get(name) ?? undefined]));
+  const hash = address("map", { ...current, only: params.getAll("only"), at: [x.toFixed(4), y.toFixed(4), zoom.toFixed(2)].join(","), ...change });
   if (addToHistory) location.hash = hash;
   else history.replaceState(null, "", hash);
 }

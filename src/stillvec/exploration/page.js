@@ -62,18 +62,15 @@ function addListeners() {
     const { x, y, words, set } = event.target.elements;
     go("axes", { x: x.value.trim(), y: y.value.trim(), words: words.value.trim(), set: set.value === about.sets[0].name ? "" : set.value });
   });
-  $("map-set").addEventListener("change", (event) => updateMapState({ set: event.target.value, only: undefined }, true));
-  $("colour").addEventListener("change", (event) => updateMapState({ colour: event.target.value, only: undefined }, true));
-  $("zoom-in").addEventListener("click", () => map?.setView(map.view.x, map.view.y, map.view.zoom * 1.6));
-  $("zoom-out").addEventListener("click", () => map?.setView(map.view.x, map.view.y, map.view.zoom / 1.6));
-  $("reset-view").addEventListener("click", () => map?.setView(0, 0, 1));
+  listenToControls();
+  listenToSelection();
   darkScheme.addEventListener("change", show);
   document.addEventListener("keydown", (event) => {
     const inField = event.target.matches("input, select, textarea");
     const view = Object.keys(VIEWS)[Number(event.key) - 1];
     if (event.key === "/" && !inField) { event.preventDefault(); $("typed").focus(); }
     else if (event.altKey && view) { event.preventDefault(); go(view); }
-    else if (state()[0] === "map" && !inField && !event.altKey && event.target !== $("canvas") && /^([+=\-0]|Arrow.*)$/.test(event.key) && !event.target.matches("#panel *")) map?.handleKey(event);
+    else if (state()[0] === "map" && !inField && !event.altKey && event.target !== $("canvas") && /^([+=\-0]|Arrow.*)$/.test(event.key) && !event.target.matches("#side *, .bar *")) map && handleMapKey(map, event);
   });
   window.addEventListener("hashchange", show);
 }
@@ -81,7 +78,8 @@ function addListeners() {
 async function start() {
   about = await source.query("about");
   $("sets").replaceChildren(...about.sets.map(({ name, words, dim, whole }) => make("li", {}, colourDot(name), make("b", {}, name), ` ${NUMBERS.format(words)}${whole > words ? ` of ${NUMBERS.format(whole)}` : ""} words, ${dim} dimensions`)));
-  for (const select of [$("map-set"), $("axes-form").elements.set]) select.append(...about.sets.map(({ name }) => make("option", { value: name }, name)));
+  fillControls();
+  $("axes-form").elements.set.append(...about.sets.map(({ name }) => make("option", { value: name }, name)));
   $("frequent").append(...about.frequent.slice(0, 24).map((word) => chip(word, () => go("word", { w: word }))));
   $("analogies").append(...ANALOGIES.map(([a, b, c]) => chip(`${a} : ${b} = ${c} : ?`, () => go("analogy", { a, b, c }))));
   $("odds").append(...ODD_EXAMPLES.map((words) => chip(words.join(", "), () => go("odd", { w: words }))));

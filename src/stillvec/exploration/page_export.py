@@ -15,7 +15,8 @@ import numpy as np
 
 from stillvec import __version__
 from stillvec.errors import UsageError
-from stillvec.exploration.explorer import N_LAYER_NEIGHBOURS, Explorer, encode_base64
+from stillvec.exploration.byte_text import encode_base64
+from stillvec.exploration.explorer import N_LAYER_NEIGHBOURS, Explorer
 from stillvec.exploration.word_map import compute_map
 from stillvec.files import atomic_file
 from stillvec.numerics import unit_rows
@@ -24,7 +25,10 @@ from stillvec.report.html_markup import plain
 from stillvec.report.web_page import fill_template, join_assets, read_asset
 from stillvec.vectors import WordVectors
 
-SCRIPTS = ("source.js", "map.js", "state.js", "words.js", "axes.js", "map_view.js", "page.js")  # joined in this order
+SCRIPTS = (  # joined in this order
+    *("source.js", "projection.js", "density.js", "map_input.js", "map.js", "state.js", "words.js", "axes.js"),
+    *("fields.js", "selection.js", "map_controls.js", "map_view.js", "page.js"),
+)
 N_QUOTES = 3  # sentences per word
 _N_COMPARED = 200  # words whose cosines are compared before and after quantization
 
@@ -66,15 +70,15 @@ def build_page_data(
     """The data of a page with the `n_words` most frequent words of each set."""
     if n_words < 10:
         raise UsageError.expected("at least 10 words", n_words, where="exported page")
-    data = explorer.describe() | {"data": [], "maps": {}, "relations": {}, "parts": {}}
+    data = explorer.describe() | {"data": [], "maps": {}, "fields": {}, "relations": {}, "parts": {}}
     for (name, vectors), facts in zip(explorer.sets.items(), data["sets"], strict=True):
         words = [plain(word) for word in vectors.words[:n_words]]
         facts["whole"], facts["words"] = facts["words"], len(words)
         packed, facts["off"] = _pack_vectors(vectors, words)
         data["data"].append(packed)
         if with_map:
-            word_map = yield from compute_map(vectors, n_words)
-            data["maps"][name] = explorer.pack_map(name, word_map) | {"words": None}  # the words of the set
+            data["maps"][name] = yield from _build_maps(explorer, name, n_words)
+            data["fields"][name] = explorer.describe_fields(name, n_words) | {"counts": None}  # those of the set
         if explorer.relations is not None:
             data["relations"] |= {word: related for word in words if (related := explorer.find_relations(word))}
             data["parts"] |= {word: part for word in words if (part := explorer.relations.part(word))}
@@ -82,6 +86,15 @@ def build_page_data(
     data["layers"] = {name: _find_neighbours(vectors, all_words) for name, vectors in explorer.layers.items()}
     yield from _add_sentences(explorer, all_words, data)
     return data
+
+
+def _build_maps(explorer: Explorer, name: str, n_words: int) -> Generator[Progress, None, dict[str, Any]]:
+    """The maps of a set by projection."""
+    maps = {}
+    for method in explorer.projections:
+        word_map = yield from compute_map(explorer.sets[name], n_words, method=method)
+        maps[method] = explorer.pack_map(name, word_map) | {"words": None}  # those of the set
+    return maps
 
 
 def _add_sentences(explorer: Explorer, words: list[str], data: dict[str, Any]) -> Generator[Progress, None, None]:

@@ -53,7 +53,11 @@ QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
     "axes": lambda explorer, query: explorer.project_words(query.one("set"), *map(query.all, ("x", "y", "word"))),
     "card": lambda explorer, query: explorer.describe_word(query.one("word")),
     "examples": lambda explorer, query: explorer.find_examples(query.one("word")),
-    "map": lambda explorer, query: explorer.get_map(query.one("set")),
+    "map": lambda explorer, query: explorer.get_map(
+        query.one("set"), query.one("method", "tsne"), query.one("rows", "")
+    ),
+    "fields": lambda explorer, query: explorer.describe_fields(query.one("set")),
+    "vectors": lambda explorer, query: explorer.get_vectors(query.one("set"), query.one("rows")),
 }
 
 

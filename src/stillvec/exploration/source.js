@@ -79,7 +79,7 @@ class LocalSource {
   }
 
   axes({ set: name, x, y = [], word = [] }) {
-    const set = this.sets.find((each) => each.name === name);
+    const set = this.findSet(name);
     const given = [...new Set([word].flat())];
     const listed = given.length ? given : this.data.frequent;
     const words = listed.filter((each) => rowOf(set, each) !== undefined);
@@ -115,10 +115,56 @@ class LocalSource {
     return { found: Object.hasOwn(sentences, word) ? sentences[word] : [], read, ended };
   }
 
-  map({ set: name }) {
-    const set = this.sets.find((each) => each.name === name);
-    if (!Object.hasOwn(this.data.maps, name)) throw new QueryError("This page was exported without a map.");
-    return { ...this.data.maps[name], words: set.words };
+  map({ set: name, method = "tsne", rows = "" }) {
+    if (rows) return this.projectPart(name, method, rows);
+    const found = this.data.maps[name];
+    if (!found || !Object.hasOwn(found, method)) throw new QueryError("This page was exported without this map.");
+    return { ...found[method], words: this.findSet(name).words };
+  }
+
+  fields({ set: name }) {
+    return { ...this.data.fields[name], counts: this.findSet(name).counts };
+  }
+
+  vectors({ set: name, rows }) {
+    const set = this.findSet(name), chosen = decodeRows(rows);
+    const values = Float32Array.from(chosen.flatMap((row) => [...unit(set, row)].map((value) => value * set.norms[row])));
+    return { dim: set.dim, vectors: encodeBytes(new Uint8Array(values.buffer)) };
+  }
+
+  // a map of some rows, computed here between two paintings of the page; returns its progress until it is done
+  projectPart(name, method, text) {
+    this.parts ??= new Map();
+    const key = JSON.stringify([name, method, text]), set = this.findSet(name), rows = decodeRows(text);
+    if (rows.length > MAX_PROJECTED || method === "umap") {
+      const limit = method === "umap" ? "A UMAP map of selected words" : `A map of more than ${MAX_PROJECTED} selected words`;
+      throw new QueryError(`${limit} needs the server: stillvec explore VECTORS.`);
+    }
+    if (!this.parts.has(key)) {
+      const units = rows.map((row) => unit(set, row)), words = rows.map((row) => set.words[row]), steps = projectRows(units, method);
+      const functionWords = new Set(this.data.fields[name].function);
+      const run = () => {
+        const end = performance.now() + 40;
+        while (performance.now() < end) {
+          const { done, value } = steps.next();
+          if (!done) this.parts.set(key, value);
+          else {
+            const { labels, names } = clusterRows(units, words, rows.map((row, i) => words[i].length > 2 && !functionWords.has(row)));
+            const places = Uint16Array.from(value.positions, (place) => Math.round(((place + 1) / 2) * 65535));
+            this.parts.set(key, { words, kept: value.kept, places: encodeBytes(new Uint8Array(places.buffer)), cluster: encodeBytes(labels), clusters: names });
+            return;
+          }
+        }
+        setTimeout(run);
+      };
+      this.parts.set(key, { stage: "waiting", done: 0, total: null });
+      setTimeout(run);
+    }
+    return this.parts.get(key);
+  }
+
+  findSet(name) {
+    return this.sets.find((each) => each.name === name);
   }
 
   answerAll(words, answer) {
@@ -151,6 +197,12 @@ class LocalSource {
 
 function decodeBytes(text) {
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+}
+
+function encodeBytes(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return btoa(text);
 }
 
 function fold(word, lower) {

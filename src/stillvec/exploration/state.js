@@ -39,15 +39,17 @@ function go(view, params = {}) {
   else location.hash = hash;
 }
 
-const VIEWS = { word: showWord, analogy: showAnalogy, odd: showOdd, axes: showAxes, map: showMap };
+// one entry per view, in the order of the navigation: its link is a[data-view=NAME], its section #view-NAME
+const VIEWS = { map: showMap, word: showWord, analogy: showAnalogy, odd: showOdd, axes: showAxes };
 
 async function show() {
   const [name, params] = state();
-  const view = Object.hasOwn(VIEWS, name) ? name : "word";
+  const view = Object.hasOwn(VIEWS, name) ? name : "map";
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  document.body.dataset.view = view;
   for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${view}`;
   $("error").hidden = true;
   const request = (lastRequest += 1);

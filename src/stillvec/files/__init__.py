@@ -15,6 +15,7 @@ from stillvec.files.compression import (
     read_head,
     unreadable,
 )
+from stillvec.files.csv_records import read_records
 from stillvec.files.digests import digest, file_digest
 from stillvec.files.folder_layout import FolderLayout, check_place, check_replaceable, place_beside, read_object
 from stillvec.files.output_lock import lock_outputs, reserve_output
@@ -48,6 +49,7 @@ __all__ = [
     "read_head",
     "read_lines",
     "read_object",
+    "read_records",
     "remove_abandoned",
     "reserve_output",
     "scratch_folder",

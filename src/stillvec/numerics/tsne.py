@@ -48,14 +48,19 @@ def find_neighbours(points: Floats, k: int) -> Iterator[tuple[slice, NDArray[np.
         yield rows, near, np.maximum(-np.take_along_axis(scores, near, axis=1), 0)
 
 
-def neighbour_preservation(near: NDArray[np.int64], positions: Floats, k: int = 10, n_samples: int = 200) -> float:
+def neighbour_preservation(points: Floats, positions: NDArray[Any], k: int = 10, n_samples: int = 200) -> float:
     """The share of the k nearest neighbours of sampled points that are also among the k nearest in the plane."""
-    k = min(k, near.shape[1])
-    rows = np.random.default_rng(0).permutation(len(positions))[:n_samples]
-    distances = ((positions[rows, None, :] - positions[None, :, :]) ** 2).sum(axis=2)  # (s, n)
-    distances[np.arange(len(rows)), rows] = np.inf
-    in_plane = top_k(-distances, k)
-    return float((near[rows, :k, None] == in_plane[:, None, :]).any(axis=2).mean())
+    k = min(k, len(points) - 1)
+    rows = np.random.default_rng(0).permutation(len(points))[:n_samples]
+    in_space, in_plane = _nearest_of(rows, points, k), _nearest_of(rows, np.asarray(positions, np.float64), k)
+    return float((in_space[:, :, None] == in_plane[:, None, :]).any(axis=2).mean())
+
+
+def _nearest_of(rows: NDArray[np.int64], table: NDArray[Any], k: int) -> NDArray[np.int64]:
+    """The k nearest other rows (s, k) of some rows of a table."""
+    scores = 2 * (table[rows] @ table.T) - (table**2).sum(axis=1)  # (s, n)
+    scores[np.arange(len(rows)), rows] = -np.inf
+    return top_k(scores, k)
 
 
 def joint_probabilities(near: NDArray[np.int64], distances: Floats, perplexity: float) -> Any:

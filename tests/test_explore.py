@@ -288,6 +288,14 @@ def test_there_are_no_examples_without_a_corpus(two: Explorer) -> None:
 # the map
 
 
+def test_repulsion_of_few_points_is_exact_however_far_they_are() -> None:
+    places = (np.random.default_rng(0).normal(size=(40, 2)) * 500).astype(np.float32)
+    near = 1 / (1 + squared_distances(places.astype(np.float64)))
+    np.fill_diagonal(near, 0)
+    exact = ((near**2).sum(axis=1)[:, None] * places - near**2 @ places) / near.sum()
+    assert tsne.repulsion(places) == pytest.approx(exact, rel=1e-3, abs=1e-6)
+
+
 def test_repulsion_over_the_grid_is_that_of_all_pairs() -> None:
     places = (np.random.default_rng(0).normal(size=(300, 2)) * 6).astype(np.float32)
     near = 1 / (1 + squared_distances(places.astype(np.float64)))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import re
 import shutil
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -15,6 +20,7 @@ import pytest
 from stillvec import Corpus, Vocabulary, WordVectors
 from stillvec.exploration import Explorer, PageServer, build_export_page, build_page_data
 from stillvec.exploration.examples import ExampleReader
+from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations
 from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
@@ -29,6 +35,9 @@ NAMES = ("first", '"><img src=x onerror=alert(2)>')
 WORDS = ["ice", "icy", "iceberg", "fire", "he", "she", "good", "bad", EVIL, *(f"word{n}" for n in range(60))]
 
 
+TOPICS = ("cold", "<img src=x onerror=alert(3)>", "=1+1")
+
+
 def vectors_of(seed: int) -> WordVectors:
     rows = np.random.default_rng(seed).normal(size=(len(WORDS), 24))
     rows[1] = rows[0] + 0.2 * rows[1]  # in both sets icy is the nearest of ice
@@ -40,7 +49,10 @@ def explorer() -> Explorer:
     edges = [Edge("ice", EVIL, 1.0, "synonym", "noun"), Edge("ice", "fire", 1.0, "antonym", "noun")]
     corpus = Corpus.from_texts([f"Some ice lay <b>there</b> {EVIL} by a [lake](http://x.example). {EVIL} is a word."])
     sets = dict(zip(NAMES, map(vectors_of, (0, 1)), strict=True))
-    return Explorer(sets, LexiconRelations(edges, WORDS), ExampleReader(corpus, seconds=1e9), {EVIL: vectors_of(2)})
+    topics = [TOPICS[number % 3] for number in range(len(WORDS))]
+    columns = load_columns({"word": WORDS, "topic": topics, "weight": np.linspace(10.5, 99, len(WORDS))})
+    relations = LexiconRelations(edges, WORDS)
+    return Explorer(sets, relations, ExampleReader(corpus, seconds=1e9), {EVIL: vectors_of(2)}, columns)
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +257,7 @@ def test_a_wheel_zooms_where_the_pointer_is_and_the_page_stays(browser: Any, pla
         row = page.evaluate("map.nearest(300, 90, 1e4)")
         x, y = page.evaluate(f"map.onScreen({row})")
         page.mouse.move(box["x"] + x, box["y"] + y)
-        assert page.locator("#tooltip").inner_text() == WORDS[row]
+        assert page.locator("#tooltip b").inner_text() == WORDS[row]
 
 
 def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_does_not_hide_its_word(
@@ -294,6 +306,179 @@ def test_two_fingers_zoom_one_drags_and_a_tap_opens_a_card_that_does_not_hide_it
         page.wait_for_selector("#panel", state="hidden")
 
 
+# the map: select, filter, colour, compare
+
+
+def draw_lasso(page: Any, rows: list[int], canvas: str = "#canvas", which: str = "map", **keys: str) -> None:
+    """Draw a small square around each word; with more than one word, the later ones are added with Shift."""
+    for number, row in enumerate(rows):
+        x, y = page.evaluate(f"{which}.onScreen({row})")
+        box = page.locator(canvas).bounding_box()
+        if number:
+            page.keyboard.down("Shift")
+        page.mouse.move(box["x"] + x - 5, box["y"] + y - 5)
+        page.mouse.down()
+        for dx, dy in ((5, -5), (5, 5), (-5, 5), (-5, -4)):
+            page.mouse.move(box["x"] + x + dx, box["y"] + y + dy)
+        page.mouse.up()
+        if number:
+            page.keyboard.up("Shift")
+
+
+def spread_rows(page: Any, n: int = 6) -> list[int]:
+    """Words that have some pixels around them for themselves."""
+    alone = (
+        "[...map.words.keys()].filter((row) => { const [x, y] = map.onScreen(row); return [...map.words.keys()].every("
+        "(other) => other === row || Math.hypot(map.onScreen(other)[0] - x, map.onScreen(other)[1] - y) > 12); })"
+    )
+    return list(page.evaluate(alone))[:n]
+
+
+def chosen_words(page: Any) -> list[str]:
+    return list(page.locator("#chosen-words .word").all_text_contents())
+
+
+def saved_text(page: Any, kind: str) -> str:
+    page.locator("#format").select_option(kind)
+    with page.expect_download() as caught:
+        page.locator("#export").click()
+    assert caught.value.suggested_filename == f"words.{kind}"
+    return Path(caught.value.path()).read_bytes().decode()
+
+
+def test_a_lasso_selects_words_that_are_listed_exported_and_mapped_again(visit: Visit) -> None:
+    page = visit.open()  # the page begins with the map
+    page.wait_for_selector("#legend button")
+    rows = spread_rows(page)
+    page.locator("#lasso").click()
+    draw_lasso(page, rows)
+    expected = [WORDS[row] for row in sorted(rows)]
+    assert chosen_words(page) == expected
+    assert page.locator("#n-chosen").inner_text() == f"{len(rows)} words selected"
+    assert saved_text(page, "txt") == "".join(f"{word}\n" for word in expected)
+    records = [*csv.DictReader(io.StringIO(saved_text(page, "csv")))]
+    assert [record["word"] for record in records] == expected
+    assert [int(record["count"]) for record in records] == [len(WORDS) - WORDS.index(word) for word in expected]
+    assert [record["topic"] for record in records] == [TOPICS[WORDS.index(word) % 3] for word in expected]
+    assert [record["word"] for record in json.loads(saved_text(page, "json"))] == expected
+    header, *lines = saved_text(page, "vec").splitlines()
+    assert header == f"{len(rows)} 24"
+    for line, word in zip(lines, expected, strict=True):
+        numbers = np.array([*map(float, line.split(" ")[1:])])
+        assert numbers == pytest.approx(vectors_of(0)[word], abs=0.02)
+    page.locator("#remap").click()
+    page.wait_for_selector("#whole-map:visible")
+    assert page.evaluate("map.words") == expected
+    assert "selected words" in page.locator("#about-map").inner_text()
+    page.reload()  # the address says which words
+    page.wait_for_selector("#whole-map:visible")
+    assert page.evaluate("map.words") == expected
+    page.locator("#whole-map").click()
+    page.wait_for_selector("#whole-map", state="hidden")
+    assert len(page.evaluate("map.words")) == len(WORDS)
+
+
+def test_words_are_selected_by_keys_and_by_the_filter_and_cleared(visit: Visit) -> None:
+    page = visit.open("#map")
+    page.wait_for_selector("#legend button")
+    page.locator("#pattern").fill("/^word[0-4]$/")
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"5 of {len(WORDS)} words")
+    page.locator("#select-shown").click()
+    assert chosen_words(page) == [f"word{n}" for n in range(5)]
+    page.locator("#reset-filter").click()
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"{len(WORDS)} words")
+    page.locator("#canvas").focus()
+    page.keyboard.press("s")
+    sync_api.expect(page.locator("#n-chosen")).to_have_text(f"{len(WORDS)} words selected")
+    page.keyboard.press("Escape")
+    sync_api.expect(page.locator("#chosen")).to_be_hidden()
+    page.locator("#pattern").fill("/(/")
+    page.wait_for_selector("#error:visible >> text=regular expression")
+    page.locator("#pattern").fill("iceb")
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"1 of {len(WORDS)} words")
+    assert page.locator("#error").is_hidden()
+    page.reload()
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"1 of {len(WORDS)} words")
+
+
+def test_own_columns_colour_filter_and_search(visit: Visit) -> None:
+    page = visit.open("#map")
+    page.wait_for_selector("#legend button")
+    page.locator("#colour").select_option("column:topic")
+    page.wait_for_selector(f"#legend button >> text={TOPICS[1]}")
+    n_topic = sum(number % 3 == 1 for number in range(len(WORDS)))
+    page.locator("#legend button", has_text=TOPICS[1]).click()
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"{n_topic} of {len(WORDS)} words")
+    page.locator("#reset-filter").click()
+    page.locator("#pattern-in").select_option("column:topic")
+    page.locator("#pattern").fill("img src")  # a level that looks like markup
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"{n_topic} of {len(WORDS)} words")
+    page.locator("#reset-filter").click()
+    page.locator("#colour").select_option("column:weight")
+    page.wait_for_selector("#legend button >> text=from ")
+    assert page.locator("#legend button").count() == 9
+    low = page.locator("#low")
+    low.focus()
+    for _ in range(50):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile(r"low=8"))
+    shown = sum(len(WORDS) - number >= 8 for number in range(len(WORDS)))
+    sync_api.expect(page.locator("#n-shown")).to_have_text(f"{shown} of {len(WORDS)} words")
+    assert page.locator("img").count() == 0
+
+
+def test_two_maps_share_selection_filter_and_the_word_under_the_pointer(visit: Visit) -> None:
+    page = visit.open("#map")
+    page.wait_for_selector("#legend button")
+    page.locator("#beside").select_option(label=f"{NAMES[1]}, PCA")
+    page.wait_for_selector("#canvas-2:visible")
+    page.wait_for_selector("#title-2 >> text=PCA")
+    row = spread_rows(page)[0]
+    page.locator("#lasso").click()
+    draw_lasso(page, [row])
+    assert page.evaluate("second.words.filter((_, row) => second.chosen[row])") == [WORDS[row]]
+    box, (x, y) = page.locator("#canvas").bounding_box(), page.evaluate(f"map.onScreen({row})")
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    assert page.evaluate("second.words[second.hovered]") == WORDS[row]
+    page.locator("#pattern").fill("word1")
+    page.wait_for_url(re.compile("q=word1"))
+    matching = sum("word1" in word for word in WORDS)
+    page.wait_for_selector(f"#n-shown:text-is('{matching} of {len(WORDS)} words')")
+    assert page.evaluate("second.shown.reduce((sum, value) => sum + value)") == matching
+    page.locator("#projection").select_option("pca")
+    page.wait_for_selector("#title >> text=PCA")
+    assert page.evaluate("[...map.positions.slice(0, 4)]") != page.evaluate("[...second.positions.slice(0, 4)]")
+
+
+def test_a_page_without_a_server_says_what_needs_one(browser: Any, places: dict[str, str]) -> None:
+    with Visit(browser, places["file"]) as visit:
+        page = visit.open("#map?by=umap")  # which the page does not have: the first is shown
+        page.wait_for_selector("#legend button")
+        assert page.locator("#projection").input_value() == "tsne"
+        error = page.evaluate(
+            "source.query('map', { set: 'first', method: 'umap', rows: 'AQ' }).catch((e) => e.message)"
+        )
+        assert "needs the server" in error
+
+
+def test_scores_are_beside_their_bars_and_a_tooltip_goes_with_its_word(browser: Any, places: dict[str, str]) -> None:
+    with Visit(browser, places["file"]) as visit:
+        page = visit.open("#word?w=ice")
+        page.wait_for_selector("#neighbours li")
+        bar = "parseFloat(getComputedStyle(document.querySelector('#neighbours li'), '::before').width)"
+        score = page.locator("#neighbours li .value").first.bounding_box()
+        item = page.locator("#neighbours li").first.bounding_box()
+        page.wait_for_timeout(300)
+        assert item["x"] + page.evaluate(bar) <= score["x"]
+        page = visit.open("#map")
+        page.wait_for_selector("#legend button")
+        box, (x, y) = page.locator("#canvas").bounding_box(), page.evaluate("map.onScreen(0)")
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        assert page.locator("#tooltip").is_visible()
+        page.evaluate("map.setView(0.3, 0.3, 3)")
+        assert page.locator("#tooltip").is_hidden()
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
 def test_every_view_fits_its_screen(browser: Any, places: dict[str, str], width: int, scheme: str) -> None:
     views = [
@@ -303,6 +488,7 @@ def test_every_view_fits_its_screen(browser: Any, places: dict[str, str], width:
         "#odd?w=ice&w=icy&w=he",
         "#axes?x=he-she&y=bad-good",
         "#map?w=ice",
+        "#map?colour=column%3Atopic&beside=" + quote(json.dumps([NAMES[1], "pca"])),
     ]
     with Visit(browser, places["file"], width, scheme) as visit:
         for view in views:

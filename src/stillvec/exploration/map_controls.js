@@ -17,8 +17,10 @@ function drawControls(params, choice) {
   $("hide-function").parentElement.hidden = !left.fields.functionWords.size;
   $("range-name").textContent = left.fields.hasCounts ? "Occurrences" : "Rank";
   const { low, high } = readFilter(params);
-  $("low").value = Number.isFinite(low) ? toStep(low) : 0;
-  $("high").value = Number.isFinite(high) ? toStep(high) : SLIDER_STEPS;
+  for (const [slider, amount, end] of [[$("low"), low, 0], [$("high"), high, SLIDER_STEPS]]) { // steps may share an amount: stay where the user moved it
+    if (!Number.isFinite(amount)) slider.value = end;
+    else if (fromStep(Number(slider.value)) !== amount) slider.value = toStep(amount);
+  }
   describeRange();
 }
 

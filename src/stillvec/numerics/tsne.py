@@ -20,6 +20,7 @@ _EXAGGERATION = 12.0
 _LEAST_RATE = 50.0  # n over the exaggeration is too slow for few points
 _NODES = 3  # of the polynomial in a cell, per direction
 _CELLS = (24, 256)  # fewest and most cells of the grid per direction
+_N_EXACT = 200  # points up to which all pairs are faster than the grid
 _BLOCK = 256  # points compared with all others at once
 
 
@@ -113,6 +114,8 @@ def repulsion(positions: Floats) -> Floats:
     """`Σ_j (y_i - y_j) / (1 + ‖y_i - y_j‖²)² / Z` (n, 2), with `Z = Σ_{i≠j} 1 / (1 + ‖y_i - y_j‖²)`."""
     from scipy.fft import irfft2, next_fast_len, rfft2
 
+    if len(positions) <= _N_EXACT:
+        return _repulsion_of_pairs(positions)
     interpolation, size, step = _interpolate(positions)
     squares = (np.arange(size) * step) ** 2
     quadrant = (1 / (1 + squares[:, None] + squares[None, :])).astype(np.float32)  # (size, size)
@@ -133,6 +136,13 @@ def repulsion(positions: Floats) -> Floats:
     sums = interpolation @ fields[:, :size, :size].reshape(4, -1).T.astype(np.float32)  # (n, 4)
     total = max(float(sums[:, 0].sum(dtype=np.float64)) - len(positions), np.finfo(np.float32).tiny)
     return np.asarray((positions * sums[:, 1:2] - sums[:, 2:]) / total, np.float32)
+
+
+def _repulsion_of_pairs(positions: Floats) -> Floats:
+    differences = positions[:, None, :] - positions[None, :, :]  # (n, n, 2)
+    kernel = 1 / (1 + (differences**2).sum(axis=2))
+    total = max(float(kernel.sum(dtype=np.float64)) - len(positions), np.finfo(np.float32).tiny)
+    return np.asarray((kernel[:, :, None] ** 2 * differences).sum(axis=1) / total, np.float32)
 
 
 def _interpolate(positions: Floats) -> tuple[Any, int, float]:

@@ -22,6 +22,7 @@ from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.bias import LISTS
 from stillvec.evaluation.evaluation_report import Comparison, Detail, NeighbourOverlap, PolicyRanking, Report, Score
 from stillvec.evaluation.tasks import TASKS, Answers
+from stillvec.exploration.word_columns import load_columns
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
 from stillvec.formats.model_card import card
 from stillvec.lexicons import read_dictionary, read_evaluation_pairs, read_lexicon, read_rated_pairs, read_words
@@ -133,6 +134,16 @@ def _corpus_parquet() -> Iterator[Reader]:
     name = "text.parquet"
     yield Reader("corpus parquet", partial(_sentences, name), _texts(name, plain, nested))
     yield Reader("corpus parquet nested", partial(_sentences, name, field="a.b"), _texts(name, nested))
+
+
+def _columns() -> Iterator[Reader]:
+    for name, mark in (("c.csv", ","), ("c.tsv", "\t")):
+        text = f'word{mark}kind{mark}n\nice{mark}cold{mark}1.5\n"new, york"{mark}{mark}2\n'
+        yield Reader(
+            f"columns {name}", partial(lambda name, folder: load_columns(folder / name), name), _texts(name, text)
+        )
+    table = _table({"word": ["ice", "fire"], "kind": ["cold", None], "n": [1.5, 2.0], "vector": [[1.0], [2.0]]})
+    yield Reader("columns parquet", lambda folder: load_columns(folder / "c.parquet"), _texts("c.parquet", table))
 
 
 def _lexicons() -> Iterator[Reader]:
@@ -630,6 +641,7 @@ _GROUPS: dict[str, Callable[[], Iterator[Reader]]] = {
     "corpus": _corpus,
     "parquet-corpus": _corpus_parquet,
     "lexicons": _lexicons,
+    "columns": _columns,
     "formats": _formats,
     "folders": _folders,
     "searches": _searches,

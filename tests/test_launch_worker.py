@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from tiny_corpus import sentences
 
 from stillvec.corpus import Corpus
 from stillvec.distributed.ray_jobs import SENTENCES, ReadingJob, read_blocks
-from stillvec.distributed.ray_worker import Worker, WorkerConfig
-from stillvec.encoding import BatchBudget
+from stillvec.distributed.ray_worker import JobCounter, Worker, WorkerConfig
+from stillvec.encoding import NO_TEXT, BatchBudget, TextSize
 from stillvec.errors import StillvecError
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.pipeline.settings import Distillation
@@ -75,3 +77,21 @@ def test_after_a_job_that_failed_others_prepare(orders: WorkerConfig, monkeypatc
     done(worker, orders)
     assert worker._loader is not None
     worker._loader.__exit__()
+
+
+def test_a_worker_tells_how_much_of_its_job_it_has_read(orders: WorkerConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchBudget, "for_teacher", lambda *_: BatchBudget(256, 16))
+    monkeypatch.setattr("stillvec.distributed.ray_worker._COUNT_SECONDS", 0.0)
+    counter, sizes = JobCounter(), list[int]()
+
+    def set_size(job: str, size: TextSize) -> None:
+        counter.set(job, size)
+        sizes.append(counter.read(["job-0"]).n_tokens)
+
+    remote = SimpleNamespace(set=SimpleNamespace(remote=set_size))
+    worker = Worker(lambda given: given)
+    report, _ = worker.run([dataclasses.replace(orders, counter=remote)], ReadingJob("job-0"), next(blocks()))
+    assert len(sizes) > 2
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == report["stages"]["corpus"].n_tokens
+    assert counter.read([]) == counter.read(["job-0"]) == NO_TEXT, "a job that is done is forgotten"

@@ -28,9 +28,9 @@ from stillvec.distributed.ray_jobs import (
     merge_jobs,
     read_texts,
 )
-from stillvec.distributed.ray_worker import Worker, WorkerConfig, count
+from stillvec.distributed.ray_worker import JobCounter, Worker, WorkerConfig, count
 from stillvec.distributed.torchrun_reader import check_distributable
-from stillvec.encoding import BatchBudget
+from stillvec.encoding import NO_TEXT, BatchBudget, TextSize
 from stillvec.encoding.context_store import StoreLocation, join_stores, shard_path
 from stillvec.errors import StillvecError, UsageError
 from stillvec.learners import EncodingPass, PassPlan
@@ -58,6 +58,7 @@ _JOBS_PER_WORKER = 2  # one waits while the other is done, so that a worker is n
 _CPU_SHARE = 0.5  # that a worker asks for: those of a machine that is lost then fit on the others
 _CONNECT_SECONDS = 10.0  # that a cluster may take to answer
 _ABANDONED_SECONDS = 7 * 86400.0  # after which contexts that a lost run stored are removed
+_POLL_SECONDS = 2.0  # between looks at jobs that are not done
 _MAX_FULL_READS = 8  # parts of the count, where each reads through all of the text
 
 
@@ -76,6 +77,7 @@ class RayReader(Reader):
         self._budget: BatchBudget | None = None
         self._config: list[Any] = []  # a reference to it
         self._tree: MergeTree | None = None
+        self._counter: Any = None
         self._name = secrets.token_hex(4)  # of the run, in names of stored contexts: another run's are never used
         self._jobs: dict[str, list[str]] = {SENTENCES: [], PARAGRAPHS: []}  # names, by unit
 
@@ -125,6 +127,9 @@ class RayReader(Reader):
         self._expect_texts(task)
         positions: dict[str, StreamPosition] = {}  # in the texts, by unit
         for report in self._run_jobs(self._corpus_jobs(task), self._tree):
+            if isinstance(report, TextSize):
+                yield report_reading(encoding_pass, start, report)
+                continue
             counts = {name: counts.get(name, 0) + array for name, array in report["counts"].items()}
             unit, position = report["unit"], report["position"]
             before = positions.get(unit, START)
@@ -140,6 +145,9 @@ class RayReader(Reader):
         n_missing, in_order = 0, bool(encoding_pass.context_writers)
         jobs = leftover_jobs(len(task.plan.vocabulary), counts, in_order=in_order)
         for report in self._run_jobs(((job, None) for job in jobs), self._tree):
+            if isinstance(report, TextSize):
+                yield report_reading(encoding_pass, start, report)
+                continue
             n_missing = report["missing"]
             encoding_pass.state.add(report["stages"])
             yield report_reading(encoding_pass, start)
@@ -176,7 +184,9 @@ class RayReader(Reader):
         threads = max(1, n_cpus // number) if gpus else 1
         plan, store = task.plan, _absolute(task.store, self._name)
         has_corpus, folder = task.corpus is not None, os.getcwd()
-        config = WorkerConfig(settings, plan.vocabulary, plan.known, has_corpus, store, folder, threads)
+        self._counter = self.ray.remote(num_cpus=0, max_restarts=MAX_RETRIES)(JobCounter).remote()
+        facts = (plan.vocabulary, plan.known, has_corpus, store, folder, threads, self._counter)
+        config = WorkerConfig(settings, *facts)
         resources = {"num_cpus": threads, "num_gpus": 1} if gpus else {"num_cpus": _CPU_SHARE}
         actor = self.ray.remote(**resources, max_restarts=MAX_RETRIES, max_task_retries=MAX_RETRIES)(Worker)
         self._config = [self.ray.put(config)]
@@ -203,8 +213,11 @@ class RayReader(Reader):
                 names.append(f"{unit}-{len(names)}-by-{n_chunks}")
                 yield ReadingJob(names[-1], unit), text
 
-    def _run_jobs(self, jobs: Iterator[tuple[ReadingJob, Any]], tree: MergeTree) -> Iterator[dict[str, Any]]:
-        """The workers' report of each job as it is done; statistics go to the tree, in the order of the jobs."""
+    def _run_jobs(self, jobs: Iterator[tuple[ReadingJob, Any]], tree: MergeTree) -> Iterator[dict[str, Any] | TextSize]:
+        """The workers' report of each job as it is done, and between them how much was read of the others.
+
+        Statistics go to the tree, in the order of the jobs.
+        """
         busy: dict[Any, tuple[Any, ReadingJob]] = {}
         free = [worker for _ in range(_JOBS_PER_WORKER) for worker in self.workers]
         while True:
@@ -215,10 +228,21 @@ class RayReader(Reader):
                 tree.add(statistics)
             if not busy:
                 return
-            for ready in self.ray.wait([*busy], num_returns=1)[0]:
+            done = self.ray.wait([*busy], num_returns=1, timeout=_POLL_SECONDS)[0]
+            if not done:
+                yield self._count_unfinished([job.name for _, job in busy.values()])
+            for ready in done:
                 worker, job = busy.pop(ready)
                 free.append(worker)
                 yield self._get(ready) | {"unit": job.unit}
+
+    def _count_unfinished(self, jobs: list[str]) -> TextSize:
+        """How much was read of jobs; nothing where the counter was lost with its machine."""
+        try:
+            size: TextSize = self.ray.get(self._counter.read.remote(jobs), timeout=_POLL_SECONDS)
+        except self.ray.exceptions.RayError:
+            return NO_TEXT
+        return size
 
     def gather(self, task: ReadTask) -> Generator[Progress, None, MergedStatistics]:
         yield Progress(Phase.MERGING, 0, None, "", 0.0)
@@ -268,7 +292,7 @@ class RayReader(Reader):
         """End the workers."""
         for worker in self.workers:
             self.ray.kill(worker)
-        self.workers = []
+        self.workers, self._counter = [], None  # an actor without a handle ends
 
 
 def _absolute(store: StoreLocation | None, shard: str | None = None) -> StoreLocation | None:

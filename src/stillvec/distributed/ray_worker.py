@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import torch
 from stillvec.corpus import Corpus
 from stillvec.corpus.text_chunk import START
 from stillvec.distributed.ray_jobs import SENTENCES, JobStatistics, ReadingJob, block_chunks, block_position
-from stillvec.encoding import BatchBudget, BatchLoader
+from stillvec.encoding import BatchBudget, BatchLoader, TextSize
 from stillvec.encoding.context_store import StoreLocation
 from stillvec.learners import EncodingPass, PassPlan
 from stillvec.learners.accumulators import TextSource
@@ -26,6 +27,8 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.progress import drain
 from stillvec.vocabulary import Vocabulary
 
+_COUNT_SECONDS = 1.0  # between reports of a job that is being read
+
 
 @dataclass(frozen=True)
 class WorkerConfig:
@@ -38,6 +41,22 @@ class WorkerConfig:
     store: StoreLocation | None
     folder: str  # where the run was started
     threads: int = 1  # of a CPU
+    counter: Any = None  # the actor that is told, from time to time, how much of a job was read
+
+
+class JobCounter:
+    """How much was read of the jobs that are not done yet."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, TextSize] = {}
+
+    def set(self, job: str, size: TextSize) -> None:
+        self._sizes[job] = size
+
+    def read(self, jobs: Sequence[str]) -> TextSize:
+        """Of these jobs; others are done, and forgotten."""
+        self._sizes = {job: self._sizes[job] for job in jobs if job in self._sizes}
+        return TextSize.sum(self._sizes.values())
 
 
 class Worker:
@@ -84,8 +103,11 @@ class Worker:
         else:
             steps = encoding_pass.read_corpus((), paragraphs=block_chunks(text))
         try:
+            told = time.perf_counter()
             for _ in steps:
-                pass
+                if config.counter is not None and time.perf_counter() - told > _COUNT_SECONDS:
+                    config.counter.set.remote(job.name, encoding_pass.size)
+                    told = time.perf_counter()
         except BaseException:
             self._loader.__exit__()
             self._loader = None

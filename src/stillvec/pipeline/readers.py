@@ -151,9 +151,9 @@ class Reader:
         return {}
 
 
-def report_reading(encoding_pass: EncodingPass, start: float) -> Progress:
-    """How much of all texts was read. A text costs as much time as its tokens and its special tokens."""
-    size, total = encoding_pass.size, encoding_pass.total_size
+def report_reading(encoding_pass: EncodingPass, start: float, others: TextSize = NO_TEXT) -> Progress:
+    """How much of all texts was read, in the pass and by others, which it does not count yet."""
+    size, total = TextSize.sum([encoding_pass.size, others]), encoding_pass.total_size
     losses = encoding_pass.losses
     remark = ", ".join(f"loss {loss:.4f}" for loss in losses) if losses else ""
     seconds = time.perf_counter() - start

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +78,14 @@ def test_vectors_without_variance_have_any_order() -> None:
         assert table.truncate(2).dim == 2
 
 
-@pytest.mark.parametrize("dimensions", [0, -1, 21])
-def test_a_number_of_dimensions_that_does_not_exist_is_refused(dimensions: int) -> None:
-    with pytest.raises(UsageError, match="1 to 20"):
-        vectors().encode("w1", dimensions=dimensions)
+@pytest.mark.parametrize("dimensions", [0, -1, 21, 2.5, "5"])
+def test_a_number_of_dimensions_that_does_not_exist_is_refused(dimensions: Any) -> None:
+    for call in (partial(vectors().encode, "w1", dimensions=dimensions), partial(vectors().measure_order, dimensions)):
+        with pytest.raises(UsageError, match="1 to 20"):
+            call()
+
+
+def test_rows_with_nan_are_not_measured() -> None:
+    rows = np.array(vectors().matrix)
+    rows[7, 3] = np.nan
+    assert WordVectors(WORDS, rows).measure_order(5) > 0.99

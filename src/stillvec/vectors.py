@@ -361,20 +361,25 @@ class WordVectors(GensimNames):
         return WordVectors(self.vocabulary, matrix, subwords=subwords, provenance=history)
 
     def truncate(self, dim: int) -> WordVectors:
-        """The first `dim` dimensions of each vector, as a view; warns if their order means nothing.
+        """The first dimensions of each vector, as a view; warns if their order means nothing.
 
         Useful if the dimensions are in the order of their importance, as after the step `pca` and by the method `auto`.
+
+        >>> WordVectors(["ice", "snow"], [[3, 1], [-3, 1]]).truncate(1)
+        WordVectors(2 words x 1)
+
+        Parameters
+        ----------
+        dim: how many.
         """
-        if not 1 <= dim <= self.dim:
-            raise UsageError.expected(f"1 to {self.dim}", dim, where="dimensions")
+        share = self.measure_order(dim)
         if dim == self.dim:
             return self
         if dim not in self._truncated:
-            if (share := self.measure_order(dim)) < ORDERED:
+            if share < ORDERED:
                 what = f"The first {dim} of {self.dim} dimensions have {share:.0%} of the variance of {dim} principal"
-                warnings.warn(
-                    f"{what} components; refine with pca:dim={self.dim} first.", StillvecWarning, stacklevel=2
-                )
+                message = f"{what} components; refine with pca:dim={self.dim} first."
+                warnings.warn(message, StillvecWarning, stacklevel=2)
             subwords = self.subwords and SubwordTable(self.subwords.ngrams, self.subwords.matrix[:, :dim])
             history = {**self.provenance, "truncated": {"from": self.dim, "to": dim}}
             cut = WordVectors(self.vocabulary, self.matrix[:, :dim], subwords=subwords, provenance=history)
@@ -383,10 +388,16 @@ class WordVectors(GensimNames):
         return self._truncated[dim]
 
     def measure_order(self, dim: int) -> float:
-        """The variance in the first `dim` dimensions, as a share of that in `dim` principal components.
+        """The variance in the first dimensions, as a share of that in as many principal components.
 
-        Near 1 if the dimensions are in the order of their importance; measured on at most 4096 words.
+        Near 1 if the dimensions are in the order of their importance. Measured on at most 4096 words.
+
+        Parameters
+        ----------
+        dim: how many.
         """
+        if not isinstance(dim, int | np.integer) or not 1 <= dim <= self.dim:
+            raise UsageError.expected(f"1 to {self.dim}", dim, where="dimensions")
         columns, components = self._variances
         return float(columns[dim - 1] / components[dim - 1]) if components[-1] > 0 else 1.0
 
@@ -463,7 +474,8 @@ class WordVectors(GensimNames):
     @cached_property
     def _variances(self) -> tuple[Array, Array]:
         """Cumulative variances of the dimensions (D,) and of the principal components (D,)."""
-        rows = np.asarray(self.matrix[:: max(1, len(self) // _VARIANCE_ROWS)], np.float64)
+        rows = np.asarray(self.matrix[:: max(1, -(-len(self) // _VARIANCE_ROWS))], np.float64)
+        rows = rows[np.isfinite(rows).all(axis=1)]  # others are reported when they are used
         moments = second_moments(rows, rows.mean(0) if len(rows) else None)
         return np.cumsum(np.diag(moments)), np.cumsum(principal_axes(moments)[0])
 

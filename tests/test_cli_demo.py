@@ -89,7 +89,9 @@ def test_an_earlier_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> Non
         (tmp_path / name / "manifest.json").write_text('{"format": 1, "stillvec": "0.1.0"}')
     (tmp_path / "scores.png").write_bytes(b"old")
     (tmp_path / "thesis.txt").write_text("mine")
-    demo_command.check_output(tmp_path)
+    with pytest.raises(UsageError):
+        demo_command.check_output(tmp_path)
+    demo_command.check_output(tmp_path, force=True)
 
 
 def test_an_interrupted_demo_is_resumed_by_both_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

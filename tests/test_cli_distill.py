@@ -138,10 +138,10 @@ def test_all_layers_get_a_folder_each_and_can_be_made_again(
     distil: Callable[..., int], corpus: Path, out: Path, tmp_path: Path
 ) -> None:
     for _ in range(2):
-        assert distil(corpus, "--layer", "all") == 0
+        assert distil(corpus, "--layer", "all", "--force") == 0
         assert sorted(path.name for path in out.iterdir()) == [f"aggregate-layer-{n}" for n in range(3)]
     for number in range(3):
-        assert distil(corpus, "--layer", number, to=tmp_path / "one") == 0
+        assert distil(corpus, "--layer", number, "--force", to=tmp_path / "one") == 0
         assert np.array_equal(load(tmp_path / "one").matrix, load(out / f"aggregate-layer-{number}").matrix)
 
 
@@ -202,7 +202,7 @@ def test_terms_that_are_kept_are_counted_and_read_as_a_whole(
 def test_capitals_are_kept_apart_on_request(distil: Callable[..., int], corpus: Path, out: Path) -> None:
     assert distil(corpus, "--cased") == 0
     assert {"The", "the"} <= set(load(out).words)
-    assert distil(corpus) == 0
+    assert distil(corpus, "--force") == 0
     assert "The" not in load(out).words
 
 
@@ -315,7 +315,7 @@ def test_another_text_has_another_digest(distil: Callable[..., int], corpus: Pat
     other.write_text("\n".join([*TEXTS[1:], TEXTS[0]]), "utf-8")
     digests = []
     for text in (corpus, corpus, other):
-        assert distil(text) == 0
+        assert distil(text, "--force") == 0
         digests.append(read_manifest(out)["corpus"]["digest"])
     assert digests[0] == digests[1] != digests[2]
 
@@ -549,7 +549,7 @@ def test_after_an_error_nothing_half_written_is_left(
     for place in ("stillvec.learners.aggregate.WordMeans", "stillvec.formats.stillvec_folder.write_tensors"):
         with monkeypatch.context() as patch:
             patch.setattr(place, fail)
-            assert distil(corpus, "--layer", "1") == 1
+            assert distil(corpus, "--layer", "1", "--force") == 1
         assert out.exists() is before
         assert left_behind(out.parent) == []
         if before:

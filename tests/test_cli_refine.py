@@ -114,10 +114,15 @@ def test_what_is_wrong_is_said_before_vectors_are_read(tmp_path: Path, capsys: p
     assert not Path(out).exists()
 
 
-def test_vectors_can_be_refined_onto_themselves(vectors: WordVectors, tmp_path: Path) -> None:
+def test_vectors_are_not_refined_onto_themselves(vectors: WordVectors, tmp_path: Path, capsys: Any) -> None:
     save(vectors, tmp_path / "v")
-    assert main(["refine", str(tmp_path / "v"), "--step", "normalize", "--out", str(tmp_path / "v")]) == 0
-    assert np.allclose(np.linalg.norm(load(tmp_path / "v").matrix, axis=1), 1)
+    (tmp_path / "link").symlink_to("v")
+    for out in ("v", "link", "../" + tmp_path.name + "/v"):
+        call = ["refine", str(tmp_path / "v"), "--step", "normalize", "--out", str(tmp_path / out)]
+        assert main([*call, "--force"]) == 2
+        assert "also an input" in capsys.readouterr().err
+        assert main(call) == 2
+    assert np.array_equal(load(tmp_path / "v").matrix, vectors.matrix)
 
 
 def test_a_lexicon_that_teaches_nothing_is_noted(

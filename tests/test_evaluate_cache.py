@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from stillvec import Vocabulary, WordVectors, save
 from stillvec.errors import DeprecatedName, UsageError
 from stillvec.evaluation import TASKS, Evaluation, evaluate
-from stillvec.evaluation.answer_cache import AnswerCache, code_identity, digest_files, digest_vectors
+from stillvec.evaluation.answer_cache import AnswerCache, code_identity, digest_files
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items, select_tasks, split_tasks
+from stillvec.formats.request import digest_vectors
 
 WORDS = ["cat", "dog", "ice", "snow", "fire", "sat"]
 

@@ -105,7 +105,7 @@ def test_the_commands_of_a_card_make_the_same_vectors_again(
     for words in commands((directory / name / "README.md").read_text("utf-8")):
         words = [model if word == Path(model).name else word for word in words]
         words = [f"again-{word}" if word in ("FOLDER", "REFINED") else word for word in words]
-        assert main(words) == 0
+        assert main([*words, "--force"]) == 0
     again = load(words[words.index("--out") + 1])
     assert again.words == load(directory / name).words
     assert np.array_equal(again.matrix, load(directory / name).matrix)

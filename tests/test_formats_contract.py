@@ -173,9 +173,11 @@ def test_no_words_come_back_as_no_words(tmp_path: Path, name: str) -> None:
 @every_format
 def test_an_old_result_is_replaced_and_survives_a_failure(tmp_path: Path, name: str) -> None:
     for words in (["a", "b", "c"], ["d", "e", "f"]):
-        save(WordVectors(words, MATRIX), tmp_path / "v", format=name)
+        save(WordVectors(words, MATRIX), tmp_path / "v", format=name, force=True)
     with pytest.raises(FormatError):
-        save(WordVectors(["x", "y\n", "z"], MATRIX), tmp_path / "v", format=name)
+        save(WordVectors(["x", "y\n", "z"], MATRIX), tmp_path / "v", format=name, force=True)
+    with raises(UsageError, code="exists", path=tmp_path / "v"):
+        save(WordVectors(["g", "h", "i"], MATRIX), tmp_path / "v", format=name)
     assert load(tmp_path / "v", format=name).words == ("d", "e", "f")
     assert {each.name for each in tmp_path.iterdir()} - {"v.words.txt"} == {"v"}
 
@@ -200,7 +202,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_one(
     with monkeypatch.context() as patch:
         patch.setitem(compression._BY_SUFFIX, ".gz", replace(compression._BY_SUFFIX[".gz"], writer=FullDisk))
         with pytest.raises(OSError, match="No space left"):
-            save(WordVectors(["d", "e", "f"], MATRIX), path, format=name)
+            save(WordVectors(["d", "e", "f"], MATRIX), path, format=name, force=True)
     assert load(path, format=name).words == ("a", "b", "c")
     assert {each.name for each in tmp_path.iterdir()} - {"v.words.txt"} == {"v.gz"}
 
@@ -208,7 +210,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_one(
 @every_format
 def test_vectors_can_be_written_over_the_file_they_were_read_from(tmp_path: Path, name: str) -> None:
     save(WordVectors(["a", "b", "c"], MATRIX), tmp_path / "v", format=name)
-    save(load(tmp_path / "v", format=name), tmp_path / "v", format=name)
+    save(load(tmp_path / "v", format=name), tmp_path / "v", format=name, force=True)
     np.testing.assert_array_equal(load(tmp_path / "v", format=name).matrix, MATRIX)
 
 

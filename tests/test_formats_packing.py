@@ -134,7 +134,7 @@ def test_a_step_after_it_is_written_plain(tmp_path: Path) -> None:
     assert (manifest["format"], manifest["dtype"]) == (1, "float32")
     assert "stored" not in manifest
     assert [each["step"] for each in manifest["refined"]] == ["quantize", "center"]
-    assert main(["refine", str(tmp_path / "v"), "--like", str(small), "--out", str(after)]) == 0
+    assert main(["refine", str(tmp_path / "v"), "--like", str(small), "--out", str(after), "--force"]) == 0
     assert read_manifest(after)["stored"] == "int8"
 
 

@@ -358,7 +358,7 @@ def test_what_a_vocabulary_does_not_have_is_not_read_for(unread: Path) -> None:
 
 def test_words_not_yet_read_are_those_of_the_folder_that_was_opened(unread: Path) -> None:
     vectors = load(unread)
-    save(WordVectors(["other", "words", "now"], MATRIX * 2), unread)
+    save(WordVectors(["other", "words", "now"], MATRIX * 2), unread, force=True)
     assert vectors.words == ("Eis", "new york", "fire")
     np.testing.assert_array_equal(vectors["Eis"], MATRIX[0])
 

@@ -66,7 +66,7 @@ TOOLS = {"model2vec": model2vec_encode, "sentence-transformers": sentence_transf
 def test_the_tool_encodes_texts_as_we_do(tmp_path: Path, ours: WordVectors, name: str) -> None:
     lower = WordVectors([word.lower() for word in WORDS], ours.matrix)
     for vectors in (ours, lower):
-        save(vectors, tmp_path / "v", format=name)
+        save(vectors, tmp_path / "v", format=name, force=True)
         theirs = TOOLS[name](tmp_path / "v")(TEXTS)
         np.testing.assert_allclose(theirs, vectors.encode(TEXTS), atol=1e-6)
         assert not theirs[3:].any()

@@ -49,13 +49,13 @@ def test_a_table_never_has_the_words_of_another(failing: str, tmp_path: Path, mo
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", fail)
         with pytest.raises(OSError, match="went away"):
-            stillvec.save(NEW, tmp_path / "v.npy")
+            stillvec.save(NEW, tmp_path / "v.npy", force=True)
     if failing == "v.npy":
         assert np.array_equal(stillvec.load(tmp_path / "v.npy")["dog"], OLD["dog"])
     else:
         with raises(FormatError, code="not-found", path=tmp_path / "v.words.txt"):
             stillvec.load(tmp_path / "v.npy")
-    stillvec.save(NEW, tmp_path / "v.npy")
+    stillvec.save(NEW, tmp_path / "v.npy", force=True)
     assert np.array_equal(stillvec.load(tmp_path / "v.npy")["dog"], NEW["dog"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["v.npy", "v.words.txt"]
 
@@ -177,5 +177,5 @@ def test_a_finished_method_is_not_trained_again(text: Path, tmp_path: Path, monk
     assert train(text, tmp_path, *both, "--resume") == 0
     assert trained == ["glove", "sent2vec", "sent2vec"]
     assert (tmp_path / "out" / "glove" / "manifest.json").stat().st_mtime_ns == written
-    assert train(text, tmp_path, *both, "--resume", "--seed", "1") == 0
+    assert train(text, tmp_path, *both, "--resume", "--seed", "1", "--force") == 0
     assert trained[3:] == ["glove", "sent2vec"], "other settings are trained"

@@ -93,6 +93,8 @@ class Runs:
         words = self.fill(COMMANDS[name]).split()
         if resume and words[0] in RESUMED and name != "train-gensim":
             words.append("--resume")
+        if folder.name.endswith(("-old", "-noted")):  # something else is there
+            words.append("--force")
         print(json.dumps({"folder": str(folder), "arguments": words, **more}), file=self.server.stdin, flush=True)
         answer = json.loads(self.server.stdout.readline())
         assert not answer.get("orphans"), answer

@@ -99,7 +99,7 @@ def test_force_replaces_only_the_names_that_we_write(name: str, tmp_path: Path, 
 def test_our_own_folder_is_replaced(name: str, tmp_path: Path, vectors: stillvec.WordVectors) -> None:
     pytest.importorskip("spacy" if name == "spacy" else "tokenizers")
     for words in (vectors, vectors.subset(["sea", "ice"])):
-        stillvec.convert(words, tmp_path / "out", format=name)
+        stillvec.convert(words, tmp_path / "out", format=name, force=True)
     assert len(stillvec.load(tmp_path / "out")) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -119,7 +119,7 @@ def test_a_hidden_folder_of_the_user_survives(tmp_path: Path, vectors: stillvec.
     stillvec.save(vectors, tmp_path / "v")
     (tmp_path / "v" / ".notes.ready").mkdir()
     (tmp_path / "v" / ".notes.ready" / "thesis.tex").write_text("years of work")
-    stillvec.save(vectors, tmp_path / "v")
+    stillvec.save(vectors, tmp_path / "v", force=True)
     assert (tmp_path / "v" / ".notes.ready" / "thesis.tex").read_text() == "years of work"
 
 
@@ -128,7 +128,7 @@ def test_notes_and_other_results_beside_our_files_survive(tmp_path: Path, vector
     stillvec.refine(vectors, "center", oov="subword", out=out)
     (out / "notes.txt").write_text("important")
     stillvec.refine(vectors, "center", out=out / "auto")
-    stillvec.refine(vectors, "normalize", out=out)
+    stillvec.refine(vectors, "normalize", out=out, force=True)
     assert (out / "notes.txt").read_text() == "important"
     assert stillvec.load(out / "auto").provenance["refined"][0]["step"] == "center"
     assert stillvec.load(out).provenance["refined"][0]["step"] == "normalize"
@@ -174,7 +174,7 @@ def test_a_mount_point_is_written_inside(volume: Path, text: Path, model: str) -
     (volume / "lost+found").mkdir()
     shutil.rmtree(volume / "lost+found")
     for _ in range(2):
-        stillvec.distill(text, teacher=model, method="aggregate", min_count=1, out=volume)
+        stillvec.distill(text, teacher=model, method="aggregate", min_count=1, out=volume, force=True)
         assert sorted(tree(volume)) == sorted({*LAYOUT.names} - {"model.safetensors", "subwords.safetensors"})
     assert [path.name for path in volume.parent.iterdir() if path.name.startswith((".volume", "volume."))] == []
 
@@ -184,7 +184,7 @@ def test_an_undetected_mount_point_is_written_inside(
 ) -> None:
     stillvec.save(vectors, volume)
     monkeypatch.setattr(os.path, "ismount", lambda path: False)  # as for a bind mount of the same disk
-    stillvec.refine(vectors, "center", out=volume)
+    stillvec.refine(vectors, "center", out=volume, force=True)
     assert stillvec.load(volume).provenance["refined"]
     assert [path.name for path in volume.parent.iterdir() if path.name.startswith(".")] == []
 
@@ -239,14 +239,14 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
 def test_a_long_name_is_written(length: int, tmp_path: Path, text: Path, model: str) -> None:
     out = tmp_path / ("ü" * 50 + "x" * (length - 100))
     for _ in range(2):
-        stillvec.distill(text, teacher=model, method="aggregate", min_count=1, out=out)
+        stillvec.distill(text, teacher=model, method="aggregate", min_count=1, out=out, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["text.txt", out.name] or len([*tmp_path.iterdir()]) == 2
 
 
 def test_a_dangling_link_is_followed(tmp_path: Path, vectors: stillvec.WordVectors) -> None:
     (tmp_path / "out").symlink_to("real/folder")
     for _ in range(2):
-        stillvec.refine(vectors, "center", out=tmp_path / "out")
+        stillvec.refine(vectors, "center", out=tmp_path / "out", force=True)
     assert (tmp_path / "out").is_symlink()
     assert (tmp_path / "real" / "folder" / "manifest.json").is_file()
 
@@ -257,7 +257,7 @@ def test_the_current_folder_stays_the_current_folder(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     for _ in range(2):
-        stillvec.refine(vectors, "center", out=".")
+        stillvec.refine(vectors, "center", out=".", force=True)
         assert "manifest.json" in os.listdir()
         assert os.path.samefile(".", tmp_path / "here")
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
@@ -287,7 +287,7 @@ def test_a_reader_always_finds_a_whole_folder(
     monkeypatch.setattr(Path, "rename", check(rename))
     monkeypatch.setattr(Path, "replace", check(replace))
     monkeypatch.setattr(atomic, "_exchange", lambda *paths: bool(check(lambda *p: exchange(*p))(*paths)))  # type: ignore[operator]
-    stillvec.save(vectors.subset(["ice"]), out)
+    stillvec.save(vectors.subset(["ice"]), out, force=True)
     assert seen == [3, 1]
 
 
@@ -312,7 +312,7 @@ KILLED = """
     atomic._exchange = killing(atomic._exchange)
     if sys.argv[3] == "old":
         atomic._exchange = lambda *_: False
-    stillvec.save(stillvec.WordVectors(["new", "words"], np.ones((2, 2), np.float32)), sys.argv[1])
+    stillvec.save(stillvec.WordVectors(["new", "words"], np.ones((2, 2), np.float32)), sys.argv[1], force=True)
     print(calls)
 """
 
@@ -367,7 +367,7 @@ def test_an_interrupt_while_files_are_moved_leaves_the_new_folder_whole(
 
     monkeypatch.setattr(Path, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        stillvec.save(vectors.subset(["sea"]), out)
+        stillvec.save(vectors.subset(["sea"]), out, force=True)
     assert stillvec.load(out).words == ("sea",) or [*stillvec.load(out).words] == ["sea"]
     assert (out / "notes.txt").exists()
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_parts_merge_into_the_whole_in_any_order(method: str, distil: Callable[.
     parts = [distil(name, "--method", method) for name in PARTS]
     assert not same(parts[0], whole)
     for order in permutations(parts):
-        assert main(["merge", *map(str, order), "--out", str(tmp_path / "merged")]) == 0
+        assert main(["merge", *map(str, order), "--out", str(tmp_path / "merged"), "--force"]) == 0
         assert same(tmp_path / "merged", whole)
 
 
@@ -101,11 +102,11 @@ def test_an_included_word_that_one_part_lacks_is_as_in_the_whole(distil: Callabl
     whole = distil("whole", "--include-words", str(keep))
     parts = [str(distil(name, "--include-words", str(keep))) for name in PARTS]
     for order in (parts, parts[::-1]):
-        assert main(["merge", *order, "--out", str(tmp_path / "merged")]) == 0
+        assert main(["merge", *order, "--out", str(tmp_path / "merged"), "--force"]) == 0
         assert same(tmp_path / "merged", whole)
     added = distil("three", "--add-to", str(distil("two", "--include-words", str(keep))), to="added")
     plain = distil("two", to="plain-two")
-    assert main(["merge", str(plain), parts[2], "--out", str(tmp_path / "merged")]) == 0
+    assert main(["merge", str(plain), parts[2], "--out", str(tmp_path / "merged"), "--force"]) == 0
     assert np.allclose(load(added)["lighthouse"], load(tmp_path / "merged")["lighthouse"], atol=1e-4)
 
 
@@ -164,11 +165,14 @@ def test_adding_works_for_every_method_and_is_close(method: str, distil: Callabl
     assert np.corrcoef(a.ravel(), b.ravel())[0, 1] > CLOSE.get(method, 0.99999)
 
 
-def test_a_result_can_be_added_to_in_its_own_place(distil: Callable[..., Path]) -> None:
+def test_a_result_is_not_added_to_in_its_own_place(distil: Callable[..., Path], capsys: Any) -> None:
     place = distil("one", to="here")
-    distil("two", "--add-to", str(place), to="here")
-    distil("three", "--add-to", str(place), to="here")
-    assert same(place, distil("whole"))
+    before = (place / "manifest.json").read_bytes()
+    distil("two", "--add-to", str(place), "--force", to="here", code=2)
+    assert "also an input" in capsys.readouterr().err
+    assert (place / "manifest.json").read_bytes() == before
+    two = distil("two", "--add-to", str(place), to="there")
+    assert same(distil("three", "--add-to", str(two), to="all"), distil("whole"))
 
 
 def test_what_was_added_to_is_in_the_manifest(distil: Callable[..., Path]) -> None:

@@ -359,11 +359,11 @@ def test_half_a_store_waits_for_its_run_and_for_no_other(call: Call, stop: Calla
     assert main(call("alone", "--method", "x2static")) == 0
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert [*(tmp_path / "store").glob(".*.part")] == []
-    stop(call("out", "--method", "x2static:directions=2", *store, "--seed", "1"), 3)
+    stop(call("out", "--method", "x2static:directions=2", *store, "--seed", "1", "--force"), 3)
     (half,) = (tmp_path / "store").glob(".*.part")
     (tmp_path / "out.checkpoint").unlink()
     os.rename(half, half.with_name(half.name.replace(f".{os.getpid()}.", ".999999999.")))  # its process is gone
-    assert main(call("other", "--method", "attentive_skipgram", *store, "--seed", "2")) == 0
+    assert main(call("other", "--method", "attentive_skipgram", *store, "--seed", "2", "--force")) == 0
     assert [*(tmp_path / "store").glob(".*.part")] == []
 
 

@@ -73,7 +73,7 @@ def arguments(directory: Path, out: Path, method: str, *more: object, corpus: st
 @pytest.fixture
 def distil(directory: Path, out: Path) -> Distil:
     def call(method: str, *more: object, to: Path = out, corpus: str = "lines") -> int:
-        return main(arguments(directory, to, method, "--quiet", *more, corpus=corpus))
+        return main(arguments(directory, to, method, "--quiet", "--force", *more, corpus=corpus))
 
     return call
 

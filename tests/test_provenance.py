@@ -99,7 +99,7 @@ def test_vectors_of_a_foreign_file_say_which(vectors: WordVectors, tmp_path: Pat
 def test_the_ending_chooses_the_format(vectors: WordVectors, tmp_path: Path) -> None:
     stillvec.save(vectors, tmp_path / "v.vec")
     assert (tmp_path / "v.vec").read_text().startswith("400 16\n")
-    stillvec.save(vectors, tmp_path / "v.vec", format="word2vec-binary")
+    stillvec.save(vectors, tmp_path / "v.vec", format="word2vec-binary", force=True)
     assert b"\x00" in (tmp_path / "v.vec").read_bytes()
     with pytest.raises(UsageError) as refused:
         stillvec.save(vectors, tmp_path / "v.unknown")

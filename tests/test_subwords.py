@@ -186,7 +186,7 @@ def test_a_folder_keeps_the_n_grams_and_tells_of_them(known: WordVectors, tmp_pa
         "bow": "<", "buckets": 3000, "eow": ">", "hash_count": 1, "hash_seed": FLORET_SEED, "maxn": 5, "minn": 2,
     }  # fmt: skip
     np.testing.assert_array_equal(back[UNSEEN], known[UNSEEN])
-    save(WordVectors(back.vocabulary, back.matrix), tmp_path / "v")
+    save(WordVectors(back.vocabulary, back.matrix), tmp_path / "v", force=True)
     assert "subwords" not in read_manifest(tmp_path / "v")
     assert not (tmp_path / "v" / "subwords.safetensors").exists()
 
@@ -283,7 +283,7 @@ def test_a_set_without_n_grams_is_named(vectors: WordVectors, pairs: Path) -> No
 
 
 def test_answers_of_other_n_grams_are_not_taken_from_the_cache(known: WordVectors) -> None:
-    from stillvec.evaluation.answer_cache import digest_vectors
+    from stillvec.formats.request import digest_vectors
 
     other = Subword(buckets=3000, ridge=1.0)(known)
     names = {digest_vectors(each) for each in (known, other, WordVectors(known.vocabulary, known.matrix))}

@@ -153,6 +153,14 @@ class StillvecWarning(UserWarning):
     """Shown once, work continues."""
 
 
+class AlreadyFinished(StillvecWarning):
+    """A result exists that was made with the same settings and inputs; it is returned, and nothing is computed."""
+
+    def __init__(self, message: str, path: Place = None) -> None:
+        super().__init__(message)
+        self.path = None if path is None else os.fspath(path)
+
+
 class DeprecatedName(StillvecWarning):
     """An old name of a flag, a setting or a part; the new one is in the message."""
 

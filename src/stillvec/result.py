@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from stillvec.formats import write_folder
+from stillvec.formats.request import Request
 from stillvec.vectors import WordVectors
 
 
@@ -26,10 +27,18 @@ class Result:
         """How the vectors were made."""
         return self.vectors.provenance
 
-    def save(self, path: str | os.PathLike[str], *, statistics: bool = True, force: bool = False) -> None:
-        """Write a stillvec folder, with or without the statistics."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        statistics: bool = True,
+        request: Request | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write a stillvec folder, with or without the statistics, and what decided it."""
         arrays = self.statistics if statistics and self.statistics else None
-        write_folder(self.vectors, Path(path), self.manifest, arrays, self.model, force=force)
+        decided = None if request is None else request.to_manifest()
+        write_folder(self.vectors, Path(path), self.manifest, arrays, self.model, request=decided, force=force)
 
 
 @dataclass(frozen=True)

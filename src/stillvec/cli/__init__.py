@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillvec import __version__
+from stillvec.cli.console import forget_finished
+from stillvec.cli.flags import check_reports
 from stillvec.cli.process_clock import start_clock
 from stillvec.cli.terminal_text import escape_controls, warn
 from stillvec.errors import (
@@ -68,10 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files need not be text
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_folder() / "torchinductor"))  # not in /tmp: it has code
+    forget_finished()
     command = next((word for word in words if not word.startswith("-")), None)
     try:
         with _plain_warnings():
             options = _parse(words, command)
+            check_reports(options)
         with _plain_warnings(), _log_warnings(quiet=getattr(options, "quiet", False)), _interrupt_on_signals():
             code: int = importlib.import_module(f"stillvec.cli.{options.verb}_command").run(options)
         sys.stdout.flush()

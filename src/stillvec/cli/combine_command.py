@@ -4,6 +4,7 @@ import argparse
 
 from stillvec.cli.console import report_vectors
 from stillvec.cli.flags import List, add_common, add_renamed
+from stillvec.cli.progress_bar import show_warnings
 from stillvec.combination import COMBINERS
 from stillvec.verbs.transformation import combine
 
@@ -19,7 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    vectors = combine(options.vectors, options.method, out=options.out, force=options.force)
+    with show_warnings():
+        vectors = combine(options.vectors, options.method, out=options.out, force=options.force)
     common = f"{vectors.provenance['common_words']:,} words in common"
     report_vectors(options.out, vectors, f" from {len(options.vectors)} sets with {common}")
     return 0

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
 from stillvec.cli.terminal_text import escape_controls
+from stillvec.errors import AlreadyFinished
 from stillvec.files import atomic_file
 from stillvec.vectors import WordVectors
+
+_finished: set[str] = set()  # outputs of this command that existed already
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -44,9 +47,25 @@ def note(text: str) -> None:
     Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def report_finished(warning: AlreadyFinished) -> None:
+    """Print that a result existed and nothing was computed; `report_vectors` then prints nothing about it."""
+    note(f"{warning}")
+    _finished.add(os.path.realpath(warning.path or ""))
+
+
+def forget_finished() -> None:
+    _finished.clear()
+
+
+def is_finished(path: str | os.PathLike[str]) -> bool:
+    """Whether a result existed and was not computed again."""
+    return os.path.realpath(path) in _finished
+
+
 def report_vectors(path: str | os.PathLike[str], vectors: WordVectors, facts: str = "") -> None:
     """`Wrote PATH: 500 words x 300`, and facts about them."""
-    note(f"Wrote {path}: {len(vectors):,} words x {vectors.dim}{facts}")
+    if not is_finished(path):
+        note(f"Wrote {path}: {len(vectors):,} words x {vectors.dim}{facts}")
 
 
 def print_json(values: object, indent: int | None = None) -> None:

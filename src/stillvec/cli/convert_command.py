@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stillvec.cli.console import report_vectors
 from stillvec.cli.flags import add_common
+from stillvec.cli.progress_bar import show_warnings
 from stillvec.formats import FORMATS, format_by_ending
 from stillvec.formats.npy import words_file
 from stillvec.verbs.transformation import convert
@@ -24,7 +25,8 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     name = options.format or format_by_ending(out)
     settings = {name: getattr(options, name) for name in ("source_format", "replace_space", "force")}
-    vectors = convert(options.vectors, out, format=name, **settings)
+    with show_warnings():
+        vectors = convert(options.vectors, out, format=name, **settings)
     files = [*out.rglob("*")] if out.is_dir() else [out, words_file(out)] if name == "npy" else [out]
     size = sum(file.stat().st_size for file in files if file.is_file())
     report_vectors(out, vectors, f", {size:,} bytes, format {name}")

@@ -15,16 +15,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from stillvec.cli.console import note, table, write_json
 from stillvec.cli.figures import draw_scores
+from stillvec.cli.flags import add_common
 from stillvec.corpus import Corpus
 from stillvec.errors import MissingExtra, StillvecError, UsageError, lacks_release
 from stillvec.evaluation import Score, evaluate
 from stillvec.evaluation.datasets import PACKAGED, PACKAGED_TEXTS, DatasetSource
 from stillvec.files import check_replaceable
 from stillvec.formats import read_manifest
-from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.formats.stillvec_folder import LAYOUT, read_request
 from stillvec.registry import require_all
 from stillvec.report import write_report
 from stillvec.vectors import WordVectors
@@ -58,7 +60,7 @@ ASKED = ("music", "war", "river", "doctor", "physics", "win", "australia", "reli
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="demo", metavar="DIR", help="output folder (default: %(default)s)")
     parser.add_argument("--resume", action="store_true", help="continue an interrupted demo")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_common(parser, "--force", "--quiet")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,10 +69,11 @@ def run(options: argparse.Namespace) -> int:
     has_gensim = importlib.util.find_spec("gensim") is not None
     elsewhere = lacks_release("gensim") or "STILLVEC_GENSIM" in os.environ
     require_all({name: extra for name, extra in NEEDED.items() if name != "gensim" or not elsewhere}, "The demo")
-    check_output(out)
+    check_output(out, force=options.force)
     corpus = Corpus(*read_packaged_texts())
     note("MiniLM (22 million parameters) reads Wikipedia and news and is distilled into one vector per word.")
-    sets = _vectors(corpus, out, resume=options.resume, quiet=options.quiet, has_gensim=has_gensim)
+    replacing = {"resume": options.resume, "force": options.force}
+    sets = _vectors(corpus, out, **replacing, quiet=options.quiet, has_gensim=has_gensim)
     note("Evaluating on WordSim-353, SimLex-999 and the Google analogies ...")
     scores = score(sets, out / "scores.json", out / "report.html")
     draw_scores(scores, TESTS, out / "scores.png", "Word vectors from half a million words, evaluated")
@@ -82,12 +85,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def check_output(out: Path) -> None:
+def check_output(out: Path, *, force: bool = False) -> None:
     """Refuse to replace what an earlier demo did not write; other files in the folder are left alone."""
     if out.exists() and not out.is_dir():
         raise UsageError.expected("a folder", f"the file {out}", where="--out")
     for name in METHODS:
-        check_replaceable(out / name, LAYOUT)
+        if not read_request(out / name):  # else it may be finished
+            check_replaceable(out / name, LAYOUT, force=force)
     files = [name for name in FILES if (out / name).exists()]
     if files and not (out / "auto" / "manifest.json").exists():
         raise UsageError.conflict(f"{out} has a {files[0]} that no demo wrote", cure="choose another --out")
@@ -103,7 +107,9 @@ def read_packaged_texts() -> list[Path]:
     return [folder / name for name in PACKAGED_TEXTS]
 
 
-def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool, has_gensim: bool) -> dict[str, WordVectors]:
+def _vectors(
+    corpus: Corpus, out: Path, *, resume: bool, force: bool, quiet: bool, has_gensim: bool
+) -> dict[str, WordVectors]:
     from stillvec.cli.distill_command import print_reading
     from stillvec.cli.progress_bar import show_events
     from stillvec.verbs.baseline_training import train_all
@@ -117,6 +123,7 @@ def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool, has_gensim
             contexts=CONTEXTS,
             out=out,
             resume=resume,
+            force=force,
             progress=listener,
         )
     print_reading(results)
@@ -125,9 +132,8 @@ def _vectors(corpus: Corpus, out: Path, *, resume: bool, quiet: bool, has_gensim
         return results
     note("Training skip-gram (gensim) on the same sentences and words ...")
     with show_events(quiet=quiet) as listener:
-        results |= train_all(
-            corpus, method=SKIPGRAM, min_count=MIN_COUNT, out=out / "skipgram", resume=resume, progress=listener
-        )
+        given: dict[str, Any] = {"out": out / "skipgram", "resume": resume, "force": force, "progress": listener}
+        results |= train_all(corpus, method=SKIPGRAM, min_count=MIN_COUNT, **given)
     return results
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stillvec.cli.console import note, table
+from stillvec.cli.console import is_finished, note, table
 from stillvec.cli.flags import add_cache, add_common, add_renamed
 from stillvec.cli.progress_bar import show_events
 from stillvec.cli.train_command import CORPUS_HELP, add_settings, corpus_of, print_results, settings_of
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
+from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import CONTEXTS, Distillation
 from stillvec.progress import format_bytes, format_duration
 from stillvec.verbs.distillation import distill_all, plan
@@ -20,26 +22,34 @@ if TYPE_CHECKING:
     from stillvec.vectors import WordVectors
 
 
+_MIN_REPORTED = 1_000_000  # bytes of statistics
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     add, defaults = parser.add_argument, Distillation()
     words = f"{CORPUS_HELP}; none: words without context (--include-words, or the teacher's own)"
     add("corpus", nargs="*", metavar="CORPUS", help=words)
     add("--out", metavar="DIR", help="the folder to write; not needed with --dry-run")
     add_common(parser, "--force")
-    add("--teacher", default=defaults.teacher, metavar="DIR_OR_NAME", help="default: %(default)s")
+    teacher = f"a folder, a name on the Hugging Face Hub, or a packaged teacher (default: {defaults.teacher})"
+    add("--teacher", metavar="DIR_OR_NAME", help=teacher)
     add_settings(parser, defaults, LEARNERS, "several share one pass and get a folder each")
-    recipe = "what the vectors are for, which decides the recipe of auto (default: %(default)s)"
-    purpose = add("--purpose", choices=("words", "sentences"), default=defaults.purpose, help=recipe)
+    recipe = f"what the vectors are for, which decides the recipe of auto (default: {defaults.purpose})"
+    purpose = add("--purpose", choices=("words", "sentences"), help=recipe)
     add_renamed(parser, "--for", purpose)
     add("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
-    contexts = "contexts per word that the teacher reads (default: %(default)s)"
-    add("--contexts", default=str(CONTEXTS), metavar="N|all", help=contexts)
-    add("--device", default="auto", metavar="auto|cpu|cuda", help="default: %(default)s")
-    add("--precision", default="auto", metavar="auto|fp32|bf16|fp16|int8", help="default: %(default)s")
+    contexts = f"contexts per word that the teacher reads (default: {CONTEXTS})"
+    add("--contexts", metavar="N|all", help=contexts)
+    add("--device", metavar="auto|cpu|cuda", help="default: auto")
+    add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="default: auto")
     threads = "CPU threads; before a GPU, processes that prepare text (default: one per core)"
     add("--threads", type=int, metavar="N", help=threads)
-    add("--add-to", metavar="DIR", help="add this corpus to an earlier result")
+    add(
+        "--add-to",
+        metavar="DIR",
+        help="add this corpus to an earlier result, with its settings unless others are given",
+    )
     default = "(default: $STILLVEC_CACHE, or the user's cache)"
     add_cache(parser, f"methods that train cache the teacher's contexts {default}")
     add("--dry-run", action="store_true", help="estimate the time, memory and disk of the run, and do nothing")
@@ -57,7 +67,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.out is None and not options.dry_run:
         raise UsageError("--out DIR is required, except with --dry-run.", code="missing-out")
-    given = settings_of(options, Distillation) | {"contexts": _contexts(options.contexts)}
+    given = settings_of(options, Distillation)
+    if options.contexts is not None:
+        given["contexts"] = _contexts(options.contexts)
     given |= {"add_to": options.add_to, "context_cache": options.context_cache, "threads": options.threads}
     corpus = corpus_of(options)
     if options.dry_run:
@@ -71,10 +83,22 @@ def run(options: argparse.Namespace) -> int:
     with show_events(quiet=options.quiet) as listener:
         results = distill_all(*corpus, **given, statistics=not options.no_statistics, progress=listener)
     print_results(results, options.out)
-    print_reading(results)
+    if not any(is_finished(path) for path in locate_results(options.out, results).values()):
+        print_reading(results)
+    if not options.quiet:
+        for path in locate_results(options.out, results).values():
+            _print_statistics(path)
     if results:  # of several processes, the first has them
         listener.print_time()
     return 0
+
+
+def _print_statistics(folder: Path) -> None:
+    file = folder / "statistics.safetensors"
+    if not is_finished(folder) and file.is_file() and file.stat().st_size >= _MIN_REPORTED:
+        whole = format_bytes(sum(each.stat().st_size for each in folder.iterdir() if each.is_file()))
+        what = f"{format_bytes(file.stat().st_size)} of the {whole} in {folder} are statistics of the text"
+        note(f"{what}, for merge and --add-to; --no-statistics leaves them out.")
 
 
 def _print_plan(estimate: Plan) -> None:

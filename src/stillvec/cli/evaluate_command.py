@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stillvec.cli import console
-from stillvec.cli.flags import add_renamed
+from stillvec.cli.flags import List, add_renamed
 from stillvec.cli.progress_bar import show_events
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import UsageError
@@ -32,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's)")
     tasks = f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)"
     add("--tasks", metavar="A,B:key=value", type=_tasks, help=tasks)
+    add("--list-tasks", action=List, const=TASKS, help="list all tasks with their settings")
     add("--only", metavar="A,B", type=_names, help="names of the datasets to use (see stillvec datasets)")
     add("--all", action="store_true", dest="costly", help="also run costly tasks, which train a model")
     add("--quick", action="store_true", help="run costly tasks with less data and one seed")

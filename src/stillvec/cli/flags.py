@@ -3,10 +3,12 @@
 import argparse
 import dataclasses
 import inspect
+from pathlib import Path
 from typing import Any
 
 from stillvec.cli.console import note
 from stillvec.errors import warn_renamed
+from stillvec.files import check_not_input
 from stillvec.registry import Registry
 
 _COMMON: dict[str, dict[str, Any]] = {  # flags that mean the same everywhere
@@ -14,7 +16,7 @@ _COMMON: dict[str, dict[str, Any]] = {  # flags that mean the same everywhere
     "--out": {"required": True, "metavar": "DIR", "help": "the folder to write"},
     "--force": {
         "action": "store_true",
-        "help": "replace files of the same names in a folder that stillvec did not write",
+        "help": "replace what exists; in a folder that stillvec did not write, only files of the same names",
     },
     "--quiet": {"action": "store_true", "help": "no progress"},
     "--dim": {"type": int, "metavar": "N", "help": "dimensions of the result (default: the method's own)"},
@@ -50,6 +52,19 @@ def add_renamed(parser: argparse.ArgumentParser, old: str, new: argparse.Action)
     given = {name: value for name, value in options.items() if value is not None}
     hidden: dict[str, Any] = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
     parser.add_argument(old, action=Renamed, dest=new.dest, **hidden, **given)
+
+
+def check_reports(options: argparse.Namespace) -> None:
+    """Refuse a report or figure that would replace the vectors or the corpus that it is about."""
+    inputs = [path for name in ("vectors", "against", "corpus") for path in _as_list(getattr(options, name, None))]
+    for name in ("json", "report", "export", "out"):
+        for file in _as_list(getattr(options, name, None)):
+            check_not_input(file, inputs)
+
+
+def _as_list(value: Any) -> list[Any]:
+    values = value if isinstance(value, list) else [value]
+    return [path for path in values if isinstance(path, str | Path) and str(path) != "-"]
 
 
 class List(argparse.Action):

@@ -4,6 +4,7 @@ import argparse
 
 from stillvec.cli.console import report_vectors
 from stillvec.cli.flags import add_common
+from stillvec.cli.progress_bar import show_warnings
 from stillvec.verbs.transformation import merge
 
 
@@ -13,6 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    vectors = merge(options.folders, out=options.out, force=options.force)
+    with show_warnings():
+        vectors = merge(options.folders, out=options.out, force=options.force)
     report_vectors(options.out, vectors, f" from {len(options.folders)} results")
     return 0

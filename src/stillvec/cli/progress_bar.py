@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stillvec.cli.console import note
+from stillvec.cli.console import note, report_finished
 from stillvec.cli.process_clock import read_clock
 from stillvec.cli.terminal_text import warn
-from stillvec.errors import StillvecWarning
+from stillvec.errors import AlreadyFinished, StillvecWarning
 from stillvec.progress import LinePrinter, Listener, Phase, Progress, ProgressBar
 
 
@@ -52,7 +52,9 @@ def show_warnings() -> Iterator[None]:
     """Print our warnings as notes when they happen, and hide those of other libraries."""
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        if issubclass(category, StillvecWarning):
+        if isinstance(message, AlreadyFinished):
+            report_finished(message)
+        elif issubclass(category, StillvecWarning):
             warn(f"Note: {message}")
 
     with warnings.catch_warnings():

@@ -2,7 +2,7 @@
 
 import argparse
 
-from stillvec.cli.console import note, report_vectors
+from stillvec.cli.console import is_finished, note, report_vectors
 from stillvec.cli.distill_command import print_reading
 from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.cli.flags import add_cache, add_common
@@ -41,9 +41,9 @@ def run(options: argparse.Namespace) -> int:
 def _print_outcome(outcome: Outcome) -> None:
     for path, vectors in outcome.vectors.items():
         report_vectors(path, vectors)
-    if outcome.step.verb == "distill":
+    if outcome.step.verb == "distill" and not any(map(is_finished, outcome.vectors)):
         print_reading(dict(outcome.vectors))
-    if outcome.step.verb == "convert":
+    if outcome.step.verb == "convert" and not is_finished(outcome.step.target or ""):
         note(f"Wrote {outcome.step.target}")
     if outcome.report is not None:
         show_report(outcome.report)

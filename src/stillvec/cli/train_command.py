@@ -12,6 +12,7 @@ from stillvec.cli.flags import List, add_cache, add_common, add_oov, add_renamed
 from stillvec.cli.progress_bar import show_events
 from stillvec.corpus import Corpus
 from stillvec.lexicons import read_words
+from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import Distillation, Training
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
@@ -46,28 +47,33 @@ def add_settings(
 ) -> None:
     """The settings that distill and train share: method, words, fields of the corpus."""
     add = parser.add_argument
-    names = f"one or several of {', '.join(methods)}; {several} (default: %(default)s)"
-    add("--method", default=defaults.method, metavar="NAME[:key=value,...][,NAME...]", help=names)
+    names = f"one or several of {', '.join(methods)}; {several} (default: {defaults.method})"
+    add("--method", metavar="NAME[:key=value,...][,NAME...]", help=names)
     add("--list-methods", action=List, const=methods, help="list all methods with their settings")
     add_common(parser, "--dim")
-    add("--min-count", type=int, default=defaults.min_count, metavar="N", help="default: %(default)s")
+    least = f"occurrences that a word needs (default: {defaults.min_count})"
+    add("--min-count", type=int, metavar="N", help=least)
     add("--max-words", type=int, metavar="N", help="the most frequent N words only")
     words = "words and multi-word terms to include, one per line"
     add_renamed(parser, "--keep", add("--include-words", metavar="WORDS.txt", help=words))
-    add("--cased", action="store_true", help="distinguish upper and lower case in the vocabulary")
+    cased = "distinguish upper and lower case in the vocabulary"
+    add("--cased", action="store_const", const=True, help=cased)
     add("--field", metavar="NAME", help="the field of JSON lines or Parquet that has the text")
     units = "a paragraph is a line, a block between empty lines, or as the text suggests (default: %(default)s)"
     add("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help=units)
     add("--strict", action="store_true", help="stop at bytes that are not UTF-8")
-    add("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    add("--seed", type=int, metavar="N", help=f"of everything random (default: {defaults.seed})")
     add_oov(parser, "fit character n-grams for out-of-vocabulary words")
 
 
 def settings_of(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
-    """The settings that the flags say, by the names of the fields of `kind`."""
-    values = {field.name: getattr(options, field.name) for field in fields(kind) if field.name != "lowercase"}
-    words = read_words(options.include_words) if options.include_words else ()
-    return values | {"include_words": words, "lowercase": not options.cased}
+    """The settings that were given as flags, by the names of the fields of `kind`."""
+    names = [field.name for field in fields(kind) if field.name != "lowercase"]
+    values = {name: getattr(options, name) for name in names}
+    given = {name: value for name, value in values.items() if value is not None and value is not False}
+    if options.include_words:
+        given["include_words"] = read_words(options.include_words)
+    return given | ({"lowercase": False} if options.cased else {})
 
 
 def corpus_of(options: argparse.Namespace) -> list[Corpus]:
@@ -92,5 +98,5 @@ def print_results(results: Mapping[str, WordVectors], out: str | Path) -> None:
         trained, pace = vectors.provenance.get("trained"), ""
         if trained:
             pace = f", trained in {trained['seconds']:,.0f} s ({trained['words_a_second']:,} words per second)"
-        folder = Path(out) / name if len(results) > 1 else out
+        folder = locate_results(out, results)[name]
         report_vectors(folder, vectors, f" by {vectors.provenance['method']}{pace}")

@@ -6,12 +6,9 @@ compute, in a checkout also our source files. Statistics are recomputed from the
 settings is stored whole, as `.json`. Nothing is unpickled, and removing a file only costs time.
 """
 
-import hashlib
 import json
-import os
 import warnings
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -26,9 +23,7 @@ from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import Answers
 from stillvec.files import digest, file_digest
 from stillvec.files.private_files import private_file
-from stillvec.vectors import WordVectors
 
-_CHUNK_BYTES = 1 << 24  # hashed at once by one thread
 _LIBRARIES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "model2vec")  # those that compute answers
 
 
@@ -85,20 +80,6 @@ class AnswerCache:
         assert self.folder is not None
         text = json.dumps({"code": code_identity(), **key}, sort_keys=True, default=str)
         return self.folder / f"{_digest_text(text)}{ending}"
-
-
-def digest_vectors(vectors: WordVectors) -> str:
-    """A digest of a matrix, its words, their counts and n-grams; hashed by several threads."""
-    matrix, vocabulary = vectors.matrix, vectors.vocabulary
-    n_rows = max(1, _CHUNK_BYTES // max(1, matrix.itemsize * vectors.dim))
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        blocks = (matrix[start : start + n_rows] for start in range(0, len(matrix), n_rows))
-        parts = [*pool.map(lambda block: hashlib.blake2b(np.ascontiguousarray(block).data).digest(), blocks)]
-    header = f"{matrix.dtype} {matrix.shape} {n_rows} {vocabulary.lowercase}"
-    if (table := vectors.subwords) is not None:
-        header += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
-    words = "\n".join(vocabulary.words)
-    return digest(iter([header.encode(), *parts, words.encode(), np.ascontiguousarray(vocabulary.counts).tobytes()]))
 
 
 def digest_files(path: Path) -> str:

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.answer_cache import AnswerCache, digest_files, digest_folder, digest_vectors
+from stillvec.evaluation.answer_cache import AnswerCache, digest_files, digest_folder
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.formats.request import digest_vectors
 from stillvec.vectors import WordVectors
 
 if TYPE_CHECKING:  # only a teacher needs torch

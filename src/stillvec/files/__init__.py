@@ -17,7 +17,15 @@ from stillvec.files.compression import (
 )
 from stillvec.files.csv_records import read_records
 from stillvec.files.digests import digest, file_digest
-from stillvec.files.folder_layout import FolderLayout, check_place, check_replaceable, place_beside, read_object
+from stillvec.files.folder_layout import (
+    FolderLayout,
+    check_not_input,
+    check_place,
+    check_replaceable,
+    exists_error,
+    place_beside,
+    read_object,
+)
 from stillvec.files.output_lock import lock_outputs, reserve_output
 from stillvec.files.temporary_names import remove_abandoned, scratch_folder
 from stillvec.files.text_lines import detect_encoding, read_lines
@@ -29,6 +37,7 @@ __all__ = [
     "atomic_folder",
     "cache_folder",
     "check_is_text",
+    "check_not_input",
     "check_place",
     "check_replaceable",
     "copy_temporary",
@@ -37,6 +46,7 @@ __all__ = [
     "create_part_folder",
     "detect_encoding",
     "digest",
+    "exists_error",
     "file_digest",
     "find_parquet_chunks",
     "inner_name",

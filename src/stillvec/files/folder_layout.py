@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ class FolderLayout:
     names: tuple[str, ...]  # relative paths
     is_ours: Callable[[Path], bool]
     alone: bool = True  # a folder with other files beside ours counts as foreign
+    describe: Callable[[Path], str] = lambda folder: f"a folder written {_format_date(folder)}"  # what is there
 
     def find_others(self, folder: Path) -> list[str]:
         """The entries of a folder that this format does not write."""
@@ -37,18 +39,20 @@ class FolderLayout:
             elif (name not in self.names or entry.is_dir()) and not _is_of_run(entry.name):
                 yield name
 
-    def accepts(self, folder: Path) -> bool:
-        """Whether a folder is empty or was written by stillvec, perhaps not to the end."""
+    def is_free(self, folder: Path) -> bool:
+        """Whether a folder is empty, or was left in the middle of being replaced."""
         names = [entry.name for entry in folder.iterdir()]
-        if all(map(_is_of_run, names)) or any(is_temporary(name) and name.endswith(".ready") for name in names):
-            return True
+        return all(map(_is_of_run, names)) or any(is_temporary(name) and name.endswith(".ready") for name in names)
+
+    def recognizes(self, folder: Path) -> bool:
+        """Whether stillvec wrote a folder."""
         return self.is_ours(folder) and not (self.alone and self.find_others(folder))
 
 
 def check_replaceable(path: str | os.PathLike[str], layout: FolderLayout | None, *, force: bool = False) -> None:
-    """Refuse a folder that stillvec did not write (except with `force`), and an output that cannot be written.
+    """Refuse an output that exists (except with `force`), or that cannot be written.
 
-    Without a layout the output is a file, which may be replaced.
+    Without a layout the output is a file; an empty one may be replaced.
     """
     target = check_place(path)
     if not target.exists():
@@ -56,22 +60,54 @@ def check_replaceable(path: str | os.PathLike[str], layout: FolderLayout | None,
     if layout is None:
         if target.is_dir():
             raise UsageError.expected("a file name", f"the folder {path}", where="output", path=path, code="is-folder")
+        if not force and not is_special(path) and target.stat().st_size:
+            raise exists_error(path, f"a file of {target.stat().st_size:,} bytes, written {_format_date(target)}")
         return
     if not target.is_dir():
         raise UsageError.expected("a folder name", f"the file {path}", where="output", path=path, code="is-file")
     blocked = [name for name in layout.names if (target / name).is_dir()]
-    if blocked or not (force or layout.accepts(target)):
-        entries = sorted(entry.name for entry in target.iterdir() if not _is_of_run(entry.name))
-        more = f" and {len(entries) - _MAX_LISTED:,} more" if len(entries) > _MAX_LISTED else ""
-        cure = "choose another name"
-        if not blocked:
-            cure += f", or replace only {', '.join(layout.names)} in it with --force (force=True)"
-        raise UsageError.conflict(
-            f"The folder {os.fspath(path)} contains other files, not written by stillvec "
-            f"({', '.join(entries[:_MAX_LISTED])}{more}), and is not overwritten",
-            cure=cure,
-            path=path,
-        )
+    if not blocked and (force or layout.is_free(target)):
+        return
+    if not blocked and layout.recognizes(target):
+        raise exists_error(path, layout.describe(target))
+    entries = sorted(entry.name for entry in target.iterdir() if not _is_of_run(entry.name))
+    more = f" and {len(entries) - _MAX_LISTED:,} more" if len(entries) > _MAX_LISTED else ""
+    cure = "choose another name"
+    if not blocked:
+        cure += f", or replace only {', '.join(layout.names)} in it with --force (force=True)"
+    raise UsageError.conflict(
+        f"The folder {os.fspath(path)} contains other files, not written by stillvec "
+        f"({', '.join(entries[:_MAX_LISTED])}{more}), and is not overwritten",
+        cure=cure,
+        path=path,
+    )
+
+
+def exists_error(path: str | os.PathLike[str], what: str, reason: str = "") -> UsageError:
+    """`PATH exists: WHAT; choose another name ...`"""
+    return UsageError(
+        f"{os.fspath(path)} exists: {what}{f' {reason}' if reason else ''}; choose another name, or replace it with "
+        "--force (force=True).",
+        code="exists",
+        path=path,
+    )
+
+
+def check_not_input(
+    out: str | os.PathLike[str] | None, inputs: Iterable[str | os.PathLike[str]], layout: FolderLayout | None = None
+) -> None:
+    """Refuse an output that is also an input, or that would replace an input inside it."""
+    if out is None or is_special(out):
+        return
+    target = Path(os.path.realpath(out))
+    written = {target, *(target / name for name in (layout.names if layout else ()))}
+    for path in inputs:
+        if Path(os.path.realpath(path)) in written:
+            same = os.path.realpath(path) == str(target)
+            message = (
+                f"The output {os.fspath(out)} is also an input" if same else f"{out} would replace {path}, an input"
+            )
+            raise UsageError(f"{message}; choose another name.", code="own-input", path=out)
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
@@ -128,6 +164,10 @@ def read_object(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _format_date(path: Path) -> str:
+    return datetime.datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
 
 
 def _is_of_run(name: str) -> bool:

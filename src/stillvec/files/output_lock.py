@@ -18,13 +18,8 @@ except ModuleNotFoundError:  # not POSIX: outputs are not locked
 
 
 @contextmanager
-def reserve_output(
-    path: str | os.PathLike[str] | None, layout: FolderLayout | None, *, force: bool = False
-) -> Iterator[None]:
-    """Refuse an output that cannot or must not be written, and keep it for this run; None is no output."""
-    if path is None:
-        yield
-        return
+def reserve_output(path: str | os.PathLike[str], layout: FolderLayout | None, *, force: bool = False) -> Iterator[None]:
+    """Refuse an output that exists or cannot be written, and keep it for this run."""
     check_replaceable(path, layout, force=force)
     with lock_outputs([path], layout):
         yield

@@ -91,7 +91,7 @@ def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | No
     vectors: the vectors.
     path: the folder or file; .gz, .bz2 and .xz compress a file.
     format: a name in `FORMATS` (default: by the suffix of `path`; without a suffix, a stillvec folder).
-    force: replace files of the same names in a folder that stillvec did not write (default: False).
+    force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
     place = Path(path)
     chosen = FORMATS[format or format_by_ending(place)]

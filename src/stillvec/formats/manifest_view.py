@@ -46,6 +46,12 @@ def corpora_of(manifest: Facts) -> list[Facts]:
     return [*parts, *(corpora_of(previous) if previous else [])]
 
 
+def count_read(manifest: Facts, unit: str) -> int:
+    """How many sentences or words the teacher read, also for the earlier results that text was added to."""
+    previous = get_mapping(manifest, "added_to")
+    return int(get_mapping(manifest, "read").get(unit) or 0) + (count_read(previous, unit) if previous else 0)
+
+
 def files_of(corpus: Facts) -> str:
     names = [last_name(name) for name in corpus.get("sources", ())]
     more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""

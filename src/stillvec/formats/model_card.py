@@ -146,7 +146,8 @@ def _part_facts(registry: Registry[Any], name: str) -> tuple[str, tuple[str, ...
 def _describe_run(manifest: Facts) -> Iterator[str]:
     read = get_mapping(manifest, "read")
     if read.get("sentences"):
-        yield f"The teacher read {read['sentences']:,} sentences, {read['words']:,} words."
+        n_sentences, n_words = (view.count_read(manifest, unit) for unit in ("sentences", "words"))
+        yield f"The teacher read {n_sentences:,} sentences, {n_words:,} words."
         if alone := read.get("words_without_context"):
             yield f"{alone:,} of the words do not occur in them and were encoded without context."
         yield ""

@@ -35,6 +35,7 @@ _MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS = (
 )  # fmt: skip
 INDEX_VERSION_KEY = "search_index"  # in the manifest of the folder of a search index, which has no vectors to load
 _CHECKSUMS = "checksums"  # of the other files, in the manifest
+_REQUEST = "request"  # what decided the result, as digests (formats/request.py)
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FILES = {_VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS}
@@ -75,17 +76,19 @@ def write_folder(
     model: Mapping[str, NDArray[Any]] | None = None,
     *,
     packed: str | None = None,
+    request: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> None:
     """Write vectors with their manifest, the statistics they were computed from and a trained model, atomically.
 
     The matrix is compressed (int8, pq or sparse; default: as the last refine step allows) if that is lossless. With
-    `force`, files of these names are also replaced in a folder that stillvec did not write.
+    `force` an existing folder is replaced (of one that stillvec did not write, only files of these names); otherwise
+    only if it is the result of the same `request`.
     """
     from stillvec import __version__
 
     folder = Path(path)
-    check_replaceable(folder, LAYOUT, force=force)
+    check_replaceable(folder, LAYOUT, force=force or (request is not None and read_request(folder) == request))
     if vectors.matrix.dtype not in (np.float16, np.float32, np.float64):
         raise write_error(folder, f"numbers of type {vectors.matrix.dtype} cannot be stored")
     words = encode_words(vectors, folder, vectors.matrix.dtype)
@@ -99,7 +102,9 @@ def write_folder(
         "dtype": vectors.matrix.dtype.name,
         "lowercase": vectors.vocabulary.lowercase,
     }
-    history = {key: value for key, value in manifest.items() if key not in ("stored", "subwords")}
+    history = {key: value for key, value in manifest.items() if key not in ("stored", "subwords", _REQUEST)}
+    if request is not None:
+        facts[_REQUEST] = dict(request)
     if vectors.subwords is not None:
         facts["subwords"] = asdict(vectors.subwords.ngrams)
     if arrays is not None:
@@ -129,8 +134,14 @@ def find_packing(manifest: Mapping[str, Any]) -> str | None:
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The manifest of a folder: how its vectors were made; without the checksums."""
-    return {key: value for key, value in _read_manifest(path).items() if key != _CHECKSUMS}
+    """The manifest of a folder: how its vectors were made; without the checksums and the request."""
+    return {key: value for key, value in _read_manifest(path).items() if key not in (_CHECKSUMS, _REQUEST)}
+
+
+def read_request(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What decided the result in a folder, as digests; empty if that is not known, or if there is no folder."""
+    request = read_object(Path(path) / _MANIFEST).get(_REQUEST)
+    return request if isinstance(request, dict) else {}
 
 
 def verify_folder(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -296,5 +307,17 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(manifest.get("format"), int) and isinstance(manifest.get("stillvec"), str)
 
 
-LAYOUT = FolderLayout((_MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS, CARD), _is_ours, alone=False)
+def _describe(folder: Path) -> str:
+    manifest = read_object(folder / _MANIFEST)
+    method, made = manifest.get("method"), str(manifest.get("made", ""))[:16].replace("T", " ")
+    steps = len(manifest.get("refined") or ())
+    facts = [f" by {method}"] * bool(method) + [f", refined in {steps} step{'s' * (steps > 1)}"] * bool(steps)
+    facts += [f", made {made} UTC"] * bool(made) + [", with statistics"] * (folder / STATISTICS).is_file()
+    n_words = manifest.get("words")
+    size = f"{n_words:,} words x {manifest.get('dim')}" if isinstance(n_words, int) else "vectors"
+    return size + "".join(facts)
+
+
+_NAMES = (_MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS, CARD)
+LAYOUT = FolderLayout(_NAMES, _is_ours, alone=False, describe=_describe)
 FORMAT = Format(recognize, read, write, ("",), LAYOUT)

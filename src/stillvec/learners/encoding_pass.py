@@ -196,7 +196,7 @@ class EncodingPass:
         self.state = PassState(self.accumulators, np.zeros(len(self.vocabulary), np.int64))
         self.finished = False  # everything was read
         self.phase = Phase.CORPUS  # what is being read
-        self.n_missing_words = 0  # words of the vocabulary that no process read in the corpus
+        self.n_missing_words = 0  # new words that no process read in the corpus
         self._isolated = np.zeros(len(self.vocabulary), np.int64)  # which words were read alone
         self._expected: dict[str, TextSize] | None = None  # sizes of stages, by key; None: not estimated yet
         self._partition = partition or Partition()
@@ -299,7 +299,7 @@ class EncodingPass:
         new = self.plan.new_words
         if readers := self._readers(TextSource.SENTENCES):
             missing = (counts["contexts"] == 0) & new
-            self.n_missing_words = int((counts["contexts"] == 0).sum())
+            self.n_missing_words = int(missing.sum())
             self._isolated[:] = self._partition.select_words(missing)
             if not self.state.totals and counts["contexts"].any() and missing.any():
                 totals = {spec: reader.totals() for spec, reader in readers.items() if isinstance(reader, HasTotals)}

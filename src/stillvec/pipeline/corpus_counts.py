@@ -35,6 +35,7 @@ class CorpusFacts:
     n_paragraphs: int = 0
     n_characters: int = 0
     words_from: str = ""
+    file_digests: tuple[str, ...] = ()  # of the text of each file
 
     def to_manifest(self) -> dict[str, Any]:
         if self.words_from:
@@ -45,12 +46,13 @@ class CorpusFacts:
             "paragraphs": self.n_paragraphs,
             "words": self.n_words,
             "characters": self.n_characters,
+            "file_digests": [*self.file_digests],
         }
 
     @classmethod
     def from_manifest(cls, facts: Mapping[str, Any]) -> CorpusFacts:
         sources, counts = tuple(facts["sources"]), (facts["paragraphs"], facts["characters"])
-        return cls(facts["words"], sources, facts["digest"], *counts)
+        return cls(facts["words"], sources, facts["digest"], *counts, file_digests=tuple(facts["file_digests"]))
 
 
 @dataclass(frozen=True)
@@ -76,16 +78,21 @@ class CorpusCounts:
         )
 
     @property
+    def file_digests(self) -> tuple[str, ...]:
+        return tuple(self.digests[file] for file in sorted(self.digests))
+
+    @property
     def digest(self) -> str:
         """Of the text, file by file."""
-        return digest(self.digests[file].encode() for file in sorted(self.digests))
+        return _digest_all(self.file_digests)
 
     def choose_words(self, corpus: Corpus, choice: WordChoice) -> tuple[Vocabulary, CorpusFacts]:
         """The words that get a vector, and the facts about the corpus."""
         if not self.n_words:
             raise CorpusError(f"The corpus has no words, only punctuation and spaces: {', '.join(corpus.sources[:3])}.")
         sources = tuple(Path(name).name for name in corpus.sources)
-        facts = CorpusFacts(self.n_words, sources, self.digest, self.n_paragraphs, self.n_characters)
+        counts = (self.n_paragraphs, self.n_characters)
+        facts = CorpusFacts(self.n_words, sources, self.digest, *counts, file_digests=self.file_digests)
         vocabulary = Vocabulary.build(
             self.counts,
             min_count=choice.min_count,
@@ -138,6 +145,18 @@ def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, st
                 pending = []
         digests[file] = state.hexdigest()
     yield pending, n_bytes
+
+
+def digest_corpus(corpus: Corpus) -> str:
+    """The digest of a corpus that is not counted."""
+    digests: dict[int, str] = {}
+    for _ in _group_paragraphs(corpus.paragraphs_by_file(), digests):
+        pass
+    return _digest_all(digests[file] for file in sorted(digests))
+
+
+def _digest_all(digests: Iterable[str]) -> str:
+    return digest(text.encode() for text in digests)
 
 
 def count_corpus(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:

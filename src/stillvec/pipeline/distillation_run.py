@@ -6,22 +6,24 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from stillvec.corpus import Corpus
 from stillvec.encoding.context_store import StoreLocation
 from stillvec.errors import StillvecWarning, UsageError, is_out_of_memory
-from stillvec.files import cache_folder
+from stillvec.files import cache_folder, file_digest
+from stillvec.formats.request import Request, digest_json, digest_setting_files
 from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import HasDim
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.memory import RESERVE, is_short
-from stillvec.pipeline.corpus_counts import CorpusFacts
+from stillvec.pipeline.corpus_counts import CorpusFacts, digest_corpus
 from stillvec.pipeline.memory_estimate import batch_bytes, check_memory, finish_bytes
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
-from stillvec.pipeline.previous_result import PreviousResult
+from stillvec.pipeline.previous_result import PreviousResult, count_isolated
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
-from stillvec.pipeline.result_folders import describe_result
-from stillvec.pipeline.settings import Distillation
+from stillvec.pipeline.result_folders import describe_learner, describe_result
+from stillvec.pipeline.settings import Distillation, decisive_settings
 from stillvec.progress import Phase, Progress, format_bytes, relay
 from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
@@ -59,7 +61,8 @@ class Run:
         self.reader = reader or Reader()
         self.checkpoint = None if out is None else PassCheckpoint(out, resume=resume)  # beside the output
         self.previous = None if add_to is None else PreviousResult(Path(add_to))
-        self._learners = settings.learners(depth=0, corpus=corpus is not None)  # refuses wrong names and settings
+        self._teacher: Teacher | None = None
+        self._learners = settings.learners(depth=1, corpus=corpus is not None)  # refuses wrong names and settings
         self.names: tuple[str, ...] = ()  # of the results, once the teacher is known
         self.results: dict[str, Result] = {}
         self.memory_floor = RESERVE  # bytes that must stay free, or the run is stopped
@@ -99,12 +102,41 @@ class Run:
             self.results[name] = yield from self._finish(name, task.encoding_pass, merged, start)
             yield MethodResult(name, self.results[name])
 
+    def requests(self, *, statistics: bool = True, expand: bool = False) -> dict[str, Request]:
+        """What decides each result, by its name; with `expand` the teacher is loaded to know all of its layers."""
+        if expand and self.settings.layer == "all":
+            self._set_learners(self._load_teacher())
+        words = digest_json(self.settings.include_words)
+        common = decisive_settings(self.settings) | {"words": words, "statistics": statistics}
+        return {
+            name: Request("distill", describe_learner(learner) | common, self._digest_inputs)
+            for name, learner in self._learners.items()
+        }
+
+    def _digest_inputs(self) -> dict[str, str]:
+        """Digests of all that is read; before the run, the teacher is loaded and the text is read for them."""
+        teacher = self.reader.describe_teacher(self._load_teacher())
+        inputs = {"teacher": f"{teacher['digest']} {teacher['device']} {teacher['precision']}"}
+        if self.corpus is not None:
+            inputs["text"] = self.corpus_facts.digest or digest_corpus(self.corpus)
+        if self.previous is not None:
+            inputs["earlier result"] = file_digest(self.previous.path / "manifest.json")
+        return inputs | digest_setting_files({"dictionary": self.settings.dictionary})
+
+    def _set_learners(self, teacher: Teacher) -> None:
+        if self.settings.layer == "all":  # one learner per layer
+            self._learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
+
+    def _load_teacher(self) -> Teacher:
+        if self._teacher is None:
+            self._teacher = self.reader.load_teacher(self.settings)
+        return self._teacher
+
     def prepare(self) -> Generator[Progress, None, tuple[Teacher, PassPlan]]:
         """Everything that is known before the teacher reads: the teacher, the methods and the words."""
         yield Progress(Phase.LOADING, 0, None, "", 0.0)
-        teacher = self.reader.load_teacher(self.settings)
-        if self.settings.layer == "all":  # one learner per layer
-            self._learners = self.settings.learners(teacher.depth, corpus=self.corpus is not None)
+        teacher = self._load_teacher()
+        self._set_learners(teacher)
         self.names = tuple(self._learners)
         self._check(teacher, self._learners)
         if self.corpus is None:
@@ -114,6 +146,7 @@ class Run:
             vocabulary, self.corpus_facts = yield from self.reader.count(self.corpus, self.settings)
         known = None
         if self.previous is not None:
+            self.previous.warn_repeated(self.corpus_facts.to_manifest())
             known, vocabulary = self.previous.vocabulary, self.previous.vocabulary.union(vocabulary)
         return teacher, PassPlan(self._learners, vocabulary, known)
 
@@ -225,7 +258,7 @@ class Run:
     ) -> Generator[Progress, None, Result]:
         learner = encoding_pass.plan.learners[name]
         statistics = encoding_pass.statistics_of(name, merged)
-        facts: dict[str, object] = {}
+        facts: dict[str, Any] = {}
         if self.previous is not None:
             statistics = self.previous.merge(statistics)
             facts["added_to"] = self.previous.describe()
@@ -234,6 +267,8 @@ class Run:
         else:
             result = learner.finish(statistics)
         facts |= {"corpus": self.corpus_facts.to_manifest(), "read": self.read_facts.to_manifest()}
+        if self.previous is not None and self.corpus is not None:
+            facts["read"] |= count_isolated(statistics)
         facts["seconds"] = time.perf_counter() - start
         teacher = self.reader.describe_teacher(encoding_pass.teacher)
         return describe_result(result, learner, statistics, self.settings, teacher, facts)

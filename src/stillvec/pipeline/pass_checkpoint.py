@@ -22,7 +22,7 @@ from stillvec.files import digest, file_digest, place_beside, remove_abandoned, 
 from stillvec.formats.tensors import map_tensors, write_tensors
 from stillvec.pipeline.corpus_counts import CorpusFacts
 from stillvec.pipeline.result_folders import describe_program
-from stillvec.pipeline.settings import Distillation, to_manifest
+from stillvec.pipeline.settings import OF_TEACHER, Distillation, to_manifest
 from stillvec.teachers import Teacher
 from stillvec.teachers.device import count_threads
 from stillvec.training.checkpoint import warn_threads
@@ -34,7 +34,6 @@ _LOST = 60.0  # seconds of work that may be lost, if a checkpoint takes 15 or le
 _FACTS = "facts"
 _ADDED_LATER = ("weights",)  # facts that checkpoints of version 0.1 lack
 _THREADS = "threads"  # a fact whose change is reported, not rejected
-_FREE = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # replaced by facts of the loaded teacher
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -130,7 +129,7 @@ class PassCheckpoint:
 
 def facts_of_settings(settings: Distillation, add_to: Path | None) -> dict[str, object]:
     """What decides the result and is known before the teacher is loaded."""
-    given = {key: value for key, value in to_manifest(settings).items() if key not in _FREE}
+    given = {key: value for key, value in to_manifest(settings).items() if key not in OF_TEACHER}
     words = settings.include_words
     given["keep"] = digest(iter(["\n".join(words).encode()])) if words else None
     earlier = None if add_to is None else f"{add_to.name} ({file_digest(add_to / 'manifest.json')[:12]})"

@@ -37,7 +37,7 @@ class ReadFacts:
     n_words: int = 0
     n_tokens: int = 0
     seconds: float = 0.0
-    n_missing_words: int = 0  # of the vocabulary, without a context
+    n_missing_words: int = 0  # that were read alone
     group: Mapping[str, int] = field(default_factory=dict)  # how many processes or workers read
 
     def to_manifest(self) -> dict[str, Any]:

@@ -7,13 +7,14 @@ import datetime
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stillvec import __version__
 from stillvec.errors import StillvecError
 from stillvec.files import check_replaceable
+from stillvec.formats.request import Request
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.learners import LEARNERS
 from stillvec.learners.accumulators import HasDim, Learner
@@ -102,14 +103,29 @@ def complete(
     return Result(vectors, manifest["notes"], model or {}, statistics or {})
 
 
+def locate_results(out: str | os.PathLike[str], names: Iterable[str]) -> dict[str, Path]:
+    """The folder of each result: `out` itself, or with several results folders inside it."""
+    labels = [*names]
+    return {name: Path(out) / name if len(labels) > 1 else Path(out) for name in labels}
+
+
 def check_folders(
-    out: str | os.PathLike[str], names: Sequence[str], also: Iterable[Path] = (), *, force: bool = False
+    out: str | os.PathLike[str], requests: Mapping[str, Request], *, force: bool = False, may_be_finished: bool = True
 ) -> list[Path]:
-    """Refuse folders for results of these names that cannot or must not be written; returns them."""
-    targets = [*([Path(out)] if len(names) == 1 else [Path(out) / name for name in names]), *also]
-    for target in targets:
-        check_replaceable(target, LAYOUT, force=force)
-    return targets
+    """Refuse folders that cannot or must not be written; returns them. One of the same settings may be finished."""
+    folders = locate_results(out, requests)
+    for name, request in requests.items():
+        if force or not (may_be_finished and request.has_settings_of(folders[name])):
+            check_replaceable(folders[name], LAYOUT, force=force)
+    return [*folders.values()]
+
+
+def find_finished(
+    out: str | os.PathLike[str], requests: Mapping[str, Request], *, force: bool = False
+) -> dict[str, Path]:
+    """The folders that have the result of the same request; raises an error if another result is there."""
+    folders = locate_results(out, requests)
+    return {name: folders[name] for name, request in requests.items() if request.check(folders[name], force=force)}
 
 
 def save_steps(
@@ -118,18 +134,19 @@ def save_steps(
     """Write each result of a run as soon as it is finished, and yield its progress."""
     for event in run.steps():
         if isinstance(event, MethodResult):
-            folder = Path(out) / event.name if len(run.names) > 1 else Path(out)
+            folder = locate_results(out, run.names)[event.name]
+            request = run.requests(statistics=statistics)[event.name]
             yield Progress(Phase.WRITING, 0, None, "", 0.0, subject=event.name)
-            _save(event.result, folder, run.checkpoint, statistics=statistics, force=force)
+            _save(event.result, folder, run.checkpoint, statistics=statistics, request=request, force=force)
         else:
             yield event
     if run.checkpoint is not None:
         run.checkpoint.remove()
 
 
-def _save(result: Result, folder: Path, checkpoint: PassCheckpoint | None, *, statistics: bool, force: bool) -> None:
+def _save(result: Result, folder: Path, checkpoint: PassCheckpoint | None, **options: Any) -> None:
     try:
-        result.save(folder, statistics=statistics, force=force)
+        result.save(folder, **options)
     except OSError as error:
         if checkpoint is None or not checkpoint.path.exists():
             raise

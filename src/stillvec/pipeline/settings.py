@@ -12,6 +12,7 @@ from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, check_least, require_all, settings_from
 
+OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 
@@ -119,6 +120,11 @@ def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
     keys = {new: old for old, new in settings.RENAMED.items()}
     values = dataclasses.asdict(settings) | {"include_words": len(settings.include_words)}
     return {keys.get(name, name): value for name, value in values.items()}
+
+
+def decisive_settings(settings: Distillation | Training) -> dict[str, Any]:
+    """The settings that decide each result of a run, except its method and facts of the loaded teacher."""
+    return {key: value for key, value in to_manifest(settings).items() if key not in ("method", *OF_TEACHER)}
 
 
 def from_manifest(values: Mapping[str, Any], where: str) -> Distillation:

@@ -1,7 +1,6 @@
 """Training without a teacher: count the corpus, encode its sentences once, train every method."""
 
 import dataclasses
-import json
 import os
 import time
 import warnings
@@ -9,17 +8,17 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from stillvec import __version__
 from stillvec.baselines import BASELINES, Baseline, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.spacy_parser import Parser, load_parser, write_parses
 from stillvec.corpus import Corpus
 from stillvec.errors import StillvecWarning, TrainingError, UsageError
-from stillvec.files import cache_folder, digest, read_object, scratch_folder
+from stillvec.files import cache_folder, digest, scratch_folder
 from stillvec.files.private_files import create_private_folder
 from stillvec.formats import load
-from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.formats.request import Request, digest_json
+from stillvec.pipeline.corpus_counts import count_corpus, digest_corpus
 from stillvec.pipeline.result_folders import complete, describe_program
-from stillvec.pipeline.settings import Training, to_manifest
+from stillvec.pipeline.settings import Training, decisive_settings, to_manifest
 from stillvec.progress import Phase, Progress, relay
 from stillvec.result import MethodResult, Result
 from stillvec.training.schedule import TrainingProgress
@@ -37,9 +36,7 @@ class TrainingRun:
         *,
         store: str | os.PathLike[str] | None = None,
         resume: bool = False,
-        out: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.out = out
         self.settings = settings
         self.corpus = corpus
         self.store = Path(store) if store is not None else cache_folder()
@@ -47,6 +44,7 @@ class TrainingRun:
         self.threads = settings.threads or os.cpu_count() or 1
         self.baselines = settings.baselines()  # refuses wrong names and settings
         self.parser = self._load_parser()
+        self.finished: dict[str, Path] = {}  # folders of methods that need not be trained again
         self.results: dict[str, Result] = {}
         self.facts: dict[str, Any] = {}
         self.checkpoint: Any = None  # of the method that is being trained
@@ -82,8 +80,8 @@ class TrainingRun:
                 text = yield from self._parse(text, self.parser)
             prepared = time.perf_counter() - begun
             for name, baseline in self.baselines.items():
-                if (finished := self._find_finished(name, baseline)) is not None:
-                    self.results[name] = finished
+                if name in self.finished:
+                    self.results[name] = Result(load(self.finished[name]))
                     if getattr(baseline, "resumes", False):  # killed before the checkpoint was removed
                         self._remove_checkpoint(self._checkpoint(name, baseline, text))
                     continue
@@ -99,21 +97,19 @@ class TrainingRun:
         if checkpoint is not None:
             checkpoint.remove()
 
-    def _find_finished(self, name: str, baseline: Baseline) -> Result | None:
-        """The result that the interrupted run of several methods has already written."""
-        if not self.resume or self.out is None or len(self.names) == 1:
-            return None
-        folder = Path(self.out) / name
-        manifest, facts = read_object(folder / "manifest.json"), self._describe_method(baseline)
-        if any(manifest.get(key) != value for key, value in json.loads(json.dumps(facts, default=str)).items()):
-            return None
-        return Result(load(folder), manifest.get("notes") or {})
+    def requests(self, **_: bool) -> dict[str, Request]:
+        """What decides each result, by its name."""
+        common = decisive_settings(self.settings) | {"words": digest_json(self.settings.include_words)}
+        return {
+            name: Request("train", _describe_method(baseline) | common, self._digest_inputs)
+            for name, baseline in self.baselines.items()
+        }
 
-    def _describe_method(self, baseline: Baseline) -> dict[str, Any]:
-        """What decides a result."""
-        name = BASELINES.name_of(baseline)
-        facts = {"method": name, "settings": dataclasses.asdict(baseline), "training": to_manifest(self.settings)}
-        return {**facts, **self.facts, "seed": self.settings.seed, "stillvec": __version__}
+    def _digest_inputs(self) -> dict[str, str]:
+        """Digests of all that is read; before the run, the text is read for them."""
+        corpus = self.facts.get("corpus")
+        parser = {} if self.parser is None else {"parser": self.parser.facts["digest"]}
+        return {"text": corpus["digest"] if corpus else digest_corpus(self.corpus), **parser}
 
     def _write(self, vocabulary: Vocabulary, folder: Path) -> Generator[Progress, None, EncodedCorpus]:
         begun, total = time.perf_counter(), self.facts["corpus"]["words"]
@@ -184,13 +180,20 @@ class TrainingRun:
         trained = {"sentences": text.n_sentences, "words": text.n_words, "seconds": round(seconds, 3)}
         trained["words_a_second"] = round(text.n_words * settings["epochs"] / max(seconds, 1e-9))
         manifest = {
-            **self._describe_method(baseline),
+            **_describe_method(baseline),
+            "training": to_manifest(self.settings),
+            **self.facts,
+            "seed": self.settings.seed,
             "notes": dict(learnt.notes),
             "trained": trained,
             "seconds": prepared + seconds,
             **describe_program(),
         }
         return complete(learnt.vectors, manifest, self.settings.oov)
+
+
+def _describe_method(baseline: Baseline) -> dict[str, Any]:
+    return {"method": BASELINES.name_of(baseline), "settings": dataclasses.asdict(baseline)}
 
 
 def _warn_missing(name: str, vocabulary: Vocabulary, vectors: WordVectors) -> None:

@@ -47,7 +47,7 @@ def refine_steps(vectors: WordVectors, steps: Sequence[Step]) -> Iterator[tuple[
     for given in steps:
         choose = getattr(given, "choose", None)
         for step, facts in choose(vectors) if choose else [(given, {})]:
-            record = _describe(step) | facts
+            record = describe_step(step) | facts
             after = vectors if record.get("left_out") else step(vectors)
             if loss := getattr(step, "loss", None):
                 record["loss"] = loss(vectors, after)
@@ -71,7 +71,7 @@ def read_step(step: str | Step | Mapping[str, Any]) -> Step:
     return create(STEPS, step)
 
 
-def _describe(step: Step) -> dict[str, Any]:
+def describe_step(step: Step) -> dict[str, Any]:
     """Name, settings, and digests of the files that the settings name."""
     name = STEPS.name_of(step)
     settings = dataclasses.asdict(step)  # type: ignore[call-overload]

@@ -104,6 +104,10 @@ class ServedModel:
     def _suggest(self, word: str) -> str:
         """The nearest spelling among a bounded number of words: anyone may ask for words that do not exist."""
         key = word.lower()
+        if other_case := [
+            form for form in (key, key.capitalize(), key.upper()) if form in self.vectors.vocabulary.index
+        ]:
+            return f"did you mean {other_case[0]!r}?"
         similar = (
             known
             for known in self.vectors.words[: 50 * _MAX_CANDIDATES]

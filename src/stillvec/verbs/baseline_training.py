@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stillvec.baselines import BASELINES
 from stillvec.errors import UsageError
-from stillvec.files import lock_outputs
+from stillvec.files import check_not_input, lock_outputs, remove_abandoned
+from stillvec.formats.request import load_finished
 from stillvec.formats.stillvec_folder import LAYOUT
-from stillvec.pipeline.result_folders import check_folders
+from stillvec.pipeline.result_folders import check_folders, find_finished
 from stillvec.pipeline.settings import Training, parse_methods
 from stillvec.progress import Progress, show_progress
 from stillvec.result import Result
 from stillvec.vectors import WordVectors
-from stillvec.verbs.distillation import Source, execute, split_arguments, with_parameters_of
+from stillvec.verbs.distillation import Arguments, Source, execute, split_arguments, with_parameters_of
 
 if TYPE_CHECKING:
     from stillvec.pipeline.training_run import TrainingRun
@@ -52,11 +56,11 @@ def train(
         raise UsageError(
             "train() returns the vectors of one method; for several call train_all().", code="several-methods"
         )
-    return next(iter(_train(locals()).values())).vectors
+    return next(iter(_train(Arguments(locals())).values())).vectors
 
 
 @with_parameters_of(train)
-def train_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
+def train_all(arguments: Arguments) -> dict[str, WordVectors]:
     """Train several methods on the same sentences, and return their vectors by name.
 
     Parameters are those of `train`, except:
@@ -68,23 +72,32 @@ def train_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
 
 def check_training(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> None:
     """Refuse before the work what `train_all` with these arguments would refuse."""
-    _prepare({"corpus": corpus, **arguments})
+    _prepare(Arguments.bind(inspect.signature(train), *corpus, **arguments))
 
 
-def _train(arguments: Mapping[str, Any]) -> dict[str, Result]:
+def _train(arguments: Arguments) -> dict[str, Result]:
     run, targets = _prepare(arguments)
     with lock_outputs(targets, LAYOUT), show_progress(arguments["progress"]) as listener:
+        if targets:
+            run.finished = find_finished(arguments["out"], run.requests(), force=arguments["force"])
+        if len(run.finished) == len(run.names) and not arguments["resume"]:  # a resumed run removes its checkpoints
+            remove_abandoned(Path(tempfile.gettempdir()))
+            return {name: Result(load_finished(folder)) for name, folder in run.finished.items()}
         return execute(run, arguments["out"], listener, force=arguments["force"])
 
 
-def _prepare(arguments: Mapping[str, Any]) -> tuple[TrainingRun, list[str | os.PathLike[str]]]:
+def _prepare(arguments: Arguments) -> tuple[TrainingRun, list[str | os.PathLike[str]]]:
     """The run, and the folders that it writes."""
     from stillvec.pipeline.training_run import TrainingRun
 
     corpus, settings, options = split_arguments(Training, arguments)
     if corpus is None:
         raise UsageError.expected("files, folders, globs or one Corpus", "nothing", where="corpus")
-    run = TrainingRun(settings, corpus, store=options["context_cache"], resume=options["resume"], out=options["out"])
-    if options["out"] is None:
+    out = options["out"]
+    run = TrainingRun(settings, corpus, store=options["context_cache"], resume=options["resume"])
+    if out is None:
         return run, []
-    return run, [options["out"], *check_folders(options["out"], run.names, force=options["force"])]
+    targets = check_folders(out, run.requests(), force=options["force"])
+    for target in targets:
+        check_not_input(target, corpus.sources, LAYOUT)
+    return run, [out, *targets]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError, is_out_of_memory, out_of_memory
-from stillvec.files import check_place, lock_outputs
+from stillvec.files import check_not_input, check_place, lock_outputs
+from stillvec.formats.request import load_finished
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.memory import RESERVE, MemoryWatch, require_memory
-from stillvec.pipeline.result_folders import check_folders, save_steps
+from stillvec.pipeline.previous_result import inherit_settings
+from stillvec.pipeline.result_folders import check_folders, find_finished, save_steps
 from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
 from stillvec.progress import Listener, Phase, Progress, Timeline, drain, show_progress
 from stillvec.registry import require_all, settings_from
@@ -38,16 +40,29 @@ R = TypeVar("R")
 S = TypeVar("S", Distillation, Training)
 
 
-def with_parameters_of(template: Callable[P, object]) -> Callable[[Callable[[Mapping[str, Any]], R]], Callable[P, R]]:
-    """Give a function of a mapping of arguments the typed parameters, with defaults, of another function."""
+class Arguments(dict[str, Any]):
+    """The arguments of a call by name, with defaults; `given` are those that the caller named."""
+
+    given: frozenset[str] = frozenset()
+
+    @classmethod
+    def bind(cls, signature: inspect.Signature, *args: Any, **kwargs: Any) -> Arguments:
+        bound = signature.bind(*args, **kwargs)
+        given = frozenset(bound.arguments)
+        bound.apply_defaults()
+        arguments = cls(bound.arguments)
+        arguments.given = given
+        return arguments
+
+
+def with_parameters_of(template: Callable[P, object]) -> Callable[[Callable[[Arguments], R]], Callable[P, R]]:
+    """Give a function of `Arguments` the typed parameters, with defaults, of another function."""
     signature = inspect.signature(template)
 
-    def decorate(function: Callable[[Mapping[str, Any]], R]) -> Callable[P, R]:
+    def decorate(function: Callable[[Arguments], R]) -> Callable[P, R]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            return function(bound.arguments)
+            return function(Arguments.bind(signature, *args, **kwargs))
 
         returns = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=returns)  # type: ignore[attr-defined]
@@ -56,7 +71,7 @@ def with_parameters_of(template: Callable[P, object]) -> Callable[[Callable[[Map
     return decorate
 
 
-def distill(
+def _parameters(
     *corpus: Source,
     teacher: str = "minilm",
     method: str = "auto",
@@ -86,7 +101,12 @@ def distill(
     address: str | None = None,
     workers: int | None = None,
     progress: bool | Callable[[Progress], object] = False,
-) -> WordVectors:
+) -> None:
+    """The parameters of `distill`, `distill_all` and `plan`."""
+
+
+@with_parameters_of(_parameters)
+def distill(arguments: Arguments) -> WordVectors:
     """Distil a teacher into word vectors, on a corpus.
 
     Parameters
@@ -110,10 +130,11 @@ def distill(
     unsafe_weights: load pickled weights too (default: False).
     remote_code: run code that comes with the teacher (default: False).
     out: the folder to write (default: nothing is written).
-    add_to: a folder of an earlier result to which this corpus is added (default: none).
+    add_to: a folder of an earlier result to which this corpus is added; settings that are not given are taken from it
+        (default: none).
     context_cache: where methods that train cache the teacher's contexts (default: $STILLVEC_CACHE or the user's cache).
     resume: continue from the last checkpoint of an interrupted run (default: False).
-    force: replace files of the same names in a folder that stillvec did not write (default: False).
+    force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     threads: CPU threads; before a GPU, processes that prepare text (default: one per core).
     statistics: write to `out` what `merge` and `add_to` need (default: True).
     engine: "local", or "ray" to read with the workers of a Ray cluster (default: local).
@@ -123,20 +144,19 @@ def distill(
         `Progress` event (`title`, `done`, `total`, `unit`, `fraction` of the whole run, `remaining` seconds); False
         shows nothing (default: False).
     """
-    call = _Call.build(locals())
-    if len(parse_methods(method)) > 1 or layer == "all":
+    if len(parse_methods(arguments["method"])) > 1 or arguments["layer"] == "all":
         raise UsageError(
             "distill() returns the vectors of one method; for several methods or layers call distill_all().",
             code="several-methods",
         )
-    results = call.run()
+    results = _Call.build(arguments).run()
     if not results:
         raise UsageError("Only the first process of torchrun has a result; call distill_all() there.")
     return next(iter(results.values())).vectors
 
 
-@with_parameters_of(distill)
-def distill_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
+@with_parameters_of(_parameters)
+def distill_all(arguments: Arguments) -> dict[str, WordVectors]:
     """Distil several methods in one pass over the corpus, and return their vectors by name.
 
     Parameters are those of `distill`, except:
@@ -147,15 +167,16 @@ def distill_all(arguments: Mapping[str, Any]) -> dict[str, WordVectors]:
     return {name: result.vectors for name, result in _Call.build(arguments).run().items()}
 
 
-@with_parameters_of(distill)
-def plan(arguments: Mapping[str, Any]) -> Plan:
+@with_parameters_of(_parameters)
+def plan(arguments: Arguments) -> Plan:
     """Estimate the time, memory and disk that `distill_all` will take, and do nothing.
 
     Parameters are those of `distill_all`; with `resume`, the estimate is of what remains of the stopped run. The corpus
     is counted, and a part of it is read to measure the speed.
     """
-    out = arguments["out"] if arguments["resume"] else None  # where the checkpoint is
-    return _Call.build({**arguments, "out": out}).plan()
+    if not arguments["resume"]:
+        arguments["out"] = None  # where the checkpoint is
+    return _Call.build(arguments).plan()
 
 
 @dataclass(frozen=True)
@@ -177,8 +198,10 @@ class _Call:
     progress: bool | Listener = False
 
     @classmethod
-    def build(cls, arguments: Mapping[str, Any]) -> _Call:
+    def build(cls, arguments: Arguments) -> _Call:
         corpus, settings, options = split_arguments(Distillation, arguments)
+        if options["add_to"] is not None:
+            settings = inherit_settings(settings, options["add_to"], arguments.given)
         return cls(corpus, settings, **options)
 
     def __post_init__(self) -> None:
@@ -194,16 +217,45 @@ class _Call:
         with self._threads(), self._group() as group, show_progress(self.progress) as listener:
             run = self._run(group)
             with lock_outputs(self.check_output(run), LAYOUT):
-                return execute(run, self.out, listener, statistics=self.statistics, force=self.force)
+                finished = self._find_finished(run)
+                return finished or execute(run, self.out, listener, statistics=self.statistics, force=self.force)
 
     def check_output(self, run: Run) -> list[str | os.PathLike[str]]:
         """Refuse before the work what would be refused after it; returns the folders that this process writes."""
         if self.out is None or not run.reader.finishes:
             return []
-        # only the teacher knows how many
-        found = Path(self.out).glob("*-layer-*") if run.settings.layer == "all" else ()
-        per_layer = (path for path in found if not path.name.startswith("."))  # a killed run leaves locks
-        return [self.out, *check_folders(self.out, [*run.settings.learners(depth=1)], per_layer, force=self.force)]
+        requests = run.requests(statistics=self.statistics, expand=self._has_layers)
+        targets = check_folders(self.out, requests, force=self.force, may_be_finished=self._may_be_finished)
+        for target in targets:
+            check_not_input(target, [*self._input_paths()], LAYOUT)
+        return [self.out, *targets]
+
+    @property
+    def _has_layers(self) -> bool:
+        """Whether there are results of layers; with layer="all", only the teacher knows how many there can be."""
+        found = Path(self.out).glob("*-layer-*") if self.out is not None else ()
+        return any(not path.name.startswith(".") for path in found)  # a killed run leaves locks
+
+    def _input_paths(self) -> Iterator[str | os.PathLike[str]]:
+        yield from () if self.corpus is None else self.corpus.sources
+        yield from () if self.add_to is None else (self.add_to,)
+
+    @property
+    def _may_be_finished(self) -> bool:
+        """Whether an existing result can be recognized: not by one of several processes, for which the others wait."""
+        return not self.force and self.engine == "local" and "WORLD_SIZE" not in os.environ
+
+    def _find_finished(self, run: Run) -> dict[str, Result]:
+        """The results if all of them exist and were made by the same requests, else none."""
+        if self.out is None or not self._may_be_finished:
+            return {}
+        requests = run.requests(statistics=self.statistics, expand=self._has_layers)
+        finished = find_finished(self.out, requests)
+        if len(finished) < len(requests):
+            return {}
+        if run.checkpoint is not None:  # killed before it was removed
+            run.checkpoint.remove()
+        return {name: Result(load_finished(folder)) for name, folder in finished.items()}
 
     def plan(self) -> Plan:
         if self.engine == "ray" or int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -263,7 +315,7 @@ class _Call:
 
 def check_distillation(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> None:
     """Refuse before the work what `distill_all` with these arguments would refuse."""
-    call = _Call.build({"corpus": corpus, **arguments})
+    call = _Call.build(Arguments.bind(inspect.signature(_parameters), *corpus, **arguments))
     with call._threads():
         call.check_output(call._run(None))
 

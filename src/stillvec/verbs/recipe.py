@@ -36,7 +36,8 @@ def run(
     Parameters
     ----------
     recipe: a TOML file; paths in it are relative to the current folder, environment variables and `~/` are expanded.
-    context_cache, resume, force, progress: as in `distill`.
+    context_cache, resume, progress: as in `distill`.
+    force: replace existing results that other settings or inputs gave (default: False); finished steps are kept.
     unsafe_weights, remote_code: allow the recipe to set these (default: False): a teacher can then execute code.
     finished: called with the outcome of each step as soon as it is done (default: nothing).
     """
@@ -48,7 +49,7 @@ def run(
         for number, step in enumerate(steps, 1):
             listen = False if listener is None else _name_step(listener, f"{number} of {len(steps)}, {step.verb}")
             written = [path for outcome in outcomes for path in outcome.vectors]
-            outcomes.append(step.run({**options, "progress": listen}, written))
+            outcomes.append(_run_step(step, {**options, "progress": listen}, written))
             if finished is not None:
                 finished(outcomes[-1])
     return outcomes
@@ -57,6 +58,17 @@ def run(
 def _name_step(listener: Listener, name: str) -> Listener:
     """A listener for one step; fractions and estimates of its events are those of the step."""
     return lambda event: listener(replace(event, step=name))
+
+
+def _run_step(step: RecipeStep, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
+    """Run a step; with `force` it replaces an existing result unless that was made by the same step."""
+    if options["force"]:
+        try:
+            return step.run({**options, "force": False}, written)
+        except UsageError as error:
+            if error.code not in ("exists", "conflict"):
+                raise
+    return step.run(options, written)
 
 
 def check_recipe(

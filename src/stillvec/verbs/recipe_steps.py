@@ -10,7 +10,6 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stillvec.combination import COMBINERS
 from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
@@ -18,15 +17,26 @@ from stillvec.evaluation.tasks import split_tasks
 from stillvec.files import atomic_file, cache_folder, check_replaceable
 from stillvec.files.path_names import unique_names
 from stillvec.formats import FORMATS, format_by_ending, load, read_manifest
+from stillvec.formats.request import Request
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.lexicons import read_words
+from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import Distillation, Training
 from stillvec.refinement import read_step, unknown_steps
-from stillvec.registry import create, settings_from
+from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import check_training, train_all
 from stillvec.verbs.distillation import check_distillation, distill_all
-from stillvec.verbs.transformation import combine, convert, merge, refine
+from stillvec.verbs.transformation import (
+    combine,
+    convert,
+    merge,
+    read_steps,
+    refine,
+    request_combine,
+    request_merge,
+    request_refine,
+)
 
 if TYPE_CHECKING:
     from stillvec.evaluation import Report
@@ -68,10 +78,16 @@ class RecipeStep:
         inputs = ", ".join(getattr(self, "corpus", ()) or self.sources)
         return f"{self.verb} {inputs}".rstrip() + (f" -> {self.target}" if self.target else "")
 
+    def request(self) -> Request | None:
+        """The settings that decide the result, to compare them with those of an existing one."""
+        return None
+
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse before the first step what the verb would refuse."""
-        if self.target is not None:
-            check_replaceable(self.target, LAYOUT, force=options["force"])
+        request = self.request()
+        if self.target is None or (request is not None and request.has_settings_of(self.target)):
+            return  # the verb itself finds out whether it is finished
+        check_replaceable(self.target, LAYOUT, force=options["force"])
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         """Call the verb; `written` are the paths of the vectors that earlier steps wrote."""
@@ -106,6 +122,8 @@ def find_inputs(sources: Sequence[str], written: Sequence[str]) -> list[str]:
 class _CorpusStep(RecipeStep):
     """The keys of [[distill]] and [[train]] beside the settings."""
 
+    given: ClassVar[frozenset[str]]  # the keys of the table; others may be taken from the result in `add_to`
+
     out: str
     corpus: tuple[str, ...] = ()
     field: str | None = None
@@ -119,10 +137,13 @@ class _CorpusStep(RecipeStep):
         for key in ("include_words", "keep"):
             if isinstance(keys.get(key), str):  # a file, or else the words themselves
                 keys[key] = read_words(keys[key])
-        return super().read(keys, where)
+        step = super().read(keys, where)
+        renamed: Mapping[str, str] = getattr(cls, "RENAMED", {})
+        object.__setattr__(step, "given", frozenset(renamed.get(key, key) for key in keys))
+        return step
 
     def _arguments(self, options: Mapping[str, Any]) -> tuple[list[Corpus], dict[str, Any]]:
-        values = {key: value for key, value in vars(self).items() if key not in ("corpus", "field")}
+        values = {key: value for key, value in vars(self).items() if key in self.given - {"corpus", "field"}}
         return [Corpus(*self.corpus, field=self.field)] if self.corpus else [], {**values, **options}
 
     def check(self, options: Mapping[str, Any]) -> None:
@@ -131,9 +152,8 @@ class _CorpusStep(RecipeStep):
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         corpus, arguments = self._arguments(options)
         results = _CALLS[self.verb](*corpus, **arguments)
-        out = Path(self.out)
-        paths = [out / name for name in results] if len(results) > 1 else [out]
-        return Outcome(self, dict(zip(map(str, paths), results.values(), strict=True)))
+        paths = locate_results(self.out, results)
+        return Outcome(self, {str(paths[name]): vectors for name, vectors in results.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +178,12 @@ class _Refine(RecipeStep):
     oov: str | None = None
     like: str | None = None
 
-    def check(self, options: Mapping[str, Any]) -> None:
-        super().check(options)
+    def request(self) -> Request | None:
         if not [*map(read_step, self.steps), *unknown_steps(self.oov)] and self.like is None:
             raise UsageError.expected("at least one of steps, oov and like", "none", where="[refine]")
+        if self.like is not None and not Path(self.like).exists():  # an earlier step writes it
+            return None
+        return request_refine(read_steps(self.steps, self.oov, self.like))
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         given = {name: options[name] for name in ("force", "progress")}
@@ -176,9 +198,8 @@ class _Combine(RecipeStep):
     method: str
     out: str
 
-    def check(self, options: Mapping[str, Any]) -> None:
-        super().check(options)
-        create(COMBINERS, self.method)
+    def request(self) -> Request:
+        return request_combine(self.method)
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         inputs = find_inputs(self.inputs, written)
@@ -190,6 +211,9 @@ class _Merge(RecipeStep):
     verb = "merge"
     inputs: tuple[str, ...]
     out: str
+
+    def request(self) -> Request:
+        return request_merge(())
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         vectors = merge(find_inputs(self.inputs, written), out=self.out, force=options["force"])
@@ -206,7 +230,11 @@ class _Convert(RecipeStep):
 
     def check(self, options: Mapping[str, Any]) -> None:
         layout = FORMATS[self.format or format_by_ending(Path(self.out))].layout
-        check_replaceable(self.out, layout, force=options["force"])
+        try:
+            check_replaceable(self.out, layout, force=options["force"])
+        except UsageError as error:
+            if error.code != "exists":  # the verb itself finds out whether it is finished
+                raise
 
     def run(self, options: Mapping[str, Any], written: Sequence[str]) -> Outcome:
         given = {"format": self.format, "replace_space": self.replace_space, "force": options["force"]}

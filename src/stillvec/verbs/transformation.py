@@ -1,24 +1,36 @@
 """`refine`, `combine`, `merge` and `convert`: vectors in, vectors out, with their provenance."""
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 from stillvec.combination import COMBINERS, Combiner
 from stillvec.errors import StillvecWarning, UsageError
-from stillvec.files import reserve_output
+from stillvec.files import check_not_input, check_replaceable, file_digest, lock_outputs, scratch_folder
 from stillvec.files.path_names import unique_names
-from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save
+from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save, write_folder
 from stillvec.formats.arrow_table import ArrowTable
+from stillvec.formats.request import (
+    Request,
+    digest_json,
+    digest_setting_files,
+    digest_vectors,
+    load_finished,
+    warn_finished,
+)
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.previous_result import merge_results
 from stillvec.progress import Progress, show_progress
-from stillvec.refinement import Step, read_step, refine_steps, unknown_steps
+from stillvec.refinement import Step, describe_step, read_step, refine_steps, unknown_steps
 from stillvec.registry import create
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
@@ -50,17 +62,17 @@ def refine(
     oov: "subword" fits, last, character n-grams for out-of-vocabulary words (default: none).
     like: a folder whose own refine steps are done first (default: none).
     out: the folder to write (default: nothing is written).
-    force: replace files of the same names in a folder that stillvec did not write (default: False).
+    force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     progress: True shows a bar in a terminal or a notebook, and lines elsewhere; a function gets a `Progress` event per
         step (default: False).
     """
-    with reserve_output(out, LAYOUT, force=force):
-        flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
-        given = [*_steps_of(like), *map(read_step, flat), *unknown_steps(oov)]
-        if not given:
-            cure = "as in refine(vectors, 'center')"
-            raise UsageError.expected("at least one step", "none", where="refine", cure=cure)
-        before = after = open_vectors(vectors)
+    given = read_steps(steps, oov, like)
+    sets = _Inputs([vectors])
+    request = request_refine(given, sets) if out is not None else None
+    with _reserve(out, request, [vectors, like], force=force) as finished:
+        if finished is not None:
+            return finished
+        (before,) = (after,) = sets.opened
         begun = time.perf_counter()
         with show_progress(progress) as listener:
             for number, (description, after) in enumerate(refine_steps(before, given), 1):
@@ -72,7 +84,7 @@ def refine(
             message = "The n-grams were fitted to the old vectors and are dropped; fit new ones with oov='subword'."
             warnings.warn(message, StillvecWarning, stacklevel=2)
         if out is not None:
-            save(after, out, format="stillvec", force=force)
+            _write(after, out, request, force=force)
         return after
 
 
@@ -92,22 +104,26 @@ def combine(
     method: a combiner, with settings as in "svd:dim=100,words=intersection", or an object of its class.
     names: of the sets, for the provenance (default: from their paths, else numbers).
     out: the folder to write (default: nothing is written).
-    force: replace files of the same names in a folder that stillvec did not write (default: False).
+    force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
-    with reserve_output(out, LAYOUT, force=force):
-        combiner = create(COMBINERS, method) if isinstance(method, str) else method
-        labels = [*names] if names is not None else _names_of(vectors)
-        if len(labels) != len(vectors):
-            raise UsageError.expected(f"{len(vectors)} names", len(labels), where="names")
-        combined = combiner(*map(open_vectors, vectors))
+    combiner = create(COMBINERS, method) if isinstance(method, str) else method
+    labels = [*names] if names is not None else _names_of(vectors)
+    if len(labels) != len(vectors):
+        raise UsageError.expected(f"{len(vectors)} names", len(labels), where="names")
+    name = COMBINERS.name_of(combiner)
+    settings = dataclasses.asdict(combiner)  # type: ignore[call-overload]
+    sets = _Inputs(vectors, labels)
+    request = request_combine(combiner, sets)
+    with _reserve(out, request, vectors, force=force) as finished:
+        if finished is not None:
+            return finished
+        combined = combiner(*sets.opened)
         spaces = [{"name": label} | space for label, space in zip(labels, combined.provenance["combined"], strict=True)]
-        name = COMBINERS.name_of(combiner)
-        settings = dataclasses.asdict(combiner)  # type: ignore[call-overload]
         combined = combined.with_provenance(
             {**combined.provenance, "method": name, "settings": settings, "combined": spaces}
         )
         if out is not None:
-            save(combined, out, format="stillvec", force=force)
+            _write(combined, out, request, force=force)
         return combined
 
 
@@ -120,12 +136,15 @@ def merge(
     ----------
     folders: two or more, with their statistics.
     out: the folder to write (default: nothing is written).
-    force: replace files of the same names in a folder that stillvec did not write (default: False).
+    force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
-    with reserve_output(out, LAYOUT, force=force):
+    request = request_merge(folders)
+    with _reserve(out, request, folders, force=force) as finished:
+        if finished is not None:
+            return finished
         result = merge_results(folders)
         if out is not None:
-            result.save(out, force=force)
+            result.save(out, request=request, force=force)
     return result.vectors
 
 
@@ -147,16 +166,120 @@ def convert(
     format: a name in `stillvec.formats.FORMATS` (default: by the ending of `out`).
     source_format: the format of `vectors` (default: recognised from the content).
     replace_space: what to write for a space inside a word (default: the space itself).
-    force: replace files of the same names in a folder that stillvec did not write (default: False).
+    force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
     place = Path(out)
     name = format or format_by_ending(place)
-    with reserve_output(place, FORMATS[name].layout, force=force):
+    check_not_input(place, _paths_of([vectors]), FORMATS[name].layout)
+    existing: UsageError | None = None
+    try:
+        check_replaceable(place, FORMATS[name].layout, force=force)
+    except UsageError as error:
+        if error.code != "exists":
+            raise
+        existing = error
+    with lock_outputs([place], FORMATS[name].layout):
         opened = vectors if isinstance(vectors, WordVectors) else load(vectors, format=source_format)
         if replace_space is not None:
             opened = _replace_spaces(opened, replace_space)
-        save(opened, place, format=name, force=force)
+        if existing is None:
+            save(opened, place, format=name, force=force)
+        else:
+            with scratch_folder() as folder:
+                save(opened, folder / place.name, format=name)
+                missing = _find_missing(folder, place.parent)
+            if missing is None:
+                raise existing
+            if missing:  # an earlier call was killed before it wrote all of its files
+                save(opened, place, format=name, force=True)
+            else:
+                warn_finished(place, f"{len(opened):,} words x {opened.dim}, format {name}")
     return opened
+
+
+def request_refine(steps: Sequence[Step], sets: _Inputs | None = None) -> Request:
+    """What decides the result of `refine`."""
+    return (sets or _Inputs(())).request("refine", steps=[*map(describe_step, steps)])
+
+
+def request_combine(method: str | Combiner, sets: _Inputs | None = None) -> Request:
+    """What decides the result of `combine`."""
+    combiner = create(COMBINERS, method) if isinstance(method, str) else method
+    settings = dataclasses.asdict(combiner)  # type: ignore[call-overload]
+    name, files = COMBINERS.name_of(combiner), digest_setting_files(settings)
+    return (sets or _Inputs(())).request("combine", method=name, settings=settings, files=files)
+
+
+def request_merge(folders: Sequence[str | os.PathLike[str]]) -> Request:
+    """What decides the result of `merge`."""
+
+    def digest_results() -> dict[str, str]:
+        digests = [f"{Path(folder).name} {file_digest(Path(folder) / 'manifest.json')}" for folder in folders]
+        return {f"result {number}": text for number, text in enumerate(digests, 1)}
+
+    return Request("merge", {}, digest_results)
+
+
+class _Inputs:
+    """Sets of vectors, opened on first use, and their names."""
+
+    def __init__(self, vectors: Sequence[Vectors], names: Sequence[str] = ()) -> None:
+        self._vectors, self._names = vectors, names
+
+    @cached_property
+    def opened(self) -> list[WordVectors]:
+        return [*map(open_vectors, self._vectors)]
+
+    def request(self, verb: str, **settings: Any) -> Request:
+        return Request(verb, settings, self._digest)
+
+    def _digest(self) -> dict[str, str]:
+        names = zip_longest(self.opened, self._names)
+        digests = [f"{name} {digest_vectors(each)} {digest_json(each.provenance)}" for each, name in names]
+        return {f"set {number}": text for number, text in enumerate(digests, 1)}
+
+
+def read_steps(
+    steps: Sequence[StepSpec | Sequence[StepSpec]], oov: str | None, like: str | os.PathLike[str] | None
+) -> list[Step]:
+    flat = chain.from_iterable(step if isinstance(step, list | tuple) else [step] for step in steps)
+    given = [*_steps_of(like), *map(read_step, flat), *unknown_steps(oov)]
+    if not given:
+        cure = "as in refine(vectors, 'center')"
+        raise UsageError.expected("at least one step", "none", where="refine", cure=cure)
+    return given
+
+
+def _paths_of(vectors: Sequence[Vectors | None]) -> list[str | os.PathLike[str]]:
+    return [path for path in vectors if isinstance(path, str | os.PathLike)]
+
+
+@contextmanager
+def _reserve(
+    out: str | os.PathLike[str] | None, request: Request | None, inputs: Sequence[Vectors | None], *, force: bool
+) -> Iterator[WordVectors | None]:
+    """Keep an output for this call; yields the vectors in it if they are the result of the same request."""
+    if out is None or request is None:
+        yield None
+        return
+    if force or not request.has_settings_of(out):
+        check_replaceable(out, LAYOUT, force=force)
+    check_not_input(out, _paths_of(inputs), LAYOUT)
+    with lock_outputs([out], LAYOUT):
+        yield load_finished(out) if request.check(out, force=force) else None
+
+
+def _write(vectors: WordVectors, out: str | os.PathLike[str], request: Request | None, *, force: bool) -> None:
+    decided = None if request is None else request.to_manifest()
+    write_folder(vectors, out, vectors.provenance, request=decided, force=force)
+
+
+def _find_missing(new: Path, place: Path) -> list[Path] | None:
+    """The files of a folder that another lacks; None if it has one with other bytes."""
+    pairs = [(file, place / file.relative_to(new)) for file in new.rglob("*") if file.is_file()]
+    if any(there.exists() and file_digest(there) != file_digest(file) for file, there in pairs):
+        return None
+    return [there for _, there in pairs if not there.exists()]
 
 
 def _names_of(vectors: Sequence[Vectors]) -> list[str]:

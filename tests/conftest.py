@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,28 @@ def pytest_configure(config: pytest.Config) -> None:
     actual = Path(stillvec.__file__).resolve()
     if not actual.is_relative_to(Path(expected).resolve()):
         pytest.exit(f"The tests were to examine {expected}, and stillvec came from {actual}.", returncode=1)
+
+
+def _skip_without_gensim() -> Generator[None, object, object]:
+    """Skip what needs gensim on a Python that it has no release for; on others that is a failure."""
+    from stillvec.errors import MissingExtra, lacks_release
+
+    try:
+        return (yield)
+    except (ModuleNotFoundError, MissingExtra) as error:
+        if lacks_release("gensim") and "gensim" in str(error):
+            pytest.skip("gensim has no release for this Python")
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _skip_without_gensim())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _skip_without_gensim())
 
 
 @pytest.fixture(scope="session")

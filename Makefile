@@ -106,8 +106,4 @@ bench: setup
 	$(BIN)/python benchmarks/all.py
 
 clean:
-<<<<<<< HEAD
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-databases dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis
-=======
 	rm -rf $(VENV) .venv-* dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis
->>>>>>> 9ed1dd0 (Support Python 3.11 to 3.14: markers, classifiers, a test target, and how to install from a clone)

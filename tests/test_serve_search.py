@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import stillvec
 from stillvec.vectors import WordVectors
 
 pytest.importorskip("usearch")
@@ -141,3 +146,18 @@ def test_a_set_that_was_stopped_builds_nothing(vectors: WordVectors) -> None:
     served.stop()
     assert served.nearest(vectors["w0"], 3, None, False)[0] == "exact"
     assert served.index is None
+
+
+def test_vectors_are_written_and_read_as_text_after_an_index_was_built(tmp_path: Path) -> None:
+    """In a process of its own: here SciPy may have loaded its code before."""
+    code = """
+import numpy as np
+from stillvec import WordVectors, load, save
+from stillvec.search.approximate_search import ApproximateIndex
+vectors = WordVectors(["ice", "snow"], np.eye(2, 4))
+ApproximateIndex(vectors.matrix)
+save(vectors, "v.vec")
+assert np.array_equal(load("v.vec").matrix, vectors.matrix)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(stillvec.__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)

@@ -6,6 +6,7 @@ neighbour can only be missed. The share found (recall) is measured when the inde
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from collections.abc import Callable
@@ -33,6 +34,8 @@ class ApproximateIndex:
         self.seed = seed
         self.recall: float | None = None
         self._lock = threading.Lock()  # concurrent searches would share usearch's scratch memory
+        # usearch exports its own C++ library: SciPy's code for text files, loaded after it, fails with std::bad_cast
+        importlib.import_module("scipy.io._fast_matrix_market._fmm_core")
         usearch = require("usearch.index", "serve", "Approximate search")
         self._index: Any = usearch.Index(ndim=matrix.shape[1], metric="cos", dtype="f16", connectivity=32)
 

@@ -334,6 +334,7 @@ def test_explore_exports_vectors_in_memory_and_reports_progress(tmp_path: Path) 
         (["FOLDER"] * 4, "got 4"),
         (["FOLDER", "--corpus", "missing.txt"], "missing.txt"),
         (["FOLDER", "--lexicon", "missing.txt"], "missing.txt"),
+        (["FOLDER", "--columns", "missing.csv"], "missing.csv"),
         (["FOLDER", "--export", "."], "got a folder"),
         (["FOLDER", "--port", "99999", "--no-browser"], "65,535"),
     ],
@@ -367,3 +368,23 @@ def test_the_page_is_served_until_it_is_interrupted(folders: list[str]) -> None:
         finally:
             running.kill()
     assert (running.returncode, rest, errors) == (0, "stopped\n", "")
+
+
+def test_a_projection_without_its_package_is_reported_before_the_page_is_served(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("stillvec.registry._is_installed", lambda name: False)
+    for flags in ([], ["--export", "page.html"]):
+        assert main(["explore", folders[0], "--projections", "umap", "--no-browser", *flags]) == 1
+        assert "stillvec[umap]" in capsys.readouterr().err
+
+
+def test_an_exported_page_has_the_columns_and_the_projections_asked_for(folders: list[str], tmp_path: Path) -> None:
+    out, table = tmp_path / "page.html", tmp_path / "c.tsv"
+    table.write_text("word\tkind\nword1\t<b>\nword2\tx\n")
+    flags = ["--words", "20", "--columns", str(table), "--projections", "pca", "--quiet"]
+    assert main(["explore", folders[0], "--export", str(out), *flags]) == 0
+    data = json.loads(Reader(out.read_text("utf-8")).scripts[0])
+    assert (data["projections"], [*data["maps"]["same"]]) == (["pca"], ["pca"])
+    (column,) = data["fields"]["same"]["columns"]
+    assert (column["name"], sorted(column["levels"])) == ("kind", ["<b>", "x"])

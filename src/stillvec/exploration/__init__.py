@@ -19,7 +19,7 @@ from stillvec.exploration.page_export import (
 from stillvec.exploration.page_server import PageServer
 from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations
-from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, PROJECTIONS, WordMap, compute_map
+from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, PROJECTIONS, WordMap, compute_map, find_projection
 from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import read_lexicon
@@ -66,6 +66,8 @@ def explore(
         n_words: Number of words per set in the exported page, the most frequent first.
         progress: Of the export, as in `distill`: True shows a bar, a function receives the events.
     """
+    for method in projections:
+        find_projection(method)  # a missing package is reported before the page is opened
     projections = projections or (tuple(PROJECTIONS) if export is None else DEFAULT_PROJECTIONS)
     explorer = create_explorer(
         vectors, corpus=corpus, lexicon=lexicon, layers=layers, columns=columns, projections=projections

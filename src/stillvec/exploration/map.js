@@ -7,6 +7,7 @@ class WordMap {
     this.canvas = canvas;
     this.listeners = listeners; // { onHover(word, x, y), onSelect(word, event), onMove(), onLasso(rows, event) }
     this.view = { x: 0, y: 0, zoom: 1 };
+    this.extent = [1, 1];
     this.words = [];
     this.marked = [];
     this.selected = -1;
@@ -24,6 +25,7 @@ class WordMap {
     Object.assign(this, content);
     if (isNew) this.index = new Map(this.words.map((word, row) => [word, row]));
     this.order = Uint32Array.from(this.words.keys()).sort((p, q) => this.quiet.has(this.groups[q]) - this.quiet.has(this.groups[p]) || this.groups[p] - this.groups[q] || q - p);
+    this.extent = [0, 1].map((axis) => this.positions.reduce((largest, value, i) => (i % 2 === axis ? Math.max(largest, Math.abs(value)) : largest), 0.05));
     this.density = drawDensity(this);
     this.draw();
   }
@@ -57,9 +59,8 @@ class WordMap {
   // pixels per unit in both directions
   scales() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const side = 0.465 * Math.min(width, height) * this.view.zoom;
-    const stretch = this.isIsotropic ? 1 : Math.min(MAX_STRETCH, Math.max(width, height) / Math.min(width, height));
-    return width > height ? [side * stretch, side] : [side, side * stretch];
+    const fit = [width / this.extent[0], height / this.extent[1]].map((scale) => 0.465 * this.view.zoom * scale), least = Math.min(...fit);
+    return fit.map((scale) => Math.min(scale, this.isIsotropic ? least : MAX_STRETCH * least));
   }
 
   onScreen(row) {

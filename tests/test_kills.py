@@ -93,7 +93,7 @@ class Runs:
         words = self.fill(COMMANDS[name]).split()
         if resume and words[0] in RESUMED and name != "train-gensim":
             words.append("--resume")
-        if folder.name.endswith(("-old", "-noted")):  # something else is there
+        if folder.name.endswith(("-old", "-noted")) or words[0] == "index":  # what is there may be replaced
             words.append("--force")
         print(json.dumps({"folder": str(folder), "arguments": words, **more}), file=self.server.stdin, flush=True)
         answer = json.loads(self.server.stdout.readline())

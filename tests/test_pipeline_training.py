@@ -596,6 +596,7 @@ def test_without_a_corpus_nothing_is_kept_on_disk(directory: Path, cache: Path, 
         "--out",
         out,
         "--quiet",
+        "--force",
     ]
     for method in ("x2static", "x2static:settings=gupta-jaggi-2021,context=paragraph", "context_to_vec"):
         assert main([*map(str, call), "--method", method]) == 0

@@ -67,14 +67,14 @@ def analyze(
     vectors: the vectors, or the path of a folder or file.
     data: test data for the components (default: as for `evaluate`).
     tasks: what the components are scored by (default: similarity).
-    points: of the curve over the first k components (default: 15).
+    points: number of points of the curve over the first k components (default: 15).
     without: how many of the first components to remove (default: 0, 1, 2, 3, 5, 10).
     components: score the principal components, which needs test data (default: True).
     probes: files of labelled texts (a label, a space, a text per line) that the components are probed with.
     neighbours: k of hubness (default: 10).
     against: older vectors of the same language: which words moved since (default: none).
     controls: pairs of sets between which nothing changed, to estimate chance for `against`.
-    seed: of random pairs and intervals (default: 0).
+    seed: random seed of pairs and intervals (default: 0).
     """
     if controls and against is None:
         raise UsageError.conflict("controls estimate chance for against, which was not given")

@@ -56,7 +56,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="continue from the checkpoint of an interrupted run")
     engine = "read in this process (or those of torchrun), or with the workers of a Ray cluster (default: %(default)s)"
     add("--engine", choices=("local", "ray"), default="local", help=engine)
-    add("--address", metavar="HOST:PORT", help="of the Ray cluster ($RAY_ADDRESS; else one is started)")
+    add(
+        "--address", metavar="HOST:PORT", help="address of the Ray cluster (default: $RAY_ADDRESS, else one is started)"
+    )
     add("--workers", type=int, metavar="N", help="Ray workers (default: one per GPU, else one per CPU)")
     add("--no-statistics", action="store_true", help="do not write what merge and --add-to need")
     add("--unsafe-weights", action="store_true", help="load pickled weights too")

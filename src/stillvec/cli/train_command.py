@@ -62,7 +62,7 @@ def add_settings(
     units = "a paragraph is a line, a block between empty lines, or as the text suggests (default: %(default)s)"
     add("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help=units)
     add("--strict", action="store_true", help="stop at bytes that are not UTF-8")
-    add("--seed", type=int, metavar="N", help=f"of everything random (default: {defaults.seed})")
+    add("--seed", type=int, metavar="N", help=f"random seed (default: {defaults.seed})")
     add_oov(parser, "fit character n-grams for out-of-vocabulary words")
 
 

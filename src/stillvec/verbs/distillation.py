@@ -123,7 +123,7 @@ def distill(arguments: Arguments) -> WordVectors:
     include_words: words and multi-word terms in the vocabulary whatever their count (default: none).
     lowercase: fold the vocabulary to lower case (default: True).
     contexts: contexts per word that the teacher reads; None reads the whole corpus (default: 20).
-    seed: of everything random (default: 0).
+    seed: random seed (default: 0).
     oov: "subword" fits character n-grams for out-of-vocabulary words (default: none).
     device: "auto", "cpu" or "cuda" (default: auto).
     precision: "auto", "fp32", "bf16", "fp16" or "int8" (default: auto).
@@ -138,7 +138,7 @@ def distill(arguments: Arguments) -> WordVectors:
     threads: CPU threads; before a GPU, processes that prepare text (default: one per core).
     statistics: write to `out` what `merge` and `add_to` need (default: True).
     engine: "local", or "ray" to read with the workers of a Ray cluster (default: local).
-    address: of the Ray cluster (default: $RAY_ADDRESS, else one is started).
+    address: address of the Ray cluster (default: $RAY_ADDRESS, else one is started).
     workers: number of Ray workers (default: one per GPU, else one per CPU).
     progress: True shows a bar in a terminal or a notebook, and lines on standard error elsewhere; a function gets every
         `Progress` event (`title`, `done`, `total`, `unit`, `fraction` of the whole run, `remaining` seconds); False

@@ -102,7 +102,7 @@ def combine(
     ----------
     vectors: two or more sets, paths of folders and files, or data frames.
     method: a combiner, with settings as in "svd:dim=100,words=intersection", or an object of its class.
-    names: of the sets, for the provenance (default: from their paths, else numbers).
+    names: names of the sets, for the provenance (default: from their paths, else numbers).
     out: the folder to write (default: nothing is written).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """

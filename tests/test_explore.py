@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from exact_tsne import affinities, divergence, squared_distances
 
+import stillvec
 from stillvec import Corpus, Vocabulary, WordVectors
 from stillvec.errors import MissingExtra, StillvecError, UsageError, VocabularyError
-from stillvec.exploration import Explorer, compute_map
+from stillvec.exploration import Explorer, compute_map, export_steps
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import UnknownWord, project_words
 from stillvec.exploration.function_words import _read_lists, find_function_words
@@ -584,3 +585,15 @@ def test_a_map_is_computed_in_the_background_and_reports_its_progress(two: Explo
     answers = [*itertools.takewhile(lambda answer: "words" not in answer, send_request())]
     assert all({"stage", "done", "total"} == answer.keys() for answer in answers)
     assert two.get_map("a")["words"] == tuple(WORDS)
+
+
+def test_documents_of_an_index_are_searched(tmp_path: Path) -> None:
+    vectors = vectors_of(0)
+    explorer = Explorer({"a": vectors}, index=stillvec.index({"x": f"{WORDS[0]} melts", "y": WORDS[1]}, vectors))
+    assert explorer.describe()["documents"] == 2
+    first = explorer.search_documents(WORDS[0], 1)[0]
+    assert (first["id"], first["snippet"], first["highlights"]) == ("x", f"{WORDS[0]} melts", ((0, len(WORDS[0])),))
+    with pytest.raises(UsageError, match="index"):
+        Explorer({"a": vectors}).search_documents("ice")
+    with pytest.raises(UsageError, match="exported"):
+        drain(export_steps(explorer, tmp_path / "page.html"))

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from stillvec import Corpus, Vocabulary, WordVectors
+from stillvec import Corpus, Vocabulary, WordVectors, index
 from stillvec.exploration import Explorer, PageServer, build_export_page, build_page_data
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.word_columns import load_columns
@@ -495,3 +495,27 @@ def test_every_view_fits_its_screen(browser: Any, places: dict[str, str], width:
             page = visit.open(view)
             page.wait_for_timeout(100)
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
+
+
+def test_documents_are_searched_and_their_words_marked(browser: Any) -> None:
+    texts = {"cold": "The 🧊 and ice.", EVIL: f"{EVIL} is a fire!", "other": "word1 word2"}
+    vectors = vectors_of(0)
+    with PageServer(Explorer({"a": vectors}, index=index(texts, vectors))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with Visit(browser, server.address, width=390) as visit:
+            page = visit.open("#documents?q=ice")
+            assert page.locator("#hits li").first.locator("b").inner_text() == "cold"
+            assert page.locator("#hits li").first.locator("mark").all_text_contents() == ["ice"]
+            page.fill("#documents-form input", "fire")
+            page.select_option("#documents-form select", "bm25")
+            page.click("#documents-form button")
+            page.wait_for_selector("#hits mark:text('fire')")
+            assert page.locator("#hits b").all_text_contents() == [EVIL]
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.goto(f"{server.address}#documents?q=xyzzy")
+            page.wait_for_selector("#about-documents:text('Nothing found')")
+        server.shutdown()
+
+
+def test_a_page_without_an_index_has_no_view_of_documents(visit: Visit) -> None:
+    assert visit.open("#word?w=ice").locator("nav [data-view=documents]").is_hidden()

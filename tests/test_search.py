@@ -80,7 +80,7 @@ def test_scores_are_those_of_slow_computations(index: SearchIndex, vectors: Word
     for method, wanted in (("vectors", cosines), ("bm25", bm25), ("hybrid", hybrid)):
         hits = index.search(query, 10, method=method)  # type: ignore[arg-type]
         assert [hit.id for hit in hits] == sorted((i for i in wanted if wanted[i] > 0), key=lambda i: -wanted[i])
-        assert [hit.score for hit in hits] == pytest.approx([wanted[hit.id] for hit in hits], abs=0.02)  # int8, fp16
+        assert [hit.score for hit in hits] == pytest.approx([wanted[hit.id] for hit in hits], abs=0.02)  # int8
 
 
 def test_a_word_that_is_not_in_the_vectors_is_found_by_bm25(index: SearchIndex) -> None:

@@ -23,13 +23,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--layers", nargs="+", default=(), metavar="VECTORS", help="also show neighbours in the layers of a teacher")
     add("--columns", type=Path, metavar="FILE", help="CSV, TSV or Parquet with a column word, to colour and filter by")
     add("--projections", nargs="+", default=(), choices=[*PROJECTIONS], metavar="NAME", help=_PROJECTIONS_HELP)
+    add("--index", metavar="DIR", help="search the documents of an index (stillvec index); not with --export")
     add("--export", type=Path, metavar="FILE", help="write a page that needs no server, then exit")
     add("--words", type=int, default=5000, metavar="N", help="number of words in the exported page (default: 5000)")
     add("--quiet", action="store_true", help="show no progress")
 
 
 def run(options: argparse.Namespace) -> int:
-    names = ("corpus", "lexicon", "layers", "columns")
+    names = ("corpus", "lexicon", "layers", "columns", "index")
     sources: dict[str, Any] = {name: getattr(options, name) for name in names}
     if options.export is None:
         sources["projections"] = options.projections

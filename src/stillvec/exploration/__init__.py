@@ -24,6 +24,7 @@ from stillvec.files.path_names import unique_names
 from stillvec.formats import load
 from stillvec.lexicons import read_lexicon
 from stillvec.progress import Progress, drain, show_progress
+from stillvec.search import SearchIndex
 from stillvec.vectors import WordVectors
 
 __all__ = ["DEFAULT_PROJECTIONS", "PROJECTIONS", "Explorer", "PageServer", "WordMap", "build_export_page"]
@@ -41,6 +42,7 @@ def explore(
     layers: VectorSets | None = None,
     columns: PathLike | Mapping[str, Iterable[Any]] | None = None,
     projections: Sequence[str] = (),
+    index: SearchIndex | PathLike | None = None,
     port: int = 0,
     open_browser: bool = True,
     notify: Callable[[str], None] | None = None,
@@ -59,6 +61,7 @@ def explore(
             Parquet file, a data frame, or a mapping of columns.
         projections: The maps to offer, first the one to show: "tsne", "pca", "umap" (default: all; an exported page
             has t-SNE and PCA).
+        index: An index of documents (`stillvec.index`) or its path, to search in; not in an exported page.
         port: Port to serve the page on; 0 chooses a free one.
         open_browser: Open the page in the default browser.
         notify: Receives one line with the address of the page (default: logging).
@@ -70,7 +73,13 @@ def explore(
         find_projection(method)  # a missing package is reported before the page is opened
     projections = projections or (tuple(PROJECTIONS) if export is None else DEFAULT_PROJECTIONS)
     explorer = create_explorer(
-        vectors, corpus=corpus, lexicon=lexicon, layers=layers, columns=columns, projections=projections
+        vectors,
+        corpus=corpus,
+        lexicon=lexicon,
+        layers=layers,
+        columns=columns,
+        index=index,
+        projections=projections,
     )
     if export is not None:
         with show_progress(progress) as listener:
@@ -95,6 +104,7 @@ def create_explorer(
     layers: VectorSets | None = None,
     columns: PathLike | Mapping[str, Iterable[Any]] | None = None,
     projections: Sequence[str] = DEFAULT_PROJECTIONS,
+    index: SearchIndex | PathLike | None = None,
 ) -> Explorer:
     """Load what the explorer page needs; the parameters are those of `explore`."""
     if isinstance(vectors, Sequence) and not isinstance(vectors, str) and len(vectors) > MAX_SETS:
@@ -105,7 +115,10 @@ def create_explorer(
     relations = None if lexicon is None else LexiconRelations(read_lexicon(lexicon), words)
     reader = ExampleReader(texts) if texts else None
     table = None if columns is None else load_columns(columns)
-    return Explorer(sets, relations, reader, _load_sets(layers) if layers else {}, table, [*projections])
+    documents = index if index is None or isinstance(index, SearchIndex) else SearchIndex.load(index)
+    return Explorer(
+        sets, relations, reader, _load_sets(layers) if layers else {}, table, [*projections], index=documents
+    )
 
 
 def _load_sets(sources: VectorSets) -> Mapping[str, WordVectors]:

@@ -1,7 +1,7 @@
 """The queries of the page as plain methods: up to three sets of vectors, each answering for itself."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from stillvec.exploration.word_columns import ColumnTable, pack_column
 from stillvec.exploration.word_lookup import LexiconRelations, Suggester
 from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, MAX_WORDS, PROJECTIONS, MapCache, WordMap
 from stillvec.numerics import top_k, unit_rows
+from stillvec.search import SearchIndex
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary.folding import fold
 
@@ -39,6 +40,7 @@ class Explorer:
     columns: ColumnTable | None = None  # of the user, to colour, filter and search the map by
     projections: Sequence[str] = DEFAULT_PROJECTIONS  # that the page offers, first the one it shows first
     maps: MapCache = field(default_factory=MapCache)
+    index: SearchIndex | None = None  # of documents
 
     def __post_init__(self) -> None:
         if not 0 < len(self.sets) <= MAX_SETS:
@@ -59,6 +61,7 @@ class Explorer:
             "sets": sets,
             "lexicon": self.relations is not None,
             "corpus": self.reader is not None,
+            "documents": 0 if self.index is None else self.index.n_documents,
             "mapped": MAX_WORDS,
             "projections": [*self.projections],
             "frequent": _list_content_words(self._first.words[:2000]),
@@ -105,6 +108,13 @@ class Explorer:
                 raise UnknownWord(end, name, self._suggesters[name].suggest(end))
         ends = {side: project_words(vectors, pairs, known).tolist() if known else [] for side, pairs in axes.items()}
         return {"words": known, "unknown": [word for word in words if not has_vector(vectors, word)], **ends}
+
+    def search_documents(self, text: str, k: int = 10, method: str = "hybrid") -> list[Json]:
+        """The best passages of the indexed documents for a text, without their whole text."""
+        if self.index is None:
+            raise UsageError.expected("an index of documents", "none", cure="start with --index DIR")
+        hits = self.index.search(text, _check_k(k), method=method)  # type: ignore[arg-type]
+        return [{name: value for name, value in asdict(hit).items() if name != "text"} for hit in hits]
 
     def describe_word(self, word: str) -> Json:
         """Count, rank and vector length in each set, relations in the lexicon; a word made of n-grams has no rank."""

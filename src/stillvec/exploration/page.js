@@ -62,6 +62,11 @@ function addListeners() {
     const { x, y, words, set } = event.target.elements;
     go("axes", { x: x.value.trim(), y: y.value.trim(), words: words.value.trim(), set: set.value === about.sets[0].name ? "" : set.value });
   });
+  $("documents-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const { text, method } = event.target.elements;
+    go("documents", { q: text.value.trim(), m: method.value === "hybrid" ? "" : method.value });
+  });
   listenToControls();
   listenToSelection();
   darkScheme.addEventListener("change", show);
@@ -84,6 +89,7 @@ async function start() {
   $("analogies").append(...ANALOGIES.map(([a, b, c]) => chip(`${a} : ${b} = ${c} : ?`, () => go("analogy", { a, b, c }))));
   $("odds").append(...ODD_EXAMPLES.map((words) => chip(words.join(", "), () => go("odd", { w: words }))));
   $("axis-examples").append(...AXES_EXAMPLES.map(([x, y, words]) => chip(y ? `${x} and ${y}` : x, () => go("axes", { x, y, words }))));
+  document.querySelector("nav [data-view=documents]").hidden = !about.documents;
   $("kind").textContent = data ? "A single file that needs no server; vectors are rounded to 8 bits. It makes no network requests." : "Runs on this machine and makes no requests to other hosts.";
   addListeners();
   await show();

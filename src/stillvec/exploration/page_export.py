@@ -27,7 +27,7 @@ from stillvec.vectors import WordVectors
 
 SCRIPTS = (  # joined in this order
     *("source.js", "projection.js", "density.js", "map_input.js", "map.js", "state.js", "words.js", "axes.js"),
-    *("fields.js", "selection.js", "map_controls.js", "map_view.js", "page.js"),
+    *("documents.js", "fields.js", "selection.js", "map_controls.js", "map_view.js", "page.js"),
 )
 N_QUOTES = 3  # sentences per word
 _N_COMPARED = 200  # words whose cosines are compared before and after quantization
@@ -56,6 +56,8 @@ def export_steps(
     explorer: Explorer, path: str | os.PathLike[str], n_words: int = 5000
 ) -> Generator[Progress, None, int]:
     """Write the page with its data as one file; returns the number of words in its largest set."""
+    if explorer.index is not None:
+        raise UsageError.conflict("An exported page cannot search documents", cure="leave out the index, or serve it")
     if Path(path).is_dir():
         raise UsageError.expected("a file to write", "a folder", path=path)
     data = yield from build_page_data(explorer, n_words)

@@ -53,6 +53,9 @@ QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
     "axes": lambda explorer, query: explorer.project_words(query.one("set"), *map(query.all, ("x", "y", "word"))),
     "card": lambda explorer, query: explorer.describe_word(query.one("word")),
     "examples": lambda explorer, query: explorer.find_examples(query.one("word")),
+    "documents": lambda explorer, query: explorer.search_documents(
+        query.one("text"), query.number("k", 10), query.one("method", "hybrid")
+    ),
     "map": lambda explorer, query: explorer.get_map(
         query.one("set"), query.one("method", "tsne"), query.one("rows", "")
     ),

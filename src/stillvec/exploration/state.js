@@ -40,7 +40,7 @@ function go(view, params = {}) {
 }
 
 // one entry per view, in the order of the navigation: its link is a[data-view=NAME], its section #view-NAME
-const VIEWS = { map: showMap, word: showWord, analogy: showAnalogy, odd: showOdd, axes: showAxes };
+const VIEWS = { map: showMap, word: showWord, analogy: showAnalogy, odd: showOdd, axes: showAxes, documents: showDocuments };
 
 async function show() {
   const [name, params] = state();

@@ -51,7 +51,7 @@ class IndexBuilder:
         self._encoder = TextEncoder(vectors)
         self._numbering = WordNumbering(lowercase=vectors.vocabulary.lowercase)
         self._hashes = ColumnFile(scratch / "hashes", np.uint64)
-        self._matrix = ColumnFile(scratch / "vectors", np.float16, vectors.dim)
+        self._matrix = ColumnFile(scratch / "vectors", np.float32, vectors.dim)
         self._owners = ColumnFile(scratch / "documents", np.int32)
         self._lengths = ColumnFile(scratch / "lengths", np.int32)
         self._digests = ColumnFile(scratch / "digests", np.uint8, _DIGEST_BYTES)

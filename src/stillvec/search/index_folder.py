@@ -1,7 +1,7 @@
 """The folder of a search index, version 1; specified in docs/formats.md. Its arrays are memory-mapped.
 
 - `manifest.json`: version, settings, counts, and checksums of the other files
-- `passages.safetensors`: unit vectors in half precision, texts, and the document of each passage
+- `passages.safetensors`: unit vectors, texts, and the document of each passage
 - `documents.safetensors`: ids and digests
 - `postings.safetensors`: the inverted index for BM25
 - `vectors/`: the vectors of words, a stillvec folder, so that the index can be searched by itself
@@ -40,7 +40,7 @@ _MANIFEST, _PASSAGES, _DOCUMENTS, _POSTINGS = (
 _KIND = "search index"
 _TYPES = {  # of the arrays, and their dimensions
     _PASSAGES: {
-        "vectors": ("f2", 2), "texts": ("u1", 1), "text_ends": ("i8", 1), "documents": ("i4", 1), "lengths": ("i4", 1),
+        "vectors": ("f4", 2), "texts": ("u1", 1), "text_ends": ("i8", 1), "documents": ("i4", 1), "lengths": ("i4", 1),
     },
     _DOCUMENTS: {"ids": ("u1", 1), "id_ends": ("i8", 1), "digests": ("u1", 2)},
     _POSTINGS: {"terms": ("u8", 1), "starts": ("i8", 1), "passages": ("i4", 1), "counts": ("u1", 1)},
@@ -53,7 +53,7 @@ class IndexContent:
 
     vectors: WordVectors  # of words
     passages: PassageUnit
-    matrix: NDArray[np.float16]  # (N, D) unit vectors of the passages
+    matrix: NDArray[np.float32]  # (N, D) unit vectors of the passages
     texts: TextArray  # (N,)
     documents: NDArray[np.int32]  # (N,) of each passage, ascending
     ids: TextArray  # (M,) of the documents

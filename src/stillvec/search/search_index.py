@@ -27,8 +27,7 @@ Method = Literal["hybrid", "vectors", "bm25"]
 Scored = list[tuple[int, float]]  # passage and score
 METHODS: tuple[Method, ...] = get_args(Method)
 _COSINE_SHARE = 2 / 3  # of a hybrid score, chosen on development queries (benchmarks/search.py)
-_MAX_CACHED = 1 << 28  # numbers of the passages' vectors that are converted once and kept in memory
-_BLOCK_ROWS = 1 << 16
+_DECIMALS = 6  # of a cosine in single precision
 _MIN_CANDIDATES = 100  # that each ranking contributes to a hybrid one
 
 
@@ -153,31 +152,18 @@ class SearchIndex:
         graph = None if exact or not vector.any() else self._graph
         if graph is None:
             rows: NDArray[np.int64] = np.arange(len(self))
-            cosines = self._compute_cosines(vector)
+            cosines = np.asarray(self._content.matrix @ vector)  # memory-mapped, not copied
         else:
             n_candidates = max(n_best, _MIN_CANDIDATES)
             near = [row for row, _ in graph.nearest(vector, n_candidates, frozenset())]
             by_words = top_k(bm25, n_candidates) if method == "hybrid" else np.zeros(0, np.int64)
             rows = np.unique(np.concatenate([np.array(near, np.int64), by_words]))
-            cosines = np.asarray(self._content.matrix[rows], np.float32) @ vector
+            cosines = np.asarray(self._content.matrix[rows] @ vector)
+        cosines = np.round(cosines, _DECIMALS)  # equal passages have equal scores, whichever block of BLAS they are in
         best = float(bm25.max(initial=0))
         if method == "hybrid":
             cosines = _COSINE_SHARE * cosines + (1 - _COSINE_SHARE) * bm25[rows] / (best or 1)
         return _select(cosines, rows, n_best)
-
-    def _compute_cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        matrix = self._content.matrix
-        if matrix.size <= _MAX_CACHED:
-            return np.asarray(self._wide @ vector)
-        cosines = np.empty(len(matrix), np.float32)
-        for start in range(0, len(matrix), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            cosines[rows] = np.asarray(matrix[rows], np.float32) @ vector
-        return cosines
-
-    @cached_property
-    def _wide(self) -> NDArray[np.float32]:
-        return np.asarray(self._content.matrix, np.float32)
 
     @cached_property
     def _graph(self) -> ApproximateIndex | None:

@@ -17,6 +17,7 @@ import torch
 import stillvec
 from stillvec.cli import main
 from stillvec.encoding.context_store import ContextWriter
+from stillvec.errors import _UNSUPPORTED
 from stillvec.files.private_files import private_file
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +49,18 @@ def test_every_dependency_is_pinned() -> None:
     assert {*map(_name, required)} - {*map(_name, _entries(CONSTRAINTS[0]))} == {"stillvec"}
     required = project["dependency-groups"]["databases"] + project["project"]["dependencies"]
     assert {*map(_name, required)} - {*map(_name, _entries(CONSTRAINTS[2]))} == set()
+
+
+@checkout
+def test_what_has_no_release_for_a_supported_python_is_left_out_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    supported = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert supported == ["3.11", "3.12", "3.13", "3.14"]
+    required = project["dependencies"] + [line for extra in project["optional-dependencies"].values() for line in extra]
+    for package, (major, minor) in _UNSUPPORTED.items():
+        lines = [line for line in required if _name(line) == package]
+        assert lines
+        assert all(f"python_version < '{major}.{minor}'" in line for line in lines)
 
 
 @checkout

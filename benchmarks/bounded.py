@@ -80,7 +80,7 @@ def write_text(path: Path, syllables: list[str], number: int) -> None:
 def compare(folder: Path, method: str, options: argparse.Namespace) -> None:
     call = ["distill", str(folder / "text.txt"), "--teacher", str(folder / "teacher"), "--method", method]
     call += ["--min-count", "1", "--paragraphs", "lines", "--device", "cpu", "--quiet"]
-    call += ["--no-statistics", "--out", str(folder / "out")]
+    call += ["--no-statistics", "--out", str(folder / "out"), "--force"]
     plan = run_child([*call, "--dry-run"])
     planned = re.search(r"memory\D*([\d.,]+) (KB|MB|GB)", plan["output"])
     if planned is None:

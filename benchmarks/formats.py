@@ -68,7 +68,7 @@ def _shares(number: int) -> np.ndarray:
 
 def measure_files(ours: WordVectors, theirs: KeyedVectors, folder: Path, times: int) -> None:
     text, binary = folder / "v.txt", folder / "v.bin"
-    save(ours, folder / "folder")
+    save(ours, folder / "folder", force=True)
     opened: dict[str, Any] = {}
 
     def first_word() -> None:
@@ -79,11 +79,11 @@ def measure_files(ours: WordVectors, theirs: KeyedVectors, folder: Path, times: 
 
     best = compare(
         {
-            "write text": lambda: save(ours, text, format="word2vec"),
+            "write text": lambda: save(ours, text, format="word2vec", force=True),
             "write text, gensim": lambda: theirs.save_word2vec_format(str(folder / "gensim.txt")),
             "read text": lambda: load(text),
             "read text, gensim": lambda: KeyedVectors.load_word2vec_format(str(text)),
-            "write binary": lambda: save(ours, binary, format="word2vec-binary"),
+            "write binary": lambda: save(ours, binary, format="word2vec-binary", force=True),
             "write binary, gensim": lambda: theirs.save_word2vec_format(str(folder / "gensim.bin"), binary=True),
             "read binary": lambda: load(binary),
             "read binary, gensim": lambda: KeyedVectors.load_word2vec_format(str(binary), binary=True),

@@ -24,5 +24,5 @@ assert spec.submodule_search_locations
 teacher = str(Path(spec.submodule_search_locations[0]) / "model")
 model = model2vec.distill.distill(teacher, vocabulary=words, device="cpu")
 matrix = model.encode(words)
-stillvec.save(stillvec.WordVectors(words, matrix), "out/model2vec-minilm")
+stillvec.save(stillvec.WordVectors(words, matrix), "out/model2vec-minilm", force=True)
 print(f"out/model2vec-minilm: {len(words):,} words x {matrix.shape[1]}")

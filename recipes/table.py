@@ -100,7 +100,7 @@ def _distill(options: argparse.Namespace) -> list[str]:
 
 
 def _rest(method: str, place: Path) -> list[str]:
-    return ["--method", method, "--min-count", "2", "--quiet", "--out", str(place)]
+    return ["--method", method, "--min-count", "2", "--quiet", "--out", str(place), "--force"]
 
 
 def _name(method: str) -> str:

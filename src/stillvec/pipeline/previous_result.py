@@ -79,7 +79,9 @@ class PreviousResult:
 
     def warn_repeated(self, corpus: Mapping[str, Any]) -> None:
         """Warn if text of a corpus was already read for this result."""
-        if names := _find_repeated(self.manifest, {"corpus": corpus}):
+        with report_damage(self.path):
+            names = _find_repeated(self.manifest, {"corpus": corpus})
+        if names:
             _warn(f"{names} was already read for {self.path}; adding it again counts it twice.")
 
     def describe(self) -> dict[str, Any]:
@@ -140,7 +142,8 @@ def inherit_settings(settings: Distillation, folder: str | os.PathLike[str], giv
     manifest = read_manifest(folder)
     _check_manifest(manifest, Path(folder))
     earlier = from_manifest(manifest["distillation"], str(folder))
-    own = _settings_of_method(earlier, manifest)
+    with report_damage(Path(folder)):
+        own = _settings_of_method(earlier, manifest)
     if "method" in given and settings.method != manifest["method"]:
         own = {"method": settings.method} | {name: getattr(settings, name) for name in _OF_METHODS}
     names = [field.name for field in fields(Distillation) if field.name not in _NOT_INHERITED]

@@ -246,6 +246,7 @@ def test_the_command_line_says_where_the_time_went(
 
 
 def test_a_description_says_how_much_and_how_long() -> None:
+    assert "1,000k of 1M" in describe_progress(reading(999_999, 1_000_000), short=True)
     event = Progress(Phase.CORPUS, 250, 1000, "tokens", 5.0, "loss 2.1", fraction=0.3, remaining=15.0)
     assert describe_progress(event) == "30%, 250 of 1,000 tokens, 50 tokens/s, about 15 s left, loss 2.1"
     assert describe_progress(Progress(Phase.LOADING, 0, None, "", 0.0, fraction=0.0)) == ""
@@ -329,10 +330,10 @@ def test_the_bar_of_a_terminal_counts_down_and_keeps_notes(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "stderr", drawn)
     with ProgressBar() as bar:
         bar(Progress(Phase.CORPUS, 0, None, "", 0.0, note="contexts will take 1 MB"))
-        bar(Progress(Phase.CORPUS, 500, 1000, "tokens", 1.0, fraction=0.5, remaining=100.0))
+        bar(Progress(Phase.CORPUS, 12_500, 1_250_000, "tokens", 1.0, fraction=0.5, remaining=100.4))
     text = drawn.getvalue()
     assert "contexts will take 1 MB" in text
-    assert "500 of 1,000 tokens, about 100 s left" in text
+    assert "50%, about 100 s left, 12.5k of 1.25M tokens" in text
     assert ", ," not in text
 
 

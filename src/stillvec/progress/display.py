@@ -20,21 +20,31 @@ _REDRAWS = 4  # of the bar per second, by a thread of its own
 _SOON = 2.0  # seconds
 
 
-def describe_progress(event: Progress, *, rate: bool = True) -> str:
-    """`25%, 250 of 1,000 words, 50 words/s, about 15 s left`."""
+def describe_progress(event: Progress, *, short: bool = False) -> str:
+    """`25%, 2,500 of 10,000 words, 50 words/s, about 15 s left`, or `25%, about 15 s left, 2.5k of 10k words`."""
     if event.stage == Phase.FINISHED:
         return f"{event.seconds:,.1f} s ({event.remark})"
     parts = []
     if fraction := _fraction(event):
         parts.append(f"{min(fraction, 0.99):.0%}")
     if event.unit and event.done:
-        total = f" of {max(event.total, event.done):,}" if event.total else ""
-        parts.append(f"{event.done:,}{total} {event.unit}")
-        if rate and event.seconds > 0.1:
+        count = _shorten if short else "{:,}".format
+        total = f" of {count(max(event.total, event.done))}" if event.total else ""
+        parts.append(f"{count(event.done)}{total} {event.unit}")
+        if not short and event.seconds > 0.1:
             parts.append(f"{event.done / event.seconds:,.0f} {event.unit}/s")
     if event.remaining:
-        parts.append(f"about {format_duration(event.remaining)} left" if event.remaining > _SOON else "a moment left")
+        left = f"about {format_duration(event.remaining)} left" if event.remaining > _SOON else "a moment left"
+        parts.insert(1 if short else len(parts), left)
     return ", ".join([*parts, event.remark] if event.remark else parts)
+
+
+def _shorten(count: int) -> str:
+    """`999`, `12.3k`, `1.2M`."""
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.3g}{letter}" if count < 100 * size else f"{count / size:,.0f}{letter}"
+    return str(count)
 
 
 def _fraction(event: Progress) -> float | None:
@@ -107,8 +117,9 @@ class ProgressBar:
                 event: Progress | None = task.fields["event"]
                 return Text("" if event is None else _describe_now(event, task.fields["at"]), no_wrap=True)
 
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), Countdown())
         console = Console(stderr=True)
+        width = 20 if console.width >= 100 else 10
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=width), Countdown())
         self._bar = RichProgress(*columns, console=console, transient=True, refresh_per_second=_REDRAWS)
         self._task = self._bar.add_task("", total=None, event=None, at=0.0)
         self._title = ""
@@ -142,7 +153,7 @@ def _describe_now(event: Progress, at: float) -> str:
         event = replace(event, remaining=max(event.remaining - passed, _SOON))
     elif passed >= _SOON:
         event = replace(event, remark=", ".join(filter(None, (event.remark, format_duration(passed)))))
-    return describe_progress(event, rate=False)
+    return describe_progress(event, short=True)
 
 
 class NotebookBar:

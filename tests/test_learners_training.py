@@ -40,7 +40,7 @@ SETTINGS: dict[str, dict[str, object]] = {
     "attentive_skipgram": {"batch": 4, "shared_negatives": 16, "dim": 8},
     "attentive_skipgram, as in the paper": {"settings": "wang-2020", "min_length": 2, "batch": 4, "dim": 8},
     "context_to_vec": {"batch": 4, "shared_negatives": 16, "dim": 8},
-    "context_to_vec, as in the paper": {"settings": "zheng-2022", "batch": 4, "dim": 8},
+    "context_to_vec, as in the paper": {"settings": "zheng-2022", "min_length": 2, "batch": 4, "dim": 8},
 }
 CollectedStatistics = dict[str, Statistics]
 

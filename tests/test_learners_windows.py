@@ -49,9 +49,9 @@ class Drawn:
         return self.last
 
 
-def a_model(form: WindowLearner) -> WindowTable:
+def a_model(form: WindowLearner, *, padded: bool = False) -> WindowTable:
     """Large numbers, so that no term is nearly linear."""
-    model = WindowTable(form, torch.arange(1, WORDS + 1), [a_shard()], WIDTH, CPU)
+    model = WindowTable(form, torch.arange(1, WORDS + 1), [a_shard()], WIDTH, CPU, padded=padded)
     model.table.copy_(torch.randn(model.table.shape, generator=random(2)))
     for number, each in enumerate(model.projections):
         each.copy_(0.6 * torch.randn(each.shape, generator=random(3 + number)))
@@ -95,13 +95,17 @@ def slow_right(form: WindowLearner, u: np.ndarray, rows: np.ndarray) -> float:
     return soft(float((weight[:, None] * rows).sum(0) @ full))
 
 
-def slow_loss(form: WindowLearner, arrays: dict[str, np.ndarray], negatives: np.ndarray) -> tuple[float, int]:
+def slow_loss(
+    form: WindowLearner, arrays: dict[str, np.ndarray], negatives: np.ndarray, *, padded: bool = False
+) -> tuple[float, int]:
+    """A padded step has negatives for every word of a sentence that it may use, another for every centre."""
     states, table = a_shard().states.double().numpy(), arrays["table"]  # type: ignore[union-attr]
-    total, count, first = 0.0, 0, 0
+    total, count, first, place = 0.0, 0, 0, -1
     for length in LENGTHS:
         words, here = TEXT[first : first + length], states[first : first + length]
         first += length
         for at in range(length if form.min_length <= length <= form.max_length else 0):
+            place += 1
             near = slow_window(form, words, at)
             if not near:
                 continue
@@ -109,7 +113,9 @@ def slow_loss(form: WindowLearner, arrays: dict[str, np.ndarray], negatives: np.
             total += slow_right(form, u, table[[words[k] for k in near]]) + form.norm_reward * soft(float(u @ u))
             full = np.append(u, 1.0) if form.bias else u
             drawn, weight = (
-                (negatives, form.negatives / len(negatives)) if form.shared_negatives else (negatives[count], 1.0)
+                (negatives, form.negatives / len(negatives))
+                if form.shared_negatives
+                else (negatives[place if padded else count], 1.0)
             )
             total += weight * sum(soft(-float(table[row] @ full)) for row in drawn)
             count += 1
@@ -194,7 +200,42 @@ def test_loss_and_gradient_are_those_of_a_slow_loop(name: str) -> None:
         assert np.abs(moved - differences(form, before, key, model.sampler.last.numpy())).max() < 2e-4, key
 
 
-def differences(form: WindowLearner, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray) -> np.ndarray:
+@pytest.mark.parametrize("name", [name for name, form in FORMS.items() if not form["shared_negatives"]])
+def test_a_padded_step_is_that_of_a_slow_loop(name: str) -> None:
+    form = form_of(**{"include_center": False, "projection_rate": 0.5, "batch": 100, **FORMS[name]})
+    model = a_model(form, padded=True)
+    arrays = {"table": model.table, "mean": model.mean, "first": model.projections[0]}
+    arrays |= {"second": model.projections[1]} if form.context_weight else {}
+    before = {key: each.double().numpy().copy() for key, each in arrays.items()}
+    seen = list(model.train_block(a_shard(), generator=random(), lr_at=lambda _: 1.0))
+    (negatives,) = model.sampler.last.numpy()
+    wanted, count = slow_loss(form, before, negatives, padded=True)
+    assert sum(batch.n_targets for batch in seen) == count > 5
+    assert float(sum(batch.loss for batch in seen)) == pytest.approx(wanted, rel=1e-5)
+    for key in before.keys() - {"mean"}:
+        moved = (before[key] - arrays[key].double().numpy()) / (1.0 if key == "table" else 0.5)
+        assert np.abs(moved - differences(form, before, key, negatives, padded=True)).max() < 2e-4, key
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_padding_changes_nothing(optimizer: str) -> None:
+    """Steps of two sentences, with the negatives of one word, end in the same table whether they are padded or not."""
+    given = {**FORMS["zheng"], "include_center": False, "projection_rate": 0.5, "min_length": 1, "max_length": 100}
+    given |= {"batch": 2, "optimizer": optimizer}
+    models = [a_model(form_of(**given), padded=padded) for padded in (False, True)]
+    for model in models:
+        model.sampler.draw = lambda shape, _: torch.full(shape, 3)  # type: ignore[method-assign]
+        for _ in range(3):
+            list(model.train_block(a_shard(), generator=random(), lr_at=lambda _: 0.01))
+    plain, padded = (model.tensors() for model in models)
+    assert plain.keys() == padded.keys()
+    for name, tensor in plain.items():
+        assert torch.allclose(tensor.float(), padded[name].float(), atol=1e-4), name
+
+
+def differences(
+    form: WindowLearner, arrays: dict[str, np.ndarray], key: str, negatives: np.ndarray, *, padded: bool = False
+) -> np.ndarray:
     """The loop's gradient in one of its arrays."""
     found = np.zeros_like(arrays[key])
     for place in np.ndindex(*found.shape):
@@ -202,7 +243,7 @@ def differences(form: WindowLearner, arrays: dict[str, np.ndarray], key: str, ne
         for step in (1e-5, -1e-5):
             changed = arrays[key].copy()
             changed[place] += step
-            values.append(slow_loss(form, {**arrays, key: changed}, negatives)[0])
+            values.append(slow_loss(form, {**arrays, key: changed}, negatives, padded=padded)[0])
         found[place] = (values[0] - values[1]) / 2e-5
     return found
 

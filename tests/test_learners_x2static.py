@@ -13,7 +13,7 @@ from torch import Tensor
 
 from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.whitened_context import WhitenedContext
-from stillvec.learners.x2static import X2Static, X2StaticBatch, gradient_per_target, gradient_shared
+from stillvec.learners.x2static import LogisticTable, X2Static, X2StaticBatch, gradient_per_target, gradient_shared
 from stillvec.registry import settings_from
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam
@@ -78,6 +78,31 @@ def test_the_gradient_of_shared_negatives_is_autograds(bias: bool, drawn: list[i
     table, batch = a_batch(bias=bias)
     got = gradient_shared(table, batch, torch.tensor(drawn), 10)
     check_against_autograd(table, batch, [drawn] * len(batch.words), 10 / len(drawn), got)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_padding_changes_nothing(bias: bool) -> None:
+    """Two steps, the second with more targets than the first and one sentence without any."""
+    form = X2Static(bias=bias, whiten=False, start="random", shared_negatives=0, batch=2, subsample=1e9, negatives=3)
+    counts, width = torch.arange(1, WORDS + 1), 4
+    block = ContextBlock(
+        torch.tensor([2, 0, 1, 2, -1, -1, 2, 6, 6, 1]),
+        torch.tensor([1, 3, 2, 4]),
+        torch.randn(4, width, generator=random(2)),
+        None,
+    )
+    models = [LogisticTable(form, counts, [], width, torch.device("cpu"), padded=padded) for padded in (False, True)]
+    losses = []
+    for model in models:
+        model.sampler.draw = lambda shape, _: torch.full(shape, 3)  # type: ignore[method-assign]
+        results = [*model.train_block(block, generator=random(1), lr_at=lambda progress: 0.1 - 0.05 * progress)]
+        results += model.train_block(block, generator=random(1), lr_at=lambda progress: 0.04)
+        losses.append((sum(float(result.loss) for result in results), sum(result.n_targets for result in results)))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    plain, padded = (model.tensors() for model in models)
+    for name, tensor in plain.items():
+        assert torch.allclose(tensor, padded[name], atol=1e-5), name
+    assert not models[1].optimizer.whole[0][WORDS].any(), "the spare row"
 
 
 def test_shared_negatives_have_the_expectation_of_negatives_for_each_target() -> None:
@@ -214,7 +239,8 @@ def test_biases_start_at_the_log_odds_of_a_word_in_an_average_context(start: str
 
 
 def test_without_an_epoch_it_is_the_closed_form_up_to_each_rows_length() -> None:
-    texts = sentences(72)
+    """Without punctuation, which the closed form reads, and words in one token: its contexts are means of tokens."""
+    texts = [text.rstrip(".") for text in sentences(72)]
     vocabulary = counted(texts)
     teacher = tiny_teacher([*vocabulary])
     start = matrix_of(X2Static(epochs=0, directions=0, ridge=0.1), teacher, vocabulary, texts)

@@ -35,6 +35,8 @@ class ContextToVec(WindowLearner):
             "rate": 1e-3,
             "batch": 128,
             "include_center": False,
+            "min_length": 10,
+            "max_length": 40,
             "projection_rate": 1.0,
             **PLAIN,
         }
@@ -42,3 +44,4 @@ class ContextToVec(WindowLearner):
     context_weight: float = 0.5  # a, the weight of the states around the centre; 0: the centre's own state only
     activation: str = "none"  # phi, applied to the mean of the states around: none or tanh
     norm_reward: float = 0.0  # e, the weight of the term that rewards long centres
+    normalize: bool = False  # whether the first term is of the cosine, as section 3.3 of the paper offers

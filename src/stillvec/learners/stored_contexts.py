@@ -29,7 +29,7 @@ class StoredContexts:
     """
 
     layer: str = "last"
-    unit: str = "sentence"  # or "paragraph": a context is then the mean of a sentence's words, read in the paragraph
+    unit: str = "sentence"  # what the teacher reads at once, or "paragraph"; a context is a mean of words in both cases
     states: bool = False
     min_sentences: int = 1  # per paragraph, with words; a word that is read alone is exempt
 
@@ -68,6 +68,7 @@ class ContextStoreWriter:
             "reads": spec.unit,
             "states": spec.states,
             "least": spec.min_sentences,
+            "pools": "words",
             "vocabulary": vocabulary.digest if vocabulary.lowercase else f"{vocabulary.digest}, cased",
         }
         self._writer: ContextWriter | None = None
@@ -172,21 +173,13 @@ class BatchContexts(NamedTuple):
 
 
 def batch_contexts(encoded: Encoded, layers: tuple[int, ...], spec: StoredContexts) -> BatchContexts:
-    """The sentences of a batch that have words, with their vectors; several layers are averaged."""
+    """The sentences of a batch that have words, each with the mean of its words; several layers are averaged."""
     batch = encoded.batch
-    states = None
-    if spec.states or spec.unit == "paragraph":
-        states = torch.stack([encoded.words(layer) for layer in layers]).mean(0)  # (W, D)
-    if spec.unit == "sentence":
-        lengths = np.bincount(batch.word_sentence, minlength=len(batch.tokens_per_sentence))
-        with_words = torch.from_numpy(np.flatnonzero(lengths))
-        vectors = torch.stack([encoded.sentences(layer) for layer in layers]).mean(0)  # (S, D)
-        contexts, lengths = vectors[with_words.to(vectors.device)], lengths[lengths > 0]
-        return BatchContexts(batch.word_id, lengths, contexts, states)
-    assert states is not None
-    starts = np.flatnonzero(
-        np.diff(batch.word_sentence, prepend=-1) | np.diff(batch.sentence_in_paragraph, prepend=-1)
-    )  # words are in order, so that those of a sentence are contiguous
+    states = torch.stack([encoded.words(layer) for layer in layers]).mean(0)  # (W, D)
+    is_first = np.diff(batch.word_sentence, prepend=-1) != 0  # words are in order: those of a sentence are contiguous
+    if spec.unit == "paragraph":
+        is_first |= np.diff(batch.sentence_in_paragraph, prepend=-1) != 0
+    starts = np.flatnonzero(is_first)
     lengths = np.diff(np.append(starts, len(batch.word_id)))
     sentence = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(states.device)
     size = torch.from_numpy(np.maximum(lengths, 1)).to(states.device)[:, None]

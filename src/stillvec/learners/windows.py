@@ -27,6 +27,7 @@ from stillvec.registry import check_least
 from stillvec.statistics import Array
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, RowSgd, clip_gradients
+from stillvec.training.step_graph import Inputs, StepGraph, pad_segments, round_capacity, unique_padded
 
 _PRIOR = 8.0  # centres at the overall mean, added to those of each word: a mean of few is noisy
 _SENTENCES = 512  # read at once before training
@@ -42,7 +43,7 @@ class WindowLearner(TrainedLearner):
         "shortest": "min_length",
         "longest": "max_length",
     }
-    context_weight, activation, norm_reward = 0.0, "none", 0.0  # settings of context_to_vec only
+    context_weight, activation, norm_reward, normalize = 0.0, "none", 0.0, False  # settings of context_to_vec only
     dim: int = 300  # dimensions of the vectors, at most those of the teacher
     window: int = 2  # words to each side of the centre
     pool: str = "mean"  # how the rows around a centre are pooled: mean, sum, each (scored one by one) or attention
@@ -93,9 +94,9 @@ class Window(NamedTuple):
 
 def make_windows(sentence: Tensor, reach: int, *, include_center: bool = False) -> Window:
     """`reach` positions to each side of every word, masked to its sentence; `sentence` (T,) numbers the sentences."""
-    offsets = [offset for offset in range(-reach, reach + 1) if offset or include_center]
     at = torch.arange(len(sentence), device=sentence.device)
-    position = at[:, None] + torch.tensor(offsets, device=sentence.device)
+    offsets = torch.arange(-reach, reach + include_center, device=sentence.device)
+    position = at[:, None] + (offsets if include_center else offsets + (offsets >= 0))
     mask = (position >= 0) & (position < len(sentence))
     position = position.clamp(0, max(len(sentence) - 1, 0))
     return Window(position, mask & (sentence[position] == sentence[:, None]))
@@ -134,9 +135,18 @@ class WindowTable:
     """The table (V, dim), with the bias as an additional last column, and the projections of the states."""
 
     def __init__(
-        self, config: WindowLearner, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device
+        self,
+        config: WindowLearner,
+        counts: Tensor,
+        sample: Iterable[ContextBlock],
+        width: int,
+        device: torch.device,
+        *,
+        padded: bool | None = None,  # train in steps of a fixed shape; default: on a GPU, with negatives per centre
     ) -> None:
         self.config = config = replace(config, dim=min(config.dim, width))
+        self.padded = (device.type == "cuda" and not config.shared_negatives) if padded is None else padded
+        self.capacity = 0  # words of a padded step
         self.sampler = NegativeSampler(counts, config.power)
         self.keep = keep_probability(counts, config.subsample).float()
         generator = torch.Generator().manual_seed(config.seed)
@@ -159,8 +169,10 @@ class WindowTable:
             odds = n_kept / n_kept.sum().clamp_min(1) / (config.negatives * self.sampler.probabilities).clamp_min(1e-30)
             table[:, config.dim] = odds.clamp(1e-6, 1e6).log()
         optimizer = RowAdam if config.optimizer == "adam" else RowSgd
-        self.optimizer: RowAdam | RowSgd = optimizer(table)
+        self.optimizer: RowAdam | RowSgd = optimizer(table, spare=self.padded)
         self.projection_optimizers = [optimizer(projection) for projection in self.projections]
+        state = [tensor for each in (self.optimizer, *self.projection_optimizers) for tensor in each.whole]
+        self.graph = StepGraph(self.step_padded, state)
 
     @property
     def table(self) -> Tensor:
@@ -180,6 +192,9 @@ class WindowTable:
         return project_centres(self.config, states - self.mean, sentence, projections)
 
     def train_block(self, block: ContextBlock, *, generator: torch.Generator, lr_at: RateAt) -> Iterator[BatchResult]:
+        if self.padded:
+            yield from self._train_padded(block, generator, lr_at)
+            return
         for batch in self._batches(block, self.config.batch):
             loss, n_centres = self.step(batch, generator, lr_at(batch.progress))
             if n_centres:
@@ -208,7 +223,8 @@ class WindowTable:
             chance = torch.rand(len(words), device=words.device, generator=generator)
             present &= chance < self.keep[words.clamp_min(0)]
         mask = window.mask & present[window.position]
-        n_centres = int(mask.any(1).sum())
+        used = mask.any(1)
+        n_centres = int(used.sum())
         if not n_centres:
             return torch.zeros((), device=words.device), 0
         shape = (config.shared_negatives,) if config.shared_negatives else (n_centres, config.negatives)
@@ -218,19 +234,81 @@ class WindowTable:
         rows, place = torch.unique(torch.cat([own, sampled.reshape(-1)]), return_inverse=True)
         near = place[: len(words)][window.position]
         negatives = place[len(words) :].reshape(sampled.shape)
+        if not config.shared_negatives:
+            negatives = negatives.new_zeros(len(words), config.negatives).masked_scatter(used[:, None], negatives)
         leaf = self.table.index_select(0, rows).requires_grad_()
-        trains = config.projection_rate > 0
-        projections = [projection.detach().requires_grad_(trains) for projection in self.projections]
-        centres = self.centres(batch.states, batch.sentence, projections)
-        loss = self.loss(leaf, centres, near, mask, negatives)
-        gradients: Sequence[Tensor] = torch.autograd.grad(loss, [leaf, *(projections if trains else [])])
-        if config.clip and config.optimizer == "sgd":
-            gradients = clip_gradients(gradients, config.clip)
+        loss, gradients = self._gradients(leaf, batch.states, batch.sentence, near, mask, negatives)
         self.optimizer.update(rows, gradients[0], lr)
         for optimizer, gradient in zip(self.projection_optimizers, gradients[1:], strict=False):
             every_row = torch.arange(len(optimizer.table), device=words.device)
             optimizer.update(every_row, gradient, lr * config.projection_rate)
         return loss.detach(), n_centres
+
+    def _gradients(
+        self, rows: Tensor, states: Tensor, sentence: Tensor, near: Tensor, mask: Tensor, negatives: Tensor
+    ) -> tuple[Tensor, Sequence[Tensor]]:
+        """The loss, and its clipped gradients by the rows and, if they are trained, by the projections."""
+        config = self.config
+        trains = config.projection_rate > 0
+        projections = [projection.detach().requires_grad_(trains) for projection in self.projections]
+        loss = self.loss(rows, self.centres(states, sentence, projections), near, mask, negatives)
+        gradients: Sequence[Tensor] = torch.autograd.grad(loss, [rows, *(projections if trains else [])])
+        if config.clip and config.optimizer == "sgd":
+            gradients = clip_gradients(gradients, config.clip)
+        return loss.detach(), gradients
+
+    def _train_padded(self, block: ContextBlock, generator: torch.Generator, lr_at: RateAt) -> Iterator[BatchResult]:
+        """The sentences of a block that have an allowed length, in steps of a fixed shape."""
+        assert block.states is not None
+        config, device, lengths = self.config, block.words.device, block.lengths
+        usable = (lengths >= config.min_length) & (lengths <= config.max_length)
+        token = torch.arange(len(block.words), device=device)[usable.repeat_interleave(lengths)]
+        lengths = lengths[usable]
+        if not len(lengths):
+            return
+        sizes = torch.stack([part.sum() for part in torch.split(lengths, config.batch)])
+        if int(sizes.max()) > self.capacity:
+            self.capacity = round_capacity(int(sizes.max()))
+        shape = (len(sizes), self.capacity)
+        sentence = torch.arange(len(lengths), device=device).repeat_interleave(lengths)
+        words = block.words[token]
+        if config.subsample:
+            chance = torch.rand(len(words), device=device, generator=generator)
+            words = words.masked_fill(chance >= self.keep[words.clamp_min(0)], -1)
+        starts = [number / len(sizes) for number in range(len(sizes))]
+        inputs = {
+            "words": pad_segments(words, sizes, self.capacity, -1),
+            "token": pad_segments(token, sizes, self.capacity, 0),
+            "sentence": pad_segments(sentence, sizes, self.capacity, -1),
+            "negatives": self.sampler.draw((*shape, config.negatives), generator),
+            "size": self.optimizer.step_sizes([lr_at(start) for start in starts]),
+        }
+        for optimizer in self.projection_optimizers:
+            optimizer.step_sizes(starts)  # counts them
+        results = self.graph.run(inputs, {"states": block.states})
+        n_centres = results[:, 1].long().tolist()
+        yield BatchResult(results[0, 0], n_centres[0], 0.0)
+        yield BatchResult(results[1:, 0].sum(), sum(n_centres[1:]), starts[-1])
+
+    def step_padded(self, batch: Inputs) -> Tensor:
+        """One step on the words of a batch that are no padding; returns its loss and the number of centres."""
+        config, words, sentence, pad = self.config, batch["words"], batch["sentence"], len(self.table)
+        window = make_windows(sentence, config.window, include_center=config.include_center)
+        present = words >= 0
+        mask = window.mask & present[window.position]
+        used = mask.any(1)
+        own = torch.where(present & window.mask.any(1), words, pad)
+        sampled = torch.where(used[:, None], batch["negatives"], pad)
+        rows, place = unique_padded(torch.cat([own, sampled.reshape(-1)]), pad)
+        leaf = self.optimizer.whole[0].index_select(0, rows).requires_grad_()
+        near, negatives = place[: len(words)][window.position], place[len(words) :].reshape(sampled.shape)
+        states = batch["states"].index_select(0, batch["token"]).float()
+        loss, gradients = self._gradients(leaf, states, sentence, near, mask, negatives)
+        self.optimizer.update_padded(rows, gradients[0], batch["size"])
+        for optimizer, gradient in zip(self.projection_optimizers, gradients[1:], strict=False):
+            every_row = torch.arange(len(optimizer.table), device=words.device)
+            optimizer.update_padded(every_row, gradient, batch["size"] * config.projection_rate)
+        return torch.stack([loss, used.sum().to(loss)])
 
     def loss(
         self,
@@ -238,7 +316,7 @@ class WindowTable:
         centres: Tensor,  # (T, dim)
         near: Tensor,  # (T, n) the window's words, as indices into `rows`
         mask: Tensor,  # (T, n)
-        negatives: Tensor,  # (K,) shared, or (L, k) per centre with a word around it, as indices into `rows`
+        negatives: Tensor,  # (K,) shared, or (T, k) per centre, as indices into `rows`
     ) -> Tensor:
         """Summed over the centres with a word around them.
 
@@ -246,20 +324,22 @@ class WindowTable:
         """
         config = self.config
         full = F.pad(centres, (0, 1), value=1.0) if config.bias else centres
-        used = mask.any(1)
+        used = mask.any(1).float()
         if config.pool == "each":
             logits = torch.einsum("tnd,td->tn", F.embedding(near, rows), full)
             right = ((F.softplus(-logits) * mask).sum(1) / mask.sum(1).clamp_min(1)).sum()
         else:
-            right = F.softplus(-(self._pool(rows, centres, near, mask) * full).sum(1))[used].sum()
+            pooled = self._pool(rows, centres, near, mask)
+            dot = F.cosine_similarity(pooled, full) if config.normalize else torch.linalg.vecdot(pooled, full)
+            right = F.softplus(-dot) @ used
         if config.shared_negatives:
-            against = full[used] @ F.embedding(negatives, rows).T
-            wrong = F.softplus(against).sum() * (config.negatives / len(negatives))
+            against = full @ F.embedding(negatives, rows).T
+            wrong = F.softplus(against).sum(1) @ used * (config.negatives / len(negatives))
         else:
-            wrong = F.softplus(torch.einsum("tkd,td->tk", F.embedding(negatives, rows), full[used])).sum()
+            wrong = F.softplus(torch.einsum("tkd,td->tk", F.embedding(negatives, rows), full)).sum(1) @ used
         loss = right + wrong
         if config.norm_reward:
-            loss = loss + config.norm_reward * F.softplus(-centres[used].square().sum(1)).sum()
+            loss = loss + config.norm_reward * (F.softplus(-centres.square().sum(1)) @ used)
         return loss
 
     def _pool(self, rows: Tensor, centres: Tensor, near: Tensor, mask: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from stillvec.learners.whitening import Whitening, whiten_contexts
 from stillvec.registry import check_least, check_positive
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, split_rows, sum_segments
+from stillvec.training.step_graph import Inputs, StepGraph, number_segments, pad_segments, round_capacity
 
 _PRIOR = 4.0  # contexts at the overall mean, added to those of each word: a mean of few is noisy
 
@@ -78,9 +79,18 @@ class LogisticTable:
     """The table (V, D), with the bias as an additional last column."""
 
     def __init__(
-        self, settings: X2Static, counts: Tensor, sample: Iterable[ContextBlock], width: int, device: torch.device
+        self,
+        settings: X2Static,
+        counts: Tensor,
+        sample: Iterable[ContextBlock],
+        width: int,
+        device: torch.device,
+        *,
+        padded: bool | None = None,  # train in steps of a fixed shape; default: on a GPU, with negatives per target
     ) -> None:
         self.settings = settings
+        self.padded = (device.type == "cuda" and not settings.shared_negatives) if padded is None else padded
+        self.capacity = 0  # targets of a padded step
         self.sampler = NegativeSampler(counts, settings.power)
         self.keep = keep_probability(counts, settings.subsample).float()
         self.whitening = Whitening.identity(width, device)
@@ -105,7 +115,8 @@ class LogisticTable:
             n_negatives = settings.negatives * n_targets.sum() * self.sampler.probabilities
             odds = n_targets / n_negatives.clamp_min(1e-30)
             table[:, width] = odds.clamp(1e-6, 1e6).log() - logit
-        self.optimizer = RowAdam(table)
+        self.optimizer = RowAdam(table, spare=self.padded)
+        self.graph = StepGraph(self.step_padded, self.optimizer.whole)
 
     @property
     def table(self) -> Tensor:
@@ -128,6 +139,9 @@ class LogisticTable:
         words, sentence = block.words[chosen], sentence[chosen]
         edges = torch.arange(0, len(contexts) + size, size, device=contexts.device)
         cuts = torch.searchsorted(sentence, edges).tolist()
+        if self.padded:
+            yield from self._train_padded(contexts, words, sentence, cuts, generator, lr_at)
+            return
         for number, (first, last) in enumerate(itertools.pairwise(cuts)):
             if first == last:
                 continue
@@ -135,6 +149,55 @@ class LogisticTable:
             batch = X2StaticBatch(contexts[begin : begin + size], words[first:last], sentence[first:last] - begin)
             progress = begin / len(contexts)
             yield BatchResult(self.step(batch, generator, lr_at(progress)), last - first, progress)
+
+    def _train_padded(
+        self,
+        contexts: Tensor,
+        words: Tensor,
+        sentence: Tensor,
+        cuts: list[int],
+        generator: torch.Generator,
+        lr_at: RateAt,
+    ) -> Iterator[BatchResult]:
+        """The batches of a block in steps of a fixed shape."""
+        steps = [
+            (number, last - first) for number, (first, last) in enumerate(itertools.pairwise(cuts)) if last > first
+        ]
+        if not steps:
+            return
+        lengths = torch.tensor([length for _, length in steps], device=words.device)
+        starts = [number * self.settings.batch / len(contexts) for number, _ in steps]
+        longest = max(length for _, length in steps)
+        if longest > self.capacity:
+            self.capacity = round_capacity(longest)
+        inputs = {
+            "words": pad_segments(words, lengths, self.capacity, len(self.table)),
+            "sentence": pad_segments(sentence, lengths, self.capacity, 0),
+            "negatives": self.sampler.draw((len(steps), self.capacity, self.settings.negatives), generator),
+            "size": self.optimizer.step_sizes([lr_at(start) for start in starts]),
+        }
+        losses = self.graph.run(inputs, {"contexts": contexts})
+        yield BatchResult(losses[0], steps[0][1], 0.0)
+        yield BatchResult(losses[1:].sum(), int(lengths[1:].sum()), starts[-1])
+
+    def step_padded(self, batch: Inputs) -> Tensor:
+        """One step on the targets of a batch that are no padding; returns its loss."""
+        table, contexts, n_negatives = self.optimizer.whole[0], batch["contexts"], self.settings.negatives
+        pad = len(self.table)
+        is_target = batch["words"] != pad
+        negatives = torch.where(is_target[:, None], batch["negatives"], pad)
+        targets, order = torch.sort(torch.cat([batch["words"], negatives.reshape(-1)]), stable=True)
+        sentence = torch.cat([batch["sentence"], batch["sentence"].repeat_interleave(n_negatives)])[order]
+        sign = torch.where(order < len(is_target), 1.0, -1.0)
+        is_real = targets != pad
+        logits = sign * torch.linalg.vecdot(table.index_select(0, targets), contexts.index_select(0, sentence))
+        weights = -sign * torch.sigmoid(-logits) * is_real
+        number = torch.arange(len(targets), device=targets.device)
+        starts = torch.searchsorted(number_segments(targets), number)  # of each distinct target; then the end
+        gradient = F.embedding_bag(sentence, contexts, starts, mode="sum", per_sample_weights=weights)
+        rows = F.pad(targets, (0, 1), value=pad)[starts]
+        self.optimizer.update_padded(rows, gradient, batch["size"])
+        return (F.softplus(-logits) * is_real).sum()
 
     def step(self, batch: X2StaticBatch, generator: torch.Generator, lr: float) -> Tensor:
         """One step; returns its loss."""

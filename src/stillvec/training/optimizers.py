@@ -16,12 +16,13 @@ class RowAdam:
     """Adam (Kingma & Ba 2015) on the rows that a batch touches ("lazy" Adam, torch's SparseAdam).
 
     With `per_row` each row counts its own steps and epsilon is added after the bias correction, as in torch's Adam.
+    With `spare` the tables have one more row in memory, which padded batches point to.
     """
 
-    def __init__(self, table: Tensor, *, per_row: bool = False) -> None:
-        self.table = table  # (R, ...)
-        self.mean = torch.zeros_like(table)
-        self.square = torch.zeros_like(table)
+    def __init__(self, table: Tensor, *, per_row: bool = False, spare: bool = False) -> None:
+        whole = append_row(table) if spare else table
+        self.whole: tuple[Tensor, ...] = (whole, torch.zeros_like(whole), torch.zeros_like(whole))
+        self.table, self.mean, self.square = (tensor[: len(table)] for tensor in self.whole)  # (R, ...)
         self.per_row = per_row
         shape = (len(table), *(1 for _ in table.shape[1:]))
         self.steps = torch.zeros(shape, device=table.device) if per_row else torch.zeros((), dtype=torch.int64)
@@ -46,6 +47,22 @@ class RowAdam:
                 self.table.index_add_(0, block, change, alpha=-lr)
             else:
                 self.table.index_add_(0, block, mean.div_(square.sqrt_().add_(_EPSILON)), alpha=-size)
+
+    def update_padded(self, rows: Tensor, gradient: Tensor, size: Tensor) -> None:
+        """One step on `rows`, which are distinct but for the spare one, whose gradient is 0; `size` is its size."""
+        table, means, squares = self.whole
+        mean = means.index_select(0, rows).lerp_(gradient, 1 - _BETAS[0])
+        square = squares.index_select(0, rows).mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
+        means.index_copy_(0, rows, mean)
+        squares.index_copy_(0, rows, square)
+        table.index_add_(0, rows, mean.div_(square.sqrt_().add_(_EPSILON)).mul_(-size))
+
+    def step_sizes(self, rates: Sequence[float]) -> Tensor:
+        """The sizes of the next steps (N,), which count as done."""
+        counts = int(self.steps) + np.arange(1, len(rates) + 1)
+        self.steps += len(rates)
+        sizes = np.asarray(rates) * np.sqrt(1 - _BETAS[1] ** counts) / (1 - _BETAS[0] ** counts)
+        return torch.from_numpy(sizes).to(self.table)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"table": self.table, "mean": self.mean, "square": self.square, "steps": self.steps}
@@ -74,14 +91,26 @@ class RowAdaGrad:
 class RowSgd:
     """Plain gradient descent."""
 
-    def __init__(self, table: Tensor) -> None:
-        self.table = table
+    def __init__(self, table: Tensor, *, spare: bool = False) -> None:
+        self.whole: tuple[Tensor, ...] = (append_row(table) if spare else table,)
+        self.table = self.whole[0][: len(table)]
 
     def update(self, rows: Tensor, gradient: Tensor, lr: float) -> None:
         self.table.index_add_(0, rows, gradient, alpha=-lr)
 
+    def update_padded(self, rows: Tensor, gradient: Tensor, size: Tensor) -> None:
+        self.whole[0].index_add_(0, rows, gradient * -size)
+
+    def step_sizes(self, rates: Sequence[float]) -> Tensor:
+        return torch.tensor(rates).to(self.table)
+
     def tensors(self) -> dict[str, Tensor]:
         return {"table": self.table}
+
+
+def append_row(table: Tensor) -> Tensor:
+    """The table with a row of zeros after the last."""
+    return torch.cat([table, torch.zeros_like(table[:1])])
 
 
 def random_rows(n_rows: int, dim: int, seed: int) -> Tensor:

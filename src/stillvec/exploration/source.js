@@ -149,7 +149,7 @@ class LocalSource {
           const { done, value } = steps.next();
           if (!done) this.parts.set(key, value);
           else {
-            const { labels, names } = clusterRows(units, words, rows.map((row, i) => words[i].length > 2 && !functionWords.has(row)));
+            const { labels, names } = clusterRows(units, words, rows.map((row, i) => /^\p{L}{3,}$/u.test(words[i]) && !functionWords.has(row)));
             const places = Uint16Array.from(value.positions, (place) => Math.round(((place + 1) / 2) * 65535));
             this.parts.set(key, { words, kept: value.kept, places: encodeBytes(new Uint8Array(places.buffer)), cluster: encodeBytes(labels), clusters: names });
             return;

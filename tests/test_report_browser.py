@@ -72,3 +72,15 @@ def test_the_page_fits_a_phone_and_its_own_script_sorts(tmp_path: Path) -> None:
 
 def test_its_own_script_runs_under_its_own_policy(tmp_path: Path) -> None:
     assert "<button" in dom(tmp_path, page_of(tmp_path, ["a", "b"]))
+
+
+def test_headers_stay_whole_on_a_phone_and_what_scrolls_fades(tmp_path: Path) -> None:
+    names = ["decontextualized", "skipgram-baseline", "auto", "attentive_skipgram"]
+    look = (
+        "const names=[...document.querySelectorAll('.heat thead .num .name')];"
+        "const styles=names.map(name=>getComputedStyle(name));"
+        "document.title=[names.length>3,styles.every(s=>s.writingMode==='vertical-rl'&&s.whiteSpace==='nowrap'),"
+        "[...document.querySelectorAll('.scroll')].every(s=>getComputedStyle(s).maskImage!=='none')]"
+    )
+    seen = dom(tmp_path, with_probe(page_of(tmp_path, names), look), "--window-size=390,800")
+    assert title_of(seen) == "true,true,true"

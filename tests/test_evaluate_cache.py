@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import inspect
 import warnings
 from collections.abc import Generator
@@ -20,6 +21,7 @@ from stillvec.evaluation import TASKS, Evaluation, evaluate
 from stillvec.evaluation.answer_cache import AnswerCache, code_identity, digest_files
 from stillvec.evaluation.intervals import Estimate, Resampling
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.report_tables import build_tables
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items, select_tasks, split_tasks
 from stillvec.formats.request import digest_vectors
@@ -312,3 +314,18 @@ def test_a_report_becomes_a_data_frame(data: Path) -> None:
     frame = report.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert frame["value"].tolist() == [score.value for score in report.scores]
+    assert frame["low"].tolist() == [score.low for score in report.scores]
+    assert frame["coverage"].tolist() == [score.n_covered / score.n_items for score in report.scores]
+
+
+def test_a_report_is_shown_as_tables_at_the_prompt_and_in_notebooks(data: Path) -> None:
+    sets = {"<b>": vectors(), "second": vectors()}
+    report = evaluate(sets, data, resamples=5)
+    assert repr(report) == str(report)
+    assert "[" in str(report)
+    page = report._repr_html_()
+    assert "<th" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    cells = [str(cell).strip() for table in build_tables(report) for row in table.rows for cell in row]
+    assert [cell for cell in cells if html.escape(cell) not in page] == []

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
-from stillvec.input_checks import check_count, describe
+from stillvec.input_checks import check_arguments, check_count, describe
 from stillvec.numerics import unit_rows
 from stillvec.vocabulary import Vocabulary
 
@@ -58,6 +58,7 @@ class GensimNames(ABC):
         word: the word, or its row.
         norm: scale the vector to length one (default: False).
         """
+        check_arguments(GensimNames.get_vector, locals())
         vector = self[word]
         return unit_rows(vector) if norm else vector
 
@@ -143,8 +144,8 @@ class GensimNames(ABC):
         other_words: the other words (default: all words of the vocabulary).
         """
         vector = self[word] if isinstance(word, str | int | np.integer) else self._check_vector(word)
-        if isinstance(other_words, str) or (others := [*other_words]):
-            names = _check_words(other_words if isinstance(other_words, str) else others, "other_words")
+        check_arguments(GensimNames.distances, {"other_words": other_words})
+        if names := [*other_words]:
             return np.asarray(1 - unit_rows(self[names]) @ unit_rows(vector), np.float32)
         return np.asarray(1 - self._cosines(vector), np.float32)
 

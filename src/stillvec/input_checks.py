@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
-from collections.abc import Iterable
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stillvec.errors import UsageError
@@ -22,11 +27,7 @@ def describe(value: object) -> str:
 
 def check_count(value: object, where: str, *, least: int = 1) -> int:
     """A whole number of at least `least`."""
-    try:
-        count = operator.index(value) if not isinstance(value, bool) else None  # type: ignore[arg-type]
-    except TypeError:
-        count = None
-    if count is None or count < least:
+    if not _is_whole(value) or (count := operator.index(value)) < least:  # type: ignore[arg-type]
         raise UsageError.expected(f"a whole number of at least {least}", describe(value), where=where)
     return count
 
@@ -45,13 +46,6 @@ def check_strings(values: object, where: str, *, what: str = "strings") -> list[
     return strings
 
 
-def check_path(value: object, where: str) -> str | os.PathLike[str]:
-    """A path: a string or an object such as `pathlib.Path`."""
-    if not isinstance(value, str | os.PathLike) or not (text := os.fspath(value)) or "\0" in str(text):
-        raise UsageError.expected("a path", describe(value), where=where)
-    return value
-
-
 def check_numbers(values: Any, where: str, shape: tuple[int, ...], *, what: str) -> NDArray[np.float32]:
     """Finite numbers of the given shape, described by `what`; -1 in the shape is any length."""
     import numpy as np
@@ -66,3 +60,100 @@ def check_numbers(values: Any, where: str, shape: tuple[int, ...], *, what: str)
     if not np.isfinite(numbers).all():
         raise UsageError.expected(what, "NaN or infinity", where=where, code="not-finite")
     return numbers
+
+
+def check_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Raise an error for the first argument that does not fit its annotation; at the start of a call, give `locals()`.
+
+    What a value means, such as an unknown name or a number out of range, is checked where it is used.
+    """
+    for name, (hint, several) in _read_hints(function).items():
+        if name in arguments:
+            for value in arguments[name] if several else [arguments[name]]:
+                if not _fits(value, hint):
+                    raise UsageError.expected(_describe_hint(hint), describe(value), where=name)
+
+
+@lru_cache(maxsize=256)
+def _read_hints(function: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
+    """The type of each parameter that can be resolved, and whether it collects positional arguments."""
+    names = vars(sys.modules[inspect.unwrap(function).__module__])
+    hints = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = parameter.annotation
+        try:
+            hint = eval(hint, names) if isinstance(hint, str) else hint
+        except NameError:  # imported for type checkers only
+            continue
+        if hint is not inspect.Parameter.empty:
+            hints[name] = (hint, parameter.kind is inspect.Parameter.VAR_POSITIONAL)
+    return hints
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if isinstance(value, str) and "\0" in value and any(typing.get_origin(part) is os.PathLike for part in inside):
+            return False  # no path has a NUL
+        return any(_fits(value, choice) for choice in inside)
+    if origin is typing.Literal:
+        return isinstance(value, str | int)
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is bool:
+        return isinstance(value, bool) or type(value).__name__ == "bool" or (type(value) is int and value in (0, 1))
+    if hint in (int, float):
+        return _is_whole(value) or (hint is float and isinstance(value, float))
+    if hint is str or (origin or hint) is os.PathLike:
+        return isinstance(value, hint if hint is str else os.PathLike)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(_fits(item, inside[1]) for item in value.values())
+    if origin in _COLLECTIONS:
+        listed = origin is Iterable or isinstance(value, Sequence) or hasattr(value, "tolist")
+        if isinstance(value, str | bytes | Mapping) or not (listed and isinstance(value, Iterable)):
+            return False
+        parts = inside[:1] if origin is not tuple or inside[-1] is ... else inside
+        if not isinstance(value, Collection):
+            return True  # a generator can be read only once
+        if len(parts) > 1 and len(parts) != len(value):
+            return False
+        return all(map(_fits, value, parts * len(value) if len(parts) == 1 else parts))
+    if origin is Callable:
+        return callable(value)
+    is_class = isinstance(hint, type) and hint is not Any and not getattr(hint, "_is_protocol", False)
+    return isinstance(value, hint) if is_class else True
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and operator.index(value) is not None
+    except TypeError:
+        return False
+
+
+_COLLECTIONS = (Iterable, Sequence, Collection, list, tuple)
+_NAMES: dict[Any, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    os.PathLike: "a path",
+    Mapping: "a mapping",
+    Callable: "a function",
+}
+
+
+def _describe_hint(hint: Any) -> str:
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        names = [_describe_hint(choice) for choice in inside if choice is not type(None)]
+        if "a path" in names and "a string" in names:
+            names.remove("a string")
+        return " or ".join(dict.fromkeys([*names, *(["None"] if type(None) in inside else [])]))
+    if origin is typing.Literal:
+        return " or ".join(map(repr, inside))
+    if origin is tuple and inside[-1] is not ...:
+        return f"a tuple of {len(inside)}"
+    if origin in _COLLECTIONS:
+        return "a list" if inside[0] is Any else f"a list, each {_describe_hint(inside[0])}"
+    return _NAMES.get(origin or hint) or str(getattr(hint, "__name__", hint))

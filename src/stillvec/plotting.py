@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
+from stillvec.input_checks import check_arguments
 from stillvec.numerics import principal_plane, unit_rows
 from stillvec.numerics.tsne import embed_points
 from stillvec.registry import require
@@ -51,6 +52,7 @@ def plot(
         method: The map: "pca" for the first two principal components, "tsne" to preserve neighbours but not distances.
         title: Title of the plot.
     """
+    check_arguments(plot, locals())
     groups = {name: [*group] for name, group in words.items()} if isinstance(words, Mapping) else {"": [*words]}
     names = [word for group in groups.values() for word in group]
     if isinstance(words, str) or len(names) < 2:

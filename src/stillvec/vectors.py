@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, StillvecWarning, UnknownWordError, UsageError
 from stillvec.gensim_names import Floats, GensimNames, Matrix, Neighbours
-from stillvec.input_checks import check_count, check_numbers, check_strings, describe
+from stillvec.input_checks import check_arguments, check_count, check_numbers, check_strings, describe
 from stillvec.numerics import cosines, iterate_blocks, principal_axes, second_moments, unit_rows
 from stillvec.progress import Progress, show_progress
 from stillvec.subwords import SubwordTable
@@ -236,6 +236,7 @@ class WordVectors(GensimNames):
         k: number of answers (default: 1).
         method: "3cosadd" (Mikolov et al. 2013) or "3cosmul" (Levy & Goldberg 2014) (default: 3cosadd).
         """
+        check_arguments(WordVectors.analogy, locals())
         cos_a, cos_b, cos_c = (self._cosines(self[word]) for word in (a, b, c))
         if method == "3cosadd":
             scores = cos_b - cos_a + cos_c  # normalizing the sum would not change the order
@@ -299,6 +300,7 @@ class WordVectors(GensimNames):
         normalize: scale the result to length one (default: False).
         show_progress_bar: show a bar in a terminal (default: False).
         """
+        check_arguments(WordVectors.encode, {"normalize": normalize, "show_progress_bar": show_progress_bar})
         if dimensions is not None:
             return self.truncate(dimensions).encode(
                 texts, weights=weights, normalize=normalize, show_progress_bar=show_progress_bar
@@ -396,7 +398,7 @@ class WordVectors(GensimNames):
         ----------
         dim: how many.
         """
-        if not isinstance(dim, int | np.integer) or not 1 <= dim <= self.dim:
+        if check_count(dim, "dimensions") > self.dim:
             raise UsageError.expected(f"1 to {self.dim}", dim, where="dimensions")
         columns, components = self._variances
         return float(columns[dim - 1] / components[dim - 1]) if components[-1] > 0 else 1.0

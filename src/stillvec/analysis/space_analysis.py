@@ -11,10 +11,9 @@ from stillvec.analysis.components import Probed, Study, probe, read_labelled, st
 from stillvec.analysis.space_geometry import Geometry, geometry
 from stillvec.combination.change import Change, Moves
 from stillvec.errors import MissingExtra, UsageError
-from stillvec.formats import open_vectors
-from stillvec.vectors import WordVectors
-
-Vectors = WordVectors | str | os.PathLike[str]
+from stillvec.evaluation.tasks import split_tasks
+from stillvec.formats import VectorSource, open_vectors
+from stillvec.input_checks import check_arguments, check_count
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,17 @@ class Analysis:
 
 
 def analyze(
-    vectors: Vectors,
+    vectors: VectorSource,
     *,
     data: str | os.PathLike[str] | None = None,
-    tasks: Sequence[str] = ("similarity",),
+    tasks: str | Sequence[str] = ("similarity",),
     points: int = 15,
     without: Sequence[int] = (0, 1, 2, 3, 5, 10),
     components: bool = True,
-    probes: Sequence[str | os.PathLike[str]] = (),
+    probes: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     neighbours: int = 10,
-    against: Vectors | None = None,
-    controls: Sequence[tuple[Vectors, Vectors]] = (),
+    against: VectorSource | None = None,
+    controls: Sequence[tuple[VectorSource, VectorSource]] = (),
     seed: int = 0,
 ) -> Analysis:
     """Analyze a space.
@@ -76,9 +75,15 @@ def analyze(
     controls: pairs of sets between which nothing changed, to estimate chance for `against`.
     seed: random seed of pairs and intervals (default: 0).
     """
+    check_arguments(analyze, locals())
     if controls and against is None:
         raise UsageError.conflict("controls estimate chance for against, which was not given")
-    labelled = {Path(file).stem: read_labelled(file) for file in probes}
+    check_count(neighbours, "neighbours")
+    check_count(points, "points")
+    check_count(seed, "seed", least=0)
+    tasks = split_tasks(tasks) if isinstance(tasks, str) else tasks
+    files = [probes] if isinstance(probes, str | os.PathLike) else probes
+    labelled = {Path(file).stem: read_labelled(file) for file in files}
     space = open_vectors(vectors)
     measured = geometry(space, neighbours=neighbours, seed=seed)
     studied, missing = None, ""

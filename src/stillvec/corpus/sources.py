@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 
 from stillvec.corpus.conllu import read_conllu
@@ -174,13 +175,25 @@ def resolve(sources: Iterable[str | os.PathLike[str]], more_suffixes: Collection
     return list(files.values())
 
 
+def is_file_name(text: str) -> bool:
+    """Whether a string names a file, folder or glob, even if there is none, and is not a text itself."""
+    if os.path.exists(os.path.expanduser(text)) or text_suffix(Path(text.strip())) in _BY_SUFFIX:
+        return True
+    return "\n" not in text and glob.has_magic(text) and any(glob.iglob(text, recursive=True))
+
+
 def _resolve_one(name: str, more_suffixes: Collection[str]) -> Iterator[Source]:
     path = Path(name)
+    if not name:
+        raise UsageError.expected("a file, folder or glob", "an empty name", where="corpus")
+    if name != STANDARD_INPUT and not os.path.exists(name) and not is_file_name(name) and len(name.split()) > 1:
+        cure = "give texts as a list, or as stillvec.Corpus.from_texts(texts)"
+        raise CorpusError.not_found(shorten(name, 60, placeholder=" ..."), "a corpus", cure=cure)
     if name == STANDARD_INPUT:
         yield Pipe()
-    elif path.is_dir():
+    elif os.path.isdir(name):
         yield from _list_folder(path, more_suffixes)
-    elif path.exists():
+    elif os.path.exists(name):
         if path.is_char_device() or path.is_block_device():
             raise CorpusError.expected("text", "a device", path=name, code="not-a-file")
         yield Source(path) if path.is_file() else Pipe(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,8 +12,9 @@ from stillvec.corpus.conllu import Parse, read_parses
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStats, open_file, text_suffix
 from stillvec.corpus.sentence_splitter import split_sentences
-from stillvec.corpus.sources import Pipe, Source, resolve, split_sources
+from stillvec.corpus.sources import Pipe, Source, is_file_name, resolve, split_sources
 from stillvec.errors import CorpusError, UsageError
+from stillvec.input_checks import check_arguments, check_strings, describe
 
 _BATCH = 4  # paragraphs
 
@@ -31,9 +32,14 @@ class CorpusReport:
 class Corpus:
     """Files, folders, globs or "-" (standard input) as a stream of paragraphs and sentences.
 
-    `field` is the field of JSON lines and Parquet that contains the text (default: "text"; dotted if nested).
-    `paragraphs` is "lines", "blocks" (between blank lines) or "auto", which decides for each file. With `strict`, bytes
-    that are not UTF-8 raise an error; otherwise they are read as U+FFFD, with a warning.
+    >>> corpus = Corpus("texts/", "more/*.jsonl", field="body")  # doctest: +SKIP
+
+    Parameters
+    ----------
+    sources: files, folders and globs, which may be compressed; "-" is standard input.
+    field: the field of JSON lines and Parquet that contains the text, dotted if nested (default: "text").
+    paragraphs: "lines", "blocks" (between blank lines) or "auto", which decides for each file (default: auto).
+    strict: bytes that are not UTF-8 are an error; else they are read as U+FFFD, with a warning (default: False).
     """
 
     def __init__(
@@ -43,15 +49,24 @@ class Corpus:
         paragraphs: ParagraphMode = "auto",
         strict: bool = False,
     ) -> None:
+        check_arguments(Corpus, locals())
         self._set_up(CorpusSettings(field, paragraphs, strict), resolve(sources), ())
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], *, paragraphs: ParagraphMode = "auto") -> Corpus:
-        """Create a corpus from strings in memory."""
-        if isinstance(texts, str):
-            raise UsageError.expected("a list of texts", "one string", where="Corpus.from_texts")
+        """Create a corpus from strings in memory.
+
+        >>> Corpus.from_texts(["The river is cold.", "Bread is warm."])
+        Corpus(2 texts)
+
+        Parameters
+        ----------
+        texts: the texts.
+        paragraphs: as for `Corpus` (default: auto).
+        """
+        check_arguments(Corpus, {"paragraphs": paragraphs})
         corpus = cls.__new__(cls)
-        corpus._set_up(CorpusSettings(paragraphs=paragraphs), [], tuple(texts))
+        corpus._set_up(CorpusSettings(paragraphs=paragraphs), [], tuple(check_strings(texts, "texts", what="texts")))
         return corpus
 
     def _set_up(self, settings: CorpusSettings, sources: list[Source], texts: tuple[str, ...]) -> None:
@@ -122,7 +137,13 @@ class Corpus:
         self._finish(stats)
 
     def paragraphs_by_file(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str]]:
-        """Yield (file number, paragraph); texts in memory count as one file. `wanted` selects files by number."""
+        """Yield (file number, paragraph); texts in memory count as one file.
+
+        Parameters
+        ----------
+        wanted: whether to read the file of a number, from 1 (default: all files).
+        """
+        check_arguments(Corpus.paragraphs_by_file, locals())
         stats = ReadStats(strict=self.settings.strict)
         for paragraph in self._read(stats, wanted):
             stats.n_paragraphs += 1
@@ -180,3 +201,31 @@ class Corpus:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+CorpusSource = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
+
+
+def open_corpus(sources: Sequence[CorpusSource]) -> Corpus | None:
+    """One `Corpus`; files, folders and globs, also in lists; or one list of texts. None for nothing.
+
+    A list is taken for texts if each string in it has a space or line break and none of them names a file.
+    """
+    if len(sources) == 1 and isinstance(sources[0], Corpus):
+        return sources[0]
+    paths: list[str | os.PathLike[str]] = []
+    for source in sources:
+        if isinstance(source, str | os.PathLike):
+            paths.append(source)
+            continue
+        if isinstance(source, Corpus | bytes | Mapping) or not isinstance(source, Iterable):
+            got = f"{len(sources)} sources" if isinstance(source, Corpus) else describe(source)
+            raise UsageError.expected("one Corpus, or files and folders", got, where="corpus")
+        items = [*source]
+        texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1 and not is_file_name(item)]
+        if texts and len(texts) == len(items):
+            if len(sources) > 1:
+                raise UsageError.expected("one list of texts, or files", f"{len(sources)} sources", where="corpus")
+            return Corpus.from_texts(texts)
+        paths += items
+    return Corpus(*paths) if paths else None

@@ -168,11 +168,12 @@ class ScoredPairs:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """All of one evaluation: scores, comparisons, and what could not be read or was left out.
 
-    `print(report)` shows tables; `to_json` and `to_pandas` are for programs; `dumps` and `loads` keep all of it.
+    `print(report)`, the prompt and notebooks show tables; `to_json` and `to_pandas` are for programs; `dumps` and
+    `loads` keep all of it.
     """
 
     scores: tuple[Score, ...]
@@ -200,11 +201,24 @@ class Report:
 
         return format_report(self)
 
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The tables for notebooks."""
+        from stillvec.evaluation.report_tables import build_tables, list_notes
+        from stillvec.notebook import grid, paragraphs
+
+        tables = [grid(table.title, table.columns, table.rows, table.notes) for table in build_tables(self)]
+        return "".join([*tables, paragraphs([*list_notes(self), *self.errors])])
+
     def to_pandas(self) -> Any:
-        """A DataFrame with one row per score; needs pandas."""
+        """A DataFrame with one row per score, its interval (`low`, `high`) and its `coverage`; needs pandas."""
         columns = [column.name for column in fields(Score) if column.name != "details"]
         rows = [[getattr(score, column) for column in columns] for score in self.scores]
-        return require("pandas", "pandas", "Report.to_pandas").DataFrame(rows, columns=columns)
+        frame = require("pandas", "pandas", "Report.to_pandas").DataFrame(rows, columns=columns)
+        place = columns.index("n_covered") + 1
+        frame.insert(place, "coverage", frame["n_covered"] / frame["n_items"].where(frame["n_items"] > 0))
+        return frame
 
     def to_json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """`{"vectors": name, "scores": [...]}` for one set of vectors, a list of these for several.

@@ -34,8 +34,8 @@ from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Task, select_tasks, split_tasks
-from stillvec.files.path_names import unique_names
-from stillvec.formats import load
+from stillvec.formats import VectorSets, open_sets
+from stillvec.input_checks import check_arguments, check_count
 from stillvec.lexicons import as_pair, find_pairs, lexicon_digest, read_lexicon
 from stillvec.progress import Listener, Phase, Progress, Timeline, show_progress
 from stillvec.vectors import WordVectors
@@ -43,14 +43,13 @@ from stillvec.vectors import WordVectors
 _N_NEIGHBOURS = 10  # per word, for `overlap`
 
 StrPath = str | os.PathLike[str]
-Sets = WordVectors | StrPath | Sequence[StrPath] | Mapping[str, WordVectors | StrPath]
 
 
 @dataclass
 class Evaluation:
     """One evaluation: `steps()` yields progress, then `report` is set. `evaluate` documents the fields."""
 
-    vectors: Sets
+    vectors: VectorSets
     data: StrPath | None = None
     tasks: str | Sequence[str] | None = None
     only: str | Sequence[str] | None = None
@@ -69,18 +68,20 @@ class Evaluation:
     sets: dict[str, WordVectors] = field(init=False)  # the vectors by name
 
     def __post_init__(self) -> None:
-        self.sets = load_sets(self.vectors)
+        self.sets = open_sets(self.vectors)
         self.encoders = dict(self.encoders or {})
         self.tasks = split_tasks(self.tasks) if isinstance(self.tasks, str) else self.tasks
         self.only = self.only.split(",") if isinstance(self.only, str) else self.only
+        if self.only is not None and not [*self.only]:
+            raise UsageError.expected("at least one dataset", "an empty list", where="only")
         if self.oov not in get_args(OovPolicy):
             raise UsageError.unknown("policy for OOV words", self.oov, get_args(OovPolicy))
         without = [name for name, vectors in self.sets.items() if self.oov == "subword" and vectors.subwords is None]
         if without:
             cure = "fit one with stillvec refine VECTORS --oov subword"
             raise UsageError.conflict(f"The vectors {without[0]!r} have no subword table for OOV words", cure=cure)
-        if self.resamples < 0:
-            raise UsageError.expected("0 or more resamples", self.resamples)
+        check_count(self.resamples, "resamples", least=0)
+        check_count(self.seed, "seed", least=0)
         if not self.sets:
             raise UsageError.expected("at least one set of vectors", "none")
         if twice := [name for name in self.encoders if name in self.sets]:
@@ -262,19 +263,8 @@ class _Means:
         return self._cached[key]
 
 
-def load_sets(vectors: Sets) -> dict[str, WordVectors]:
-    """Sets of vectors by name; paths are loaded and named by their last part."""
-    if isinstance(vectors, WordVectors):
-        return {"vectors": vectors}
-    if isinstance(vectors, str | os.PathLike):
-        vectors = [vectors]
-    if not isinstance(vectors, Mapping):
-        vectors = dict(zip(unique_names(vectors), vectors, strict=True))
-    return {name: item if isinstance(item, WordVectors) else load(item) for name, item in vectors.items()}
-
-
 def evaluate(
-    vectors: Sets,
+    vectors: VectorSets,
     data: StrPath | None = None,
     tasks: str | Sequence[str] | None = None,
     *,
@@ -283,7 +273,7 @@ def evaluate(
     common: bool = True,
     resamples: int = 1000,
     seed: int = 0,
-    lexicons: Sequence[StrPath] = (),
+    lexicons: StrPath | Sequence[StrPath] = (),
     compare_oov: bool = False,
     overlap: bool = False,
     costly: bool = False,
@@ -297,7 +287,7 @@ def evaluate(
     """Score one or several sets of vectors on all datasets of a folder.
 
     Args:
-        vectors: vectors, the path of vectors, several paths, or a mapping from names to either.
+        vectors: vectors, the path of vectors, a list of either, or a mapping from names to either.
         data: a folder with `similarity/`, `analogy/`, `sentences/`, ... Default: $STILLVEC_DATA, or else the datasets
             in gensim.
         tasks: task names, with settings after a colon (`"similarity,classification:seeds=3"`). Default: all tasks
@@ -325,10 +315,13 @@ def evaluate(
         DatasetError is raised if all fail.
     """
     settings = dict(locals())
+    check_arguments(evaluate, settings)
     for old, new in (("unknown", "oov"), ("policies", "compare_oov")):
         if (value := settings.pop(old)) is not None:
             warn_renamed("parameter", old, new)
             settings[new] = value
+    if isinstance(lexicons, str | os.PathLike):
+        settings["lexicons"] = [lexicons]
     run = Evaluation(**{name: value for name, value in settings.items() if name != "progress"})
     with show_progress(progress) as listener:
         run.show_steps(listener)

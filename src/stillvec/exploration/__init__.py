@@ -6,7 +6,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from stillvec.corpus import Corpus
+from stillvec.corpus import CorpusSource, open_corpus
 from stillvec.errors import UsageError
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import MAX_SETS, Explorer
@@ -20,24 +20,22 @@ from stillvec.exploration.page_server import PageServer
 from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations
 from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, PROJECTIONS, WordMap, compute_map, find_projection
-from stillvec.files.path_names import unique_names
-from stillvec.formats import load
+from stillvec.formats import VectorSets, open_sets
+from stillvec.input_checks import check_arguments
 from stillvec.lexicons import read_lexicon
 from stillvec.progress import Progress, drain, show_progress
 from stillvec.search import SearchIndex
-from stillvec.vectors import WordVectors
 
 __all__ = ["DEFAULT_PROJECTIONS", "PROJECTIONS", "Explorer", "PageServer", "WordMap", "build_export_page"]
 __all__ += ["build_live_page", "build_page_data", "compute_map", "create_explorer", "explore", "export_steps"]
 
 PathLike = str | os.PathLike[str]
-VectorSets = WordVectors | PathLike | Sequence[PathLike] | Mapping[str, WordVectors]
 
 
 def explore(
     vectors: VectorSets,
     *,
-    corpus: Sequence[PathLike] | Corpus | None = None,
+    corpus: CorpusSource | None = None,
     lexicon: PathLike | None = None,
     layers: VectorSets | None = None,
     columns: PathLike | Mapping[str, Iterable[Any]] | None = None,
@@ -53,8 +51,8 @@ def explore(
     """Serve the explorer page on this machine until Ctrl-C, or export it as one file that needs no server.
 
     Args:
-        vectors: One to three sets of vectors: a path, several paths, or vectors by name.
-        corpus: Text files to show example sentences from.
+        vectors: One to three sets of vectors: vectors or their path, a list of these, or a mapping from names to these.
+        corpus: Text to show example sentences from: files, a list of files or texts, or a `Corpus`.
         lexicon: Source of relations and parts of speech: "wordnet", a folder or a file.
         layers: Vectors of a teacher's layers, shown with the details of a word.
         columns: A table with the column `word` and others to colour, filter and search the map by: a CSV, TSV or
@@ -69,6 +67,7 @@ def explore(
         n_words: Number of words per set in the exported page, the most frequent first.
         progress: Of the export, as in `distill`: True shows a bar, a function receives the events.
     """
+    check_arguments(explore, locals())
     for method in projections:
         find_projection(method)  # a missing package is reported before the page is opened
     projections = projections or (tuple(PROJECTIONS) if export is None else DEFAULT_PROJECTIONS)
@@ -99,7 +98,7 @@ def explore(
 def create_explorer(
     vectors: VectorSets,
     *,
-    corpus: Sequence[PathLike] | Corpus | None = None,
+    corpus: CorpusSource | None = None,
     lexicon: PathLike | None = None,
     layers: VectorSets | None = None,
     columns: PathLike | Mapping[str, Iterable[Any]] | None = None,
@@ -109,23 +108,12 @@ def create_explorer(
     """Load what the explorer page needs; the parameters are those of `explore`."""
     if isinstance(vectors, Sequence) and not isinstance(vectors, str) and len(vectors) > MAX_SETS:
         raise UsageError.expected(f"1 to {MAX_SETS} sets of vectors", len(vectors))
-    texts = corpus if isinstance(corpus, Corpus) else Corpus(*corpus) if corpus else None
-    sets = _load_sets(vectors)
+    texts = None if corpus is None else open_corpus([corpus])
+    sets = open_sets(vectors)
     words = (word for table in sets.values() for word in table.words)
     relations = None if lexicon is None else LexiconRelations(read_lexicon(lexicon), words)
     reader = ExampleReader(texts) if texts else None
     table = None if columns is None else load_columns(columns)
     documents = index if index is None or isinstance(index, SearchIndex) else SearchIndex.load(index)
-    return Explorer(
-        sets, relations, reader, _load_sets(layers) if layers else {}, table, [*projections], index=documents
-    )
-
-
-def _load_sets(sources: VectorSets) -> Mapping[str, WordVectors]:
-    """Vectors by name; those of a path by its last part, or by as many as make the names differ."""
-    if isinstance(sources, WordVectors):
-        return {"vectors": sources}
-    if isinstance(sources, Mapping):
-        return sources
-    paths = [sources] if isinstance(sources, str | os.PathLike) else [*sources]
-    return {name: load(path) for name, path in zip(unique_names(paths), paths, strict=True)}
+    other_layers = {} if layers is None else open_sets(layers)
+    return Explorer(sets, relations, reader, other_layers, table, [*projections], index=documents)

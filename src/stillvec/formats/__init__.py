@@ -1,25 +1,31 @@
 """Load and save vectors: `load` recognizes the format by the content, `save` writes atomically."""
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from stillvec.errors import FormatError, UsageError
 from stillvec.files import check_replaceable, inner_suffix, read_head
-from stillvec.files.path_names import show_path
+from stillvec.files.path_names import show_path, unique_names
 from stillvec.formats.arrow_table import ArrowTable, read_stream
 from stillvec.formats.format import Format, empty_error
 from stillvec.formats.hub_folder import local_path
 from stillvec.formats.stillvec_folder import read_manifest, read_model, read_statistics, write_folder
 from stillvec.hub import is_address, parse_address
+from stillvec.input_checks import check_arguments
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 
 __all__ = [
     "FORMATS",
     "Format",
+    "VectorSets",
+    "VectorSource",
     "format_by_ending",
     "load",
     "local_path",
+    "name_sets",
+    "open_sets",
     "open_vectors",
     "read_manifest",
     "read_model",
@@ -51,6 +57,10 @@ FORMATS: Registry[Format] = Registry(  # in the order of recognition, the most s
 )
 
 
+VectorSource = WordVectors | str | os.PathLike[str] | ArrowTable
+VectorSets = VectorSource | Sequence[VectorSource] | Mapping[str, VectorSource]
+
+
 def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None) -> WordVectors:
     """Read vectors from a stillvec folder or any file format in `FORMATS`, which may be compressed, or a data frame.
 
@@ -61,6 +71,7 @@ def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None
         (lists of equal length) and optionally `count`.
     format: its name in `FORMATS` (default: recognized by the content).
     """
+    check_arguments(load, locals())
     if not isinstance(path, str | os.PathLike):
         if format is not None or not hasattr(path, "__arrow_c_stream__"):
             what = "a path" if format is not None else "a path, or a data frame with the columns 'word' and 'vector'"
@@ -76,9 +87,27 @@ def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None
     return vectors if vectors.provenance else vectors.with_provenance({"source": source})
 
 
-def open_vectors(vectors: WordVectors | str | os.PathLike[str] | ArrowTable) -> WordVectors:
+def open_vectors(vectors: VectorSource) -> WordVectors:
     """The vectors themselves, or those that a path names or a data frame contains."""
     return vectors if isinstance(vectors, WordVectors) else load(vectors)
+
+
+def open_sets(sources: VectorSets) -> dict[str, WordVectors]:
+    """Several sets by name: those of paths by their last part, or by as many as make the names differ."""
+    if isinstance(sources, Mapping):
+        return {str(name): open_vectors(source) for name, source in sources.items()}
+    if isinstance(sources, WordVectors) or hasattr(sources, "__arrow_c_stream__"):
+        return {"vectors": open_vectors(sources)}
+    listed = [sources] if isinstance(sources, str | os.PathLike) or not isinstance(sources, Iterable) else [*sources]
+    return dict(zip(name_sets(listed), map(open_vectors, listed), strict=True))
+
+
+def name_sets(sources: Sequence[VectorSource]) -> list[str]:
+    """The names of sets: from their paths, or numbers if one of them has no path."""
+    paths = [source for source in sources if isinstance(source, str | os.PathLike)]
+    if len(paths) == len(sources) and paths:
+        return unique_names(paths)
+    return [f"vectors-{number}" for number in range(1, len(sources) + 1)]
 
 
 def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
@@ -93,6 +122,7 @@ def save(vectors: WordVectors, path: str | os.PathLike[str], *, format: str | No
     format: a name in `FORMATS` (default: by the suffix of `path`; without a suffix, a stillvec folder).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
+    check_arguments(save, locals())
     place = Path(path)
     chosen = FORMATS[format or format_by_ending(place)]
     check_replaceable(place, chosen.layout, force=force)

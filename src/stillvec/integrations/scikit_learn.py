@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
@@ -14,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, warn_renamed
-from stillvec.formats import open_vectors
-from stillvec.input_checks import check_strings
+from stillvec.formats import VectorSource, open_vectors
+from stillvec.input_checks import check_arguments, check_strings
 from stillvec.registry import check_positive, require
-from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 
 require("sklearn.base", "sklearn", "TextVectorizer")
@@ -49,7 +47,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __init__(
         self,
-        vectors: WordVectors | str | os.PathLike[str],
+        vectors: VectorSource,
         *,
         weighting: Weighting = "mean",
         a: float = 1e-3,
@@ -95,6 +93,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _fit(self, texts: Iterable[str]) -> NDArray[np.float32]:
         """Learn everything, and return the rows of the texts, not centred."""
+        check_arguments(TextVectorizer, self.get_params(deep=False))
         for name, known in (("weighting", get_args(Weighting)), ("scaling", get_args(Scaling))):
             if getattr(self, name) not in known:
                 raise UsageError.unknown(name, getattr(self, name), known)

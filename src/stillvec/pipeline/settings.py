@@ -140,6 +140,8 @@ def _fields(kind: type[Learner]) -> set[str]:
 def parse_methods(text: str, known: Registry[Any] = LEARNERS) -> list[tuple[str, Spec]]:
     """`a,b:key=value,a:key=value` → (label of the result, method and its settings); labels are unique."""
     specs = parse_specs(text, known)
+    if not specs:
+        raise UsageError.expected(f"a {known.kind}", repr(text), where="method")
     for spec in specs:
         if spec.name not in known:
             raise UsageError.unknown(known.kind, spec.name, known)

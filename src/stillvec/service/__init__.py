@@ -9,6 +9,7 @@ import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.formats import open_vectors
+from stillvec.input_checks import check_arguments
 from stillvec.registry import require_all
 from stillvec.search import SearchIndex
 from stillvec.service.limits import Limits
@@ -48,6 +49,7 @@ def serve(
         notify: Receives one line when vectors are loaded, the server starts or an index is built (default: logging).
         log_requests: Receives one line per request, without the words of the query.
     """
+    check_arguments(serve, locals())
     require_all(dict.fromkeys(("fastapi", "uvicorn", "usearch", "threadpoolctl"), "serve"), "stillvec serve")
     from stillvec.service.application import create_app
     from stillvec.service.models import ServedModels

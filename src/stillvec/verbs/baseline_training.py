@@ -10,23 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stillvec.baselines import BASELINES
+from stillvec.corpus import CorpusSource
 from stillvec.errors import UsageError
 from stillvec.files import check_not_input, lock_outputs, remove_abandoned
 from stillvec.formats.request import load_finished
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.input_checks import check_arguments
 from stillvec.pipeline.result_folders import check_folders, find_finished
 from stillvec.pipeline.settings import Training, parse_methods
 from stillvec.progress import Progress, show_progress
 from stillvec.result import Result
 from stillvec.vectors import WordVectors
-from stillvec.verbs.distillation import Arguments, Source, execute, split_arguments, with_parameters_of
+from stillvec.verbs.distillation import Arguments, execute, split_arguments, with_parameters_of
 
 if TYPE_CHECKING:
     from stillvec.pipeline.training_run import TrainingRun
 
 
 def train(
-    *corpus: Source,
+    *corpus: CorpusSource,
     method: str = "skipgram",
     dim: int | None = None,
     min_count: int = 5,
@@ -52,6 +54,7 @@ def train(
     context_cache: where parses and checkpoints are cached (default: $STILLVEC_CACHE or the user's cache).
     resume: continue from the last checkpoint; methods of gensim start again (default: False).
     """
+    check_arguments(train, {"method": method})
     if len(parse_methods(method, BASELINES)) > 1:
         raise UsageError(
             "train() returns the vectors of one method; for several call train_all().", code="several-methods"
@@ -70,7 +73,7 @@ def train_all(arguments: Arguments) -> dict[str, WordVectors]:
     return {name: result.vectors for name, result in _train(arguments).items()}
 
 
-def check_training(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> None:
+def check_training(corpus: Sequence[CorpusSource], arguments: Mapping[str, Any]) -> None:
     """Refuse before the work what `train_all` with these arguments would refuse."""
     _prepare(Arguments.bind(inspect.signature(train), *corpus, **arguments))
 

@@ -12,11 +12,12 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from stillvec.corpus import Corpus
+from stillvec.corpus import Corpus, CorpusSource, open_corpus
 from stillvec.errors import UsageError, is_out_of_memory, out_of_memory
 from stillvec.files import check_not_input, check_place, lock_outputs
 from stillvec.formats.request import load_finished
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.input_checks import check_arguments
 from stillvec.memory import RESERVE, MemoryWatch, require_memory
 from stillvec.pipeline.previous_result import inherit_settings
 from stillvec.pipeline.result_folders import check_folders, find_finished, save_steps
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from stillvec.pipeline.plan import Plan
 
 _IMPORTS = 240 << 20  # bytes of torch and transformers in memory
-Source = str | os.PathLike[str] | Corpus | Sequence[str | os.PathLike[str]]
 Engine = Literal["local", "ray"]
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +72,7 @@ def with_parameters_of(template: Callable[P, object]) -> Callable[[Callable[[Arg
 
 
 def _parameters(
-    *corpus: Source,
+    *corpus: CorpusSource,
     teacher: str = "minilm",
     method: str = "auto",
     purpose: str = "words",
@@ -111,7 +111,9 @@ def distill(arguments: Arguments) -> WordVectors:
 
     Parameters
     ----------
-    corpus: files, folders, globs, lists of them, or one `Corpus` (default: words without context).
+    corpus: files, folders and globs, one by one or in a list; a list of texts; or one `Corpus` (default: words without
+        context). A list is taken for texts if each string in it has a space or line break and none of them names a
+        file; `Corpus.from_texts` is explicit.
     teacher: a Hugging Face model, a folder or a packaged teacher (default: minilm).
     method: a learner, with settings as in "aggregate:contexts=max" (default: auto). For several use `distill_all`.
     purpose: "words" or "sentences", what `auto` optimises for (default: words).
@@ -144,6 +146,7 @@ def distill(arguments: Arguments) -> WordVectors:
         `Progress` event (`title`, `done`, `total`, `unit`, `fraction` of the whole run, `remaining` seconds); False
         shows nothing (default: False).
     """
+    check_arguments(_parameters, {"method": arguments["method"]})
     if len(parse_methods(arguments["method"])) > 1 or arguments["layer"] == "all":
         raise UsageError(
             "distill() returns the vectors of one method; for several methods or layers call distill_all().",
@@ -313,7 +316,7 @@ class _Call:
         return Run(self.settings, self.corpus, self.add_to, store=self.context_cache, reader=reader)
 
 
-def check_distillation(corpus: Sequence[Source], arguments: Mapping[str, Any]) -> None:
+def check_distillation(corpus: Sequence[CorpusSource], arguments: Mapping[str, Any]) -> None:
     """Refuse before the work what `distill_all` with these arguments would refuse."""
     call = _Call.build(Arguments.bind(inspect.signature(_parameters), *corpus, **arguments))
     with call._threads():
@@ -325,6 +328,7 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
     names = {field.name for field in fields(kind)}
     settings = settings_from(kind, {name: value for name, value in arguments.items() if name in names})
     options = {name: value for name, value in arguments.items() if name not in names and name != "corpus"}
+    check_arguments(distill, options)
     return open_corpus(arguments["corpus"]), settings, options
 
 
@@ -367,15 +371,3 @@ def _find_checkpoint(run: Any) -> Path | None:
     """The file that a stopped run can be continued from, if it has one."""
     checkpoint = getattr(run, "checkpoint", None)
     return checkpoint.path if checkpoint is not None and checkpoint.path.exists() else None
-
-
-def open_corpus(sources: Sequence[Source]) -> Corpus | None:
-    """One `Corpus`, or files, folders and globs, also in lists; None for nothing."""
-    if len(sources) == 1 and isinstance(sources[0], Corpus):
-        return sources[0]
-    paths: list[str | os.PathLike[str]] = []
-    for source in sources:
-        if isinstance(source, Corpus):
-            raise UsageError.expected("one Corpus, or files and folders", f"{len(sources)} sources", where="corpus")
-        paths += [source] if isinstance(source, str | os.PathLike) else source
-    return Corpus(*paths) if paths else None

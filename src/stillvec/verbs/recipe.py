@@ -13,7 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stillvec.errors import UsageError
+from stillvec.errors import InputError, UsageError
+from stillvec.files import unreadable
+from stillvec.input_checks import check_arguments
 from stillvec.progress import Listener, Progress, show_progress
 from stillvec.verbs.recipe_steps import STEPS, Outcome, RecipeStep, match_paths
 
@@ -41,6 +43,7 @@ def run(
     unsafe_weights, remote_code: allow the recipe to set these (default: False): a teacher can then execute code.
     finished: called with the outcome of each step as soon as it is done (default: nothing).
     """
+    check_arguments(run, locals())
     allowed = {"unsafe_weights": unsafe_weights, "remote_code": remote_code}
     steps = check_recipe(recipe, context_cache=context_cache, resume=resume, force=force, **allowed)
     options = {"context_cache": context_cache, "resume": resume, "force": force}
@@ -101,6 +104,8 @@ def read_recipe(path: str | os.PathLike[str]) -> list[RecipeStep]:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError.not_found(path, "a recipe") from None
+    except OSError as error:
+        raise unreadable(error, os.fspath(path), InputError) from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits, too deep
         raise UsageError(f"The recipe {os.fspath(path)} is not TOML: {error}.", path=path) from None
     steps = []

@@ -16,9 +16,17 @@ from typing import Any
 from stillvec.combination import COMBINERS, Combiner
 from stillvec.errors import StillvecWarning, UsageError
 from stillvec.files import check_not_input, check_replaceable, file_digest, lock_outputs, scratch_folder
-from stillvec.files.path_names import unique_names
-from stillvec.formats import FORMATS, format_by_ending, load, open_vectors, read_manifest, save, write_folder
-from stillvec.formats.arrow_table import ArrowTable
+from stillvec.formats import (
+    FORMATS,
+    VectorSource,
+    format_by_ending,
+    load,
+    name_sets,
+    open_vectors,
+    read_manifest,
+    save,
+    write_folder,
+)
 from stillvec.formats.request import (
     Request,
     digest_json,
@@ -28,6 +36,7 @@ from stillvec.formats.request import (
     warn_finished,
 )
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.input_checks import check_arguments, describe
 from stillvec.pipeline.previous_result import merge_results
 from stillvec.progress import Progress, show_progress
 from stillvec.refinement import Step, describe_step, read_step, refine_steps, unknown_steps
@@ -35,12 +44,11 @@ from stillvec.registry import create
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
-Vectors = WordVectors | str | os.PathLike[str] | ArrowTable
 StepSpec = str | Step | Mapping[str, Any]
 
 
 def refine(
-    vectors: Vectors,
+    vectors: VectorSource,
     *steps: StepSpec | Sequence[StepSpec],
     oov: str | None = None,
     like: str | os.PathLike[str] | None = None,
@@ -66,6 +74,7 @@ def refine(
     progress: True shows a bar in a terminal or a notebook, and lines elsewhere; a function gets a `Progress` event per
         step (default: False).
     """
+    check_arguments(refine, locals())
     given = read_steps(steps, oov, like)
     sets = _Inputs([vectors])
     request = request_refine(given, sets) if out is not None else None
@@ -89,7 +98,7 @@ def refine(
 
 
 def combine(
-    vectors: Sequence[Vectors],
+    vectors: Sequence[VectorSource],
     method: str | Combiner,
     *,
     names: Sequence[str] | None = None,
@@ -106,8 +115,13 @@ def combine(
     out: the folder to write (default: nothing is written).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
+    check_arguments(combine, locals())
+    if not isinstance(method, str) and not callable(method):
+        raise UsageError.expected("the name of a combiner, or an object of its class", describe(method), where="method")
+    if len(vectors) < 2:
+        raise UsageError.expected("two or more sets of vectors", len(vectors), where="combine")
     combiner = create(COMBINERS, method) if isinstance(method, str) else method
-    labels = [*names] if names is not None else _names_of(vectors)
+    labels = [*names] if names is not None else name_sets(vectors)
     if len(labels) != len(vectors):
         raise UsageError.expected(f"{len(vectors)} names", len(labels), where="names")
     name = COMBINERS.name_of(combiner)
@@ -138,6 +152,7 @@ def merge(
     out: the folder to write (default: nothing is written).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
+    check_arguments(merge, locals())
     request = request_merge(folders)
     with _reserve(out, request, folders, force=force) as finished:
         if finished is not None:
@@ -149,7 +164,7 @@ def merge(
 
 
 def convert(
-    vectors: Vectors,
+    vectors: VectorSource,
     out: str | os.PathLike[str],
     *,
     format: str | None = None,
@@ -168,6 +183,7 @@ def convert(
     replace_space: what to write for a space inside a word (default: the space itself).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
+    check_arguments(convert, locals())
     place = Path(out)
     name = format or format_by_ending(place)
     check_not_input(place, _paths_of([vectors]), FORMATS[name].layout)
@@ -223,7 +239,7 @@ def request_merge(folders: Sequence[str | os.PathLike[str]]) -> Request:
 class _Inputs:
     """Sets of vectors, opened on first use, and their names."""
 
-    def __init__(self, vectors: Sequence[Vectors], names: Sequence[str] = ()) -> None:
+    def __init__(self, vectors: Sequence[VectorSource], names: Sequence[str] = ()) -> None:
         self._vectors, self._names = vectors, names
 
     @cached_property
@@ -250,13 +266,13 @@ def read_steps(
     return given
 
 
-def _paths_of(vectors: Sequence[Vectors | None]) -> list[str | os.PathLike[str]]:
+def _paths_of(vectors: Sequence[VectorSource | None]) -> list[str | os.PathLike[str]]:
     return [path for path in vectors if isinstance(path, str | os.PathLike)]
 
 
 @contextmanager
 def _reserve(
-    out: str | os.PathLike[str] | None, request: Request | None, inputs: Sequence[Vectors | None], *, force: bool
+    out: str | os.PathLike[str] | None, request: Request | None, inputs: Sequence[VectorSource | None], *, force: bool
 ) -> Iterator[WordVectors | None]:
     """Keep an output for this call; yields the vectors in it if they are the result of the same request."""
     if out is None or request is None:
@@ -280,13 +296,6 @@ def _find_missing(new: Path, place: Path) -> list[Path] | None:
     if any(there.exists() and file_digest(there) != file_digest(file) for file, there in pairs):
         return None
     return [there for _, there in pairs if not there.exists()]
-
-
-def _names_of(vectors: Sequence[Vectors]) -> list[str]:
-    paths = [path for path in vectors if isinstance(path, str | os.PathLike)]
-    if len(paths) == len(vectors) and paths:
-        return unique_names(paths)
-    return [f"vectors-{number}" for number in range(1, len(vectors) + 1)]
 
 
 def _steps_of(folder: str | os.PathLike[str] | None) -> list[Step]:

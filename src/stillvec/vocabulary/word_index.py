@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError, VocabularyError
-from stillvec.input_checks import check_strings, describe
+from stillvec.input_checks import check_arguments, check_strings, describe
 from stillvec.vocabulary.folding import fold
 
 
@@ -68,6 +68,8 @@ class Vocabulary:
 
     def row(self, word: str) -> int | None:
         """The row of a word as it is written, else of its folded form; None if there is neither."""
+        if not isinstance(word, str):
+            raise UsageError.expected("a word", describe(word))
         row = self.index.get(word)
         return self.index.get(fold(word, self.lowercase)) if row is None else row
 
@@ -78,6 +80,7 @@ class Vocabulary:
 
     def union(self, other: Vocabulary) -> Vocabulary:
         """The words of both with their counts added, by descending frequency."""
+        check_arguments(Vocabulary.union, locals())
         counts = dict(zip(self.words, self.counts.tolist(), strict=True))
         for word, count in zip(other.words, other.counts.tolist(), strict=True):
             counts[word] = counts.get(word, 0) + count
@@ -85,6 +88,7 @@ class Vocabulary:
 
     def rows_in(self, other: Vocabulary) -> NDArray[np.int64]:
         """For each word its row in `other`, -1 if it is not there."""
+        check_arguments(Vocabulary.rows_in, locals())
         return np.fromiter((other.index.get(word, -1) for word in self.words), np.int64, len(self))
 
     @classmethod
@@ -98,6 +102,7 @@ class Vocabulary:
         lowercase: bool = True,
     ) -> Vocabulary:
         """The `max_words` most frequent words with at least `min_count` occurrences, and all of `include_words`."""
+        check_arguments(cls.build, locals())
         included = dict.fromkeys(folded for word in include_words if (folded := fold(word, lowercase)))
         frequent = {word: count for word, count in counts.items() if count >= min_count and word not in included}
         n_frequent = None if max_words is None else max(0, max_words - len(included))

@@ -1,0 +1,234 @@
+"""Whatever a caller gives to a public function or method, the error is one of ours."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_corpus import sentences
+
+import stillvec
+from stillvec.errors import StillvecError
+
+WRONG: dict[str, Any] = {
+    "None": None,
+    "zero": 0,
+    "a negative number": -1,
+    "a fraction": 3.5,
+    "NaN": float("nan"),
+    "an empty string": "",
+    "an unknown name": "no such thing",
+    "a NUL": "a\0b",
+    "bytes": b"bytes",
+    "an empty list": [],
+    "a list of None": [None],
+    "a list of numbers": [1, 2],
+    "a list of lists": [["a"], ["b", "c"]],
+    "an empty mapping": {},
+    "a mapping": {"a": 1},
+    "an object": object(),
+    "an array of NaN": np.array([np.nan, np.nan]),
+    "a table": np.ones((2, 3)),
+}
+RNG = np.random.default_rng(0)
+WORDS = ["farmer", "river", "bread", "snow", "the", "ice"]
+
+
+class Place:
+    """A folder with everything that the calls below need."""
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self.model = model
+        self.text = folder / "text.txt"
+        self.text.write_text("\n".join(sentences(24)), "utf-8")
+        self.data = folder / "data"
+        (self.data / "similarity").mkdir(parents=True)
+        (self.data / "similarity" / "a.tsv").write_text("farmer\triver\t3\nbread\tsnow\t1\nthe\tice\t2\n", "utf-8")
+        (folder / "recipe.toml").write_text('[refine]\nin = "a"\nsteps = ["center"]\nout = "refined"\n', "utf-8")
+        self.vectors = stillvec.WordVectors(stillvec.Vocabulary(WORDS, range(6, 0, -1)), RNG.normal(size=(6, 4)))
+        stillvec.save(self.vectors, folder / "a")
+        options: dict[str, Any] = {"teacher": model, "method": "aggregate", "min_count": 1, "contexts": 2}
+        for name in ("one", "two"):
+            stillvec.distill(self.text, **options, out=folder / name)
+        self.distilled = options
+
+
+Calls = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
+
+
+def calls(place: Place) -> Calls:
+    """Each public function and method with arguments that work; `*name` is a list of positional arguments."""
+    v = place.vectors
+    texts = stillvec.Corpus.from_texts(sentences(8))
+    distilled = {"*corpus": [place.text], **place.distilled}
+    trained = {"*corpus": [place.text], "method": "skipgram:epochs=1", "dim": 4, "min_count": 1, "threads": 1}
+    table: Calls = {
+        "Corpus": (stillvec.Corpus, {"*sources": [place.text]}),
+        "Corpus.from_texts": (stillvec.Corpus.from_texts, {"texts": ["a b"]}),
+        "Corpus.paragraphs_by_file": (lambda wanted: [*texts.paragraphs_by_file(wanted)], {"wanted": None}),
+        "TextVectorizer": (lambda **k: stillvec.TextVectorizer(**k).fit_transform(["the ice"]), {"vectors": v}),
+        "TextVectorizer.fit": (stillvec.TextVectorizer(v).fit, {"X": ["ice"]}),
+        "TextVectorizer.fit_transform": (stillvec.TextVectorizer(v).fit_transform, {"X": ["ice"]}),
+        "TextVectorizer.transform": (stillvec.TextVectorizer(v).fit(["ice"]).transform, {"X": ["ice"]}),
+        "Vocabulary": (stillvec.Vocabulary, {"words": ["a"]}),
+        "Vocabulary.row": (v.vocabulary.row, {"word": "ice"}),
+        "Vocabulary.rows_in": (v.vocabulary.rows_in, {"other": v.vocabulary}),
+        "Vocabulary.union": (v.vocabulary.union, {"other": v.vocabulary}),
+        "Vocabulary.build": (stillvec.Vocabulary.build, {"counts": {"a": 9}}),
+        "WordVectors": (stillvec.WordVectors, {"vocabulary": ["a"], "matrix": [[1.0]]}),
+        "WordVectors.__getitem__": (v.__getitem__, {"word": "ice"}),
+        "WordVectors.__contains__": (v.__contains__, {"word": "ice"}),
+        "WordVectors.analogy": (v.analogy, {"a": "ice", "b": "snow", "c": "the"}),
+        "WordVectors.closer_than": (v.closer_than, {"a": "ice", "b": "snow"}),
+        "WordVectors.distance": (v.distance, {"a": "ice", "b": "snow"}),
+        "WordVectors.distances": (v.distances, {"word": "ice"}),
+        "WordVectors.doesnt_match": (v.doesnt_match, {"words": ["ice", "snow"]}),
+        "WordVectors.encode": (v.encode, {"texts": ["the ice"]}),
+        "WordVectors.from_subwords": (stillvec.refine(v, "subword:buckets=9").from_subwords, {"strings": ["icy"]}),
+        "WordVectors.get": (v.get, {"word": "ice"}),
+        "WordVectors.get_vector": (v.get_vector, {"word": "ice"}),
+        "WordVectors.measure_order": (v.measure_order, {"dim": 2}),
+        "WordVectors.most_similar": (v.most_similar, {"positive": ["ice"]}),
+        "WordVectors.n_similarity": (v.n_similarity, {"words_a": ["ice"], "words_b": ["snow"]}),
+        "WordVectors.nearest": (v.nearest, {"query": "ice"}),
+        "WordVectors.nearest_batch": (v.nearest_batch, {"queries": ["ice"]}),
+        "WordVectors.rank": (v.rank, {"a": "ice", "b": "snow"}),
+        "WordVectors.save": (v.save, {"path": "saved"}),
+        "WordVectors.similar_by_vector": (v.similar_by_vector, {"vector": [1.0, 2.0, 3.0, 4.0]}),
+        "WordVectors.similar_by_word": (v.similar_by_word, {"word": "ice"}),
+        "WordVectors.similarity": (v.similarity, {"a": "ice", "b": "snow"}),
+        "WordVectors.subset": (v.subset, {"words": ["ice"]}),
+        "WordVectors.truncate": (v.truncate, {"dim": 2}),
+        "WordVectors.with_matrix": (v.with_matrix, {"matrix": np.ones((6, 2))}),
+        "WordVectors.with_provenance": (v.with_provenance, {"provenance": {}}),
+        "analyze": (stillvec.analyze, {"vectors": v, "components": False}),
+        "combine": (stillvec.combine, {"vectors": [v, v], "method": "concat"}),
+        "convert": (stillvec.convert, {"vectors": v, "out": "v.vec"}),
+        "distill": (stillvec.distill, distilled),
+        "distill_all": (stillvec.distill_all, distilled),
+        "evaluate": (stillvec.evaluate, {"vectors": v, "data": place.data, "resamples": 2}),
+        "explore": (stillvec.explore, {"vectors": v, "export": "page.html"}),
+        "load": (stillvec.load, {"path": "a"}),
+        "merge": (stillvec.merge, {"folders": ["one", "two"]}),
+        "plan": (stillvec.plan, distilled),
+        "plot": (stillvec.plot, {"vectors": v, "words": ["ice", "snow"]}),
+        "refine": (stillvec.refine, {"vectors": v, "*steps": ["center"]}),
+        "run": (stillvec.run, {"recipe": "recipe.toml"}),
+        "save": (stillvec.save, {"vectors": v, "path": "saved"}),
+        "serve": (stillvec.serve, {"vectors": v, "port": 0}),
+        "train": (stillvec.train, trained),
+        "train_all": (stillvec.train_all, trained),
+    }
+    return table
+
+
+CALLS = (
+    *(f"Corpus{name}" for name in ("", ".from_texts", ".paragraphs_by_file")),
+    *(f"TextVectorizer{name}" for name in ("", ".fit", ".fit_transform", ".transform")),
+    *(f"Vocabulary{name}" for name in ("", ".row", ".rows_in", ".union", ".build")),
+    "WordVectors",
+    *(f"WordVectors.{name}" for name in ("__contains__", "__getitem__", "analogy", "closer_than", "distance")),
+    *(f"WordVectors.{name}" for name in ("distances", "doesnt_match", "encode", "from_subwords", "get", "get_vector")),
+    *(f"WordVectors.{name}" for name in ("measure_order", "most_similar", "n_similarity", "nearest", "nearest_batch")),
+    *(f"WordVectors.{name}" for name in ("rank", "save", "similar_by_vector", "similar_by_word", "similarity")),
+    *(f"WordVectors.{name}" for name in ("subset", "truncate", "with_matrix", "with_provenance")),
+    *(
+        "analyze",
+        "combine",
+        "convert",
+        "distill",
+        "distill_all",
+        "evaluate",
+        "explore",
+        "load",
+        "merge",
+        "plan",
+        "plot",
+    ),
+    *("refine", "run", "save", "serve", "train", "train_all"),
+)
+OTHERS = {"StillvecError", "push_to_hub"}  # an error; test_hub*.py
+COSTLY = {"distill", "distill_all", "plan"}
+
+
+class AcceptedError(StillvecError):
+    """The call was accepted."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, model: str) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("place")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("STILLVEC_CACHE", str(folder / "cache"))
+        yield Place(folder, model)
+
+
+@pytest.fixture
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a valid call would do is replaced; its arguments are checked before."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise AcceptedError("accepted")
+
+    for target in ("verbs.distillation.execute", "verbs.baseline_training.execute", "verbs.distillation.drain"):
+        monkeypatch.setattr(f"stillvec.{target}", stop)
+    monkeypatch.setattr("stillvec.service.server.run_app", stop)
+    monkeypatch.setattr("stillvec.exploration.PageServer", stop)
+    monkeypatch.setattr("stillvec.exploration.export_steps", stop)
+
+
+def list_parameters(name: str, call: Callable[..., Any]) -> list[inspect.Parameter]:
+    signature = inspect.signature(stillvec.TextVectorizer if name == "TextVectorizer" else call)
+    return [parameter for parameter in signature.parameters.values() if parameter.name != "y"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("_fast")
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_input_is_an_error_of_ours(name: str, place: Place) -> None:
+    call, working = calls(place)[name]
+    values = {label: WRONG[label] for label in ("an object", "a list of None", "a table", "a negative number")}
+    values = values if name in COSTLY else WRONG
+    escaped = []
+    for parameter in list_parameters(name, call):
+        for label, value in values.items():
+            arguments = {key: given for key, given in working.items() if not key.startswith("*")}
+            several = next((given for key, given in working.items() if key.startswith("*")), [])
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                several = [value]
+            else:
+                arguments[parameter.name] = value
+            first = [arguments.pop("vectors")] if several and "vectors" in arguments else []
+            try:
+                call(*first, *several, **arguments)
+            except StillvecError as error:
+                escaped += [] if str(error).strip() else [f"{parameter.name} = {label}: an error without a message"]
+            except Exception as error:
+                escaped.append(f"{parameter.name} = {label}: {error!r}")
+    assert escaped == []
+
+
+def test_every_public_call_is_tried() -> None:
+    expected = set()
+    for name in set(stillvec.__all__) - OTHERS:
+        public = getattr(stillvec, name)
+        expected.add(name)
+        for key, member in inspect.getmembers(public) if inspect.isclass(public) else ():
+            function = getattr(member, "__func__", member)
+            own = (getattr(function, "__module__", "") or "").startswith("stillvec.")
+            if inspect.isfunction(function) and own and not key.startswith("_"):
+                takes = [*inspect.signature(member).parameters][0 if inspect.ismethod(member) else 1 :]
+                expected |= {f"{name}.{key}"} if takes else set()
+    assert {name for name in expected if name.rpartition(".")[2] not in OTHERS} - set(CALLS) == set()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_python_itself_refuses_is_a_type_error(name: str, place: Place) -> None:
+    call, _ = calls(place)[name]
+    with pytest.raises(TypeError):
+        call(no_such_parameter=1)

@@ -147,7 +147,7 @@ def distill(arguments: Arguments) -> WordVectors:
         shows nothing (default: False).
     """
     check_arguments(_parameters, {"method": arguments["method"]})
-    if len(parse_methods(arguments["method"])) > 1 or arguments["layer"] == "all":
+    if len(parse_methods(arguments["method"])) > 1 or str(arguments["layer"]) == "all":
         raise UsageError(
             "distill() returns the vectors of one method; for several methods or layers call distill_all().",
             code="several-methods",
@@ -177,6 +177,7 @@ def plan(arguments: Arguments) -> Plan:
     Parameters are those of `distill_all`; with `resume`, the estimate is of what remains of the stopped run. The corpus
     is counted, and a part of it is read to measure the speed.
     """
+    check_arguments(_parameters, {"resume": arguments["resume"]})
     if not arguments["resume"]:
         arguments["out"] = None  # where the checkpoint is
     return _Call.build(arguments).plan()

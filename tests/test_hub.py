@@ -115,7 +115,7 @@ def test_a_changed_repository_is_downloaded_again(hub: FakeHub, folder: Path) ->
     repository = hub.add("ada/ice", files_of(folder))
     old = repository.branches["main"]
     stillvec.load("hf://ada/ice")
-    save(VECTORS.with_matrix(-VECTORS.matrix), folder)
+    save(VECTORS.with_matrix(-VECTORS.matrix), folder, force=True)
     repository.commit(files_of(folder))
     assert stillvec.load("hf://ada/ice").matrix.min() < 0
     assert stillvec.load(f"hf://ada/ice@{old}").matrix.min() == 0
@@ -248,6 +248,7 @@ def test_vectors_in_memory_and_a_branch(hub: FakeHub, monkeypatch: pytest.Monkey
     repository = hub.repositories["ada/ice"]
     text = repository.commits[repository.branches["small"]]["README.md"].decode()
     assert huggingface_hub.ModelCard(text).data.to_dict()["license"] == "apache-2.0"
+    assert 'stillvec.load("hf://ada/ice@small")' in text
 
 
 def test_an_edited_card_is_uploaded_as_it_is(hub: FakeHub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +350,9 @@ def test_commands_take_addresses(
         ],
         ["analyze", address],
         ["explore", address, "--export", "page.html"],
+        ["run", "recipe.toml"],
     ]
+    (tmp_path / "recipe.toml").write_text(f'[[refine]]\nin = "{address}"\nsteps = ["normalize"]\nout = "unit"\n')
     for call in calls:
         assert main(call) == 0, call
     printed = capsys.readouterr()
@@ -374,6 +377,8 @@ def test_a_typo_in_a_teacher_costs_one_request(hub: FakeHub) -> None:
         load_teacher("sentence-transformers/all-MinLM")
     assert caught.value.code == "not-found"
     assert len(hub.requests) == 1
+    with pytest.raises(TeacherError, match=r"^sentence-transformers/all-MinLM: "):
+        load_teacher("hf://sentence-transformers/all-MinLM")
     with pytest.raises(TeacherError) as caught:
         load_teacher("minlm")
     assert "'minilm'" in str(caught.value)

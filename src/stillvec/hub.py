@@ -85,9 +85,8 @@ def is_reachable(name: str, error: type[StillvecError]) -> bool:
     """
     if not _NAME.fullmatch(name):
         raise error.expected("a folder, or OWNER/NAME on the Hugging Face Hub", repr(name), code="not-found")
-    address = HubAddress(name)
-    with _translate(address, error), _quiet():
-        return _look_up(address) is not None
+    with _translate(name, error), _quiet():
+        return _look_up(HubAddress(name)) is not None
 
 
 def upload(
@@ -162,16 +161,16 @@ def _is_network_failure(problem: BaseException) -> bool:
 
 
 @contextmanager
-def _translate(address: HubAddress, error: type[StillvecError]) -> Iterator[None]:
+def _translate(place: HubAddress | str, error: type[StillvecError]) -> Iterator[None]:
     """Raise failures of `huggingface_hub` as one sentence."""
-    errors = require("huggingface_hub.errors", "hub", f"Reading {address}")
+    errors = require("huggingface_hub.errors", "hub", f"Reading {place}")
     try:
         yield
     except (StillvecError, MissingExtra, MemoryError):
         raise
     except Exception as problem:
         code, sentence = _explain(problem, errors)
-        raise error(f"{address}: {sentence}.", code=code, path=str(address)) from problem
+        raise error(f"{place}: {sentence}.", code=code, path=str(place)) from problem
 
 
 def _explain(problem: Exception, errors: Any) -> tuple[str, str]:

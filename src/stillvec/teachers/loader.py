@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from stillvec.errors import TeacherError, is_out_of_memory
-from stillvec.hub import is_reachable
+from stillvec.hub import is_address, is_reachable, parse_address
 from stillvec.memory import require_memory
 from stillvec.registry import require
 from stillvec.teachers import PACKAGED
@@ -61,6 +61,7 @@ def load_teacher(
     torch_device = resolve_device(device)
     resolved = resolve_precision(precision, torch_device)
     source = _source(name)
+    name = source if is_address(name) else name
     if is_character_model(source):
         return load_character_lstm(source, name, torch_device, resolved)
     model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
@@ -115,6 +116,11 @@ def _source(name: str) -> str:
             require(package, "packaged", f"The packaged teacher {name!r}")
         else:
             return str(Path(spec.submodule_search_locations[0]) / folder)
+    if is_address(name):
+        address = parse_address(name)
+        if address.revision or address.place:
+            raise TeacherError.expected("a teacher as OWNER/NAME", repr(name), code="bad-address")
+        return address.name
     path = Path(name)
     if path.exists() and not (path / "config.json").is_file() and find_gguf(name) is None:
         expected = f"Expected a teacher (a folder with config.json or a GGUF file), got {name}."

@@ -1,6 +1,7 @@
 """Share vectors on the Hugging Face Hub."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from stillvec.formats import local_path, open_vectors, read_manifest, save
 from stillvec.formats.model_card import CARD, card
 from stillvec.formats.stillvec_folder import LAYOUT, STATISTICS
-from stillvec.hub import check_card, check_name, upload
+from stillvec.hub import HubAddress, check_card, check_name, upload
 from stillvec.vectors import WordVectors
 
 
@@ -61,7 +62,9 @@ def push_to_hub(
         else:
             save(vectors if isinstance(vectors, WordVectors) else open_vectors(vectors), folder, format="stillvec")
         place = folder / CARD
-        if metadata or scores or not place.is_file():
-            place.write_text(card(read_manifest(folder), scores, metadata), encoding="utf-8")
+        if metadata or scores or isinstance(vectors, WordVectors) or not place.is_file():
+            text = card(read_manifest(folder), scores, metadata)
+            usage = f'stillvec.load("{HubAddress(name, revision)}")'
+            place.write_text(re.sub(r'stillvec\.load\("FOLDER"\).*', usage, text), encoding="utf-8")
         check_card(place.read_text(encoding="utf-8"))
         return upload(folder, name, private=private, token=token, commit_message=commit_message, revision=revision)

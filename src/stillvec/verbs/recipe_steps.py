@@ -16,9 +16,10 @@ from stillvec.evaluation import evaluate
 from stillvec.evaluation.tasks import split_tasks
 from stillvec.files import atomic_file, cache_folder, check_replaceable
 from stillvec.files.path_names import unique_names
-from stillvec.formats import FORMATS, format_by_ending, load, read_manifest
+from stillvec.formats import FORMATS, format_by_ending, load, local_path, read_manifest
 from stillvec.formats.request import Request
 from stillvec.formats.stillvec_folder import LAYOUT
+from stillvec.hub import is_address
 from stillvec.lexicons import read_words
 from stillvec.pipeline.result_folders import locate_results
 from stillvec.pipeline.settings import Distillation, Training
@@ -105,7 +106,7 @@ class Outcome:
 
 def match_paths(source: str) -> list[str]:
     """The paths that a path or pattern names."""
-    return [source] if Path(source).exists() else sorted(glob.glob(source))
+    return [source] if is_address(source) or Path(source).exists() else sorted(glob.glob(source))
 
 
 def find_inputs(sources: Sequence[str], written: Sequence[str]) -> list[str]:
@@ -280,7 +281,7 @@ class _Evaluate(RecipeStep):
         if self.report:
             from stillvec.report import write_report
 
-            folders = {name: Path(path) for name, path in zip(sets, paths, strict=True)}
+            folders = {name: local_path(path) for name, path in zip(sets, paths, strict=True)}
             manifests = {
                 name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()
             }

@@ -2,11 +2,11 @@
 
     sum over sentences S, words w of S:   l(u_w . E) + sum over negatives w' of l(-u_w' . E),   l(x) = log(1 + e^-x)
 
-E is the mean state of S, read alone or inside its paragraph; U is the only table, so the objective is one logistic
-regression per word. Lazy Adam on the rows that a batch touches, frequent targets subsampled, negatives in proportion to
-count^0.5: as in the paper (`settings=gupta-jaggi-2021`). The defaults, made for a thousand times fewer words
-(docs/results.md), add: contexts are whitened, a bias per word absorbs its frequency, the table starts from the closed
-form (`whitened_context`), and all sentences of a batch share their negatives, which makes them a matrix product.
+E is the mean state of the words of S, read alone or inside its paragraph; U is the only table, so the objective is one
+logistic regression per word. Lazy Adam on the rows that a batch touches, frequent targets subsampled, negatives in
+proportion to count^0.5: as in the paper (`settings=gupta-jaggi-2021`). The defaults, made for a thousand times fewer
+words (docs/results.md), add: contexts are whitened, a bias per word absorbs its frequency, the table starts from the
+closed form (`whitened_context`), and all sentences of a batch share their negatives, which makes them a matrix product.
 """
 
 from __future__ import annotations

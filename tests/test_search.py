@@ -308,6 +308,9 @@ def test_the_command_line_indexes_and_searches(
     answer = json.loads(capsys.readouterr().out)
     assert (answer["query"], len(answer["hits"]), answer["method"]) == ("melting ice", 2, "vectors")
     assert set(answer["hits"][0]) == {"score", "id", "position", "text", "snippet", "highlights"}
+    assert main(["index", "docs", "--vectors", "v", "--out", "i", "--quiet"]) == 2
+    assert "4 documents" in capsys.readouterr().err  # what is there is not replaced silently
+    assert main(["index", "docs", "--vectors", "v", "--out", "i", "--quiet", "--force"]) == 0
     Path("docs", "winter.txt").write_text("Changed.", "utf-8")
     assert main(["index", "docs", "--add-to", "i", "--remove", "summer.txt", "--quiet"]) == 0
     assert "(1 added, 1 replaced, 2 unchanged, 1 removed)" in capsys.readouterr().out  # summer.txt was added again
@@ -328,6 +331,8 @@ def test_the_command_line_indexes_and_searches(
         ("index nowhere --vectors v --out i", 1, "nowhere"),
         ("index docs --vectors nowhere --out i", 1, "nowhere"),
         ("index docs --add-to v", 1, "v"),
+        ("index docs --vectors v --out v --force", 2, "input"),
+        ("index docs --vectors v --out docs --force", 2, "input"),
         ("search v ice", 1, "search index"),
         ("search nowhere ice", 1, "nowhere"),
     ],

@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
             approximate=options.approximate,
             force=options.force,
             progress=listener,
+            inputs=options.documents,
         )
     size = f"{index.n_documents:,} documents, {len(index):,} passages x {index.content.vectors.dim}"
     note(f"Wrote {options.out or options.add_to}: {size}{_describe(counts) if options.add_to else ''}")

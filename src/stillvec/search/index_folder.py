@@ -201,8 +201,14 @@ def is_index(folder: Path) -> bool:
     return isinstance(read_object(folder / _MANIFEST).get(INDEX_VERSION_KEY), int)
 
 
+def _describe(folder: Path) -> str:
+    manifest = read_object(folder / _MANIFEST)
+    return f"a search index of {manifest.get('documents', '?')} documents, {manifest.get('passages', '?')} passages"
+
+
 LAYOUT = FolderLayout(
     (_MANIFEST, _PASSAGES, _DOCUMENTS, _POSTINGS, GRAPH, *(f"{VECTORS}/{name}" for name in VECTORS_LAYOUT.names)),
     is_index,
     alone=False,
+    describe=_describe,
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from stillvec.corpus.documents import Document, DocumentSettings, DocumentUnit, read_documents
 from stillvec.errors import CorpusError, UsageError
-from stillvec.files import atomic_folder, reserve_output, scratch_folder
+from stillvec.files import atomic_folder, check_not_input, reserve_output, scratch_folder
 from stillvec.formats import open_vectors, write_folder
 from stillvec.progress import Progress, drain, show_progress
 from stillvec.search.approximate_search import ApproximateIndex
@@ -64,7 +64,7 @@ def index(
     return index_documents(
         _convert_documents(documents, DocumentSettings(field, id_field, unit)),
         vectors, out=out, add_to=add_to, remove=remove, passages=passages, approximate=approximate, force=force,
-        progress=progress,
+        progress=progress, inputs=[documents] if isinstance(documents, str | os.PathLike) else (),
     )[0]  # fmt: skip
 
 
@@ -79,8 +79,11 @@ def index_documents(
     approximate: bool,
     force: bool,
     progress: bool | Callable[[Progress], object],
+    inputs: Iterable[Path_] = (),
 ) -> tuple[SearchIndex, DocumentCounts]:
-    """The index, and what happened to the documents."""
+    """The index, and what happened to the documents; `inputs` are the paths that they are read from."""
+    given = [] if vectors is None or isinstance(vectors, WordVectors) else [vectors]
+    check_not_input(out, [*inputs, *given], LAYOUT)
     temporary = tempfile.TemporaryDirectory(prefix="stillvec-") if out is None and add_to is None else None
     target = Path(out or add_to or Path(temporary.name if temporary else "") / "index")
     own = add_to is not None and os.path.realpath(target) == os.path.realpath(add_to)

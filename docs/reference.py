@@ -82,9 +82,18 @@ def python_page() -> Iterator[str]:
     for name in sorted(stillvec.__all__, key=str.lower):
         public = getattr(stillvec, name)
         yield f"## {name}\n\n{_signature(name, public)}\n{_doc(public)}\n"
-        for inner, member in vars(public).items() if inspect.isclass(public) else ():
-            if not inner.startswith("_") and _doc(member):
+        for inner, member in public_members(public).items():
+            if _doc(member):
                 yield f"### {name}.{inner}\n\n{_signature(f'{name}.{inner}', member)}\n{_doc(member)}\n"
+
+
+def public_members(public: Any) -> dict[str, Any]:
+    """The public members of a class, its own and those of its bases in stillvec, in this order."""
+    bases = (
+        [base for base in public.__mro__ if base.__module__.startswith("stillvec.")] if inspect.isclass(public) else []
+    )
+    members = {name: member for base in reversed(bases) for name, member in vars(base).items() if name[0] != "_"}
+    return dict(sorted(members.items())) if len(bases) > 1 else members
 
 
 def settings_of(kind: str, name: str, part: type[Any]) -> dict[str, tuple[str, str]]:

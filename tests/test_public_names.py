@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,39 @@ def test_a_public_function_documents_typed_parameters(name: str) -> None:
         assert parameter.kind is not inspect.Parameter.VAR_KEYWORD, parameter
         assert parameter.annotation not in ("Any", inspect.Parameter.empty), parameter
     assert function.__doc__
+
+
+def list_calls() -> dict[str, object]:
+    """Public functions, classes and their methods by name."""
+    public = {name: getattr(stillvec, name) for name in stillvec.__all__ if name != "StillvecError"}
+    calls: dict[str, object] = dict(public)
+    for name, item in public.items():
+        for key, member in inspect.getmembers(item) if inspect.isclass(item) else ():
+            function = getattr(member, "__func__", member)
+            if inspect.isfunction(function) and function.__module__.startswith("stillvec.") and key[0] != "_":
+                calls[f"{name}.{key}"] = member
+    return calls
+
+
+def describe_parameters(name: str) -> str:
+    """The docstring of a call, and those that it refers to."""
+    text = str(list_calls()[name].__doc__ or "")
+    others = re.findall(r"(?:Parameters are those|see|as for|as in|as) (?:of )?`(?:stillvec\.)?(\w+)`", text)
+    owner = f"{name.rpartition('.')[0]}." if "." in name else ""
+    known = [other if other in list_calls() else f"{owner}{other}" for other in others]
+    return text + "".join(describe_parameters(other) for other in known if other in list_calls() and other != name)
+
+
+@pytest.mark.parametrize("name", [name for name in list_calls() if name != "SearchIndex"])  # `index` makes it
+def test_every_parameter_is_documented_with_its_default(name: str) -> None:
+    text = describe_parameters(name)
+    parameters = inspect.signature(list_calls()[name]).parameters.values()  # type: ignore[arg-type]
+    names = [parameter.name for parameter in parameters if parameter.name != "self"]
+    entries = {
+        key: line for line in re.split(r"\n(?=\s*[*\w, ]+: )", text) for key in re.findall(r"\w+", line.split(":")[0])
+    }
+    missing = [key for key in names if key not in entries and not (len(names) <= 3 and re.search(rf"`{key}\b", text))]
+    assert missing == []
 
 
 BLOCKED = """

@@ -65,11 +65,22 @@ class SearchIndex:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SearchIndex:
-        """Open the folder of an index; its arrays are memory-mapped."""
+        """Open the folder of an index; its arrays are memory-mapped.
+
+        Parameters
+        ----------
+        path: the folder.
+        """
         return cls(Path(path), read_index(Path(path)))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write a copy of the index to another folder."""
+        """Write a copy of the index to another folder.
+
+        Parameters
+        ----------
+        path: the folder to write.
+        force: replace what exists (default: False).
+        """
         if os.path.realpath(path) == os.path.realpath(self.folder):
             raise UsageError.conflict(f"{path} is the folder of this index", cure="choose another name", path=path)
         with reserve_output(path, LAYOUT, force=force), atomic_folder(path, LAYOUT) as part:

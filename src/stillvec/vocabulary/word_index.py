@@ -17,7 +17,14 @@ from stillvec.vocabulary.folding import fold
 class Vocabulary:
     """Words, each with its row number and its count in the corpus (0 if unknown).
 
-    With `lowercase` the words are in lower case, and "Paris" is looked up as "paris" (default: if all words are).
+    >>> Vocabulary(["the", "river"], [90, 3])
+    Vocabulary(2 words, 93 seen)
+
+    Parameters
+    ----------
+    words: the words in the order of their rows, each once.
+    counts: their counts in the corpus (default: 0 for each).
+    lowercase: "Paris" is looked up as "paris"; the words are in lower case (default: if all words are).
     """
 
     def __init__(
@@ -79,7 +86,12 @@ class Vocabulary:
         return np.asarray(counts / counts.sum())
 
     def union(self, other: Vocabulary) -> Vocabulary:
-        """The words of both with their counts added, by descending frequency."""
+        """The words of both with their counts added, by descending frequency.
+
+        Parameters
+        ----------
+        other: another vocabulary.
+        """
         check_arguments(Vocabulary.union, locals())
         counts = dict(zip(self.words, self.counts.tolist(), strict=True))
         for word, count in zip(other.words, other.counts.tolist(), strict=True):
@@ -101,7 +113,16 @@ class Vocabulary:
         include_words: Iterable[str] = (),
         lowercase: bool = True,
     ) -> Vocabulary:
-        """The `max_words` most frequent words with at least `min_count` occurrences, and all of `include_words`."""
+        """A vocabulary of the most frequent words.
+
+        Parameters
+        ----------
+        counts: the occurrences of each word.
+        min_count: occurrences that a word needs (default: 5).
+        max_words: the size of the vocabulary, most frequent words first (default: no limit).
+        include_words: words to include whatever their count (default: none).
+        lowercase: fold `include_words` to lower case, as the words of `counts` are (default: True).
+        """
         check_arguments(cls.build, locals())
         included = dict.fromkeys(folded for word in include_words if (folded := fold(word, lowercase)))
         frequent = {word: count for word, count in counts.items() if count >= min_count and word not in included}

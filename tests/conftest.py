@@ -29,11 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _skip_without_gensim() -> Generator[None, object, object]:
     """Skip what needs gensim on a Python that it has no release for; on others that is a failure."""
-    from stillvec.errors import MissingExtra, lacks_release
+    from stillvec.errors import StillvecError, lacks_release
 
     try:
         return (yield)
-    except (ModuleNotFoundError, MissingExtra) as error:
+    except (ModuleNotFoundError, StillvecError) as error:
         if lacks_release("gensim") and "gensim" in str(error):
             pytest.skip("gensim has no release for this Python")
         raise

@@ -95,6 +95,7 @@ def test_an_earlier_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> Non
 
 
 def test_an_interrupted_demo_is_resumed_by_both_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gensim")
     resumed = {}
 
     def record(name: str) -> Callable[..., dict[str, object]]:

@@ -11,6 +11,7 @@ import os
 import re
 import textwrap
 import tomllib
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,12 +105,25 @@ def settings_of(kind: str, name: str, part: type[Any]) -> dict[str, tuple[str, s
     return {field.name: (_default(field), meanings.get(field.name, "")) for field in fields}
 
 
+def example_of(part: type[Any], setting: str) -> str:
+    """A value of a setting as it is written: the default, or one of its type if there is none."""
+    field = next(field for field in dataclasses.fields(part) if field.name == setting)
+    if field.default not in (None, (), dataclasses.MISSING):
+        value = field.default[0] if isinstance(field.default, tuple) else field.default
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    hint = str(typing.get_type_hints(part)[setting])
+    choices = re.search(r"Literal\[['\"](\w+)", hint)
+    kinds = {"bool": "true", "int": "100", "float": "0.5"}
+    return choices[1] if choices else next((value for kind, value in kinds.items() if kind in hint), "FILE")
+
+
 def _settings_table(kind: str, name: str, part: type[Any]) -> Iterator[str]:
     settings = settings_of(kind, name, part)
     if settings:
-        yield "| setting | default | meaning |\n|---|---|---|"
+        yield "| setting | default | meaning | example |\n|---|---|---|---|"
         for setting, (default, meaning) in settings.items():
-            yield f"| `{setting}` | {default} | {meaning.replace('|', chr(92) + '|')} |"
+            example = f"`{name}:{setting}={example_of(part, setting)}`"
+            yield f"| `{setting}` | {default} | {meaning.replace('|', chr(92) + '|')} | {example} |"
         yield ""
 
 
@@ -186,7 +200,8 @@ def _wrap(text: str, separator: str = ",", width: int = 84) -> str:
 def _doc(public: Any) -> str:
     """The docstring, with examples as code and its sections as lists."""
     text = inspect.getdoc(public) if not isinstance(public, str | int | tuple) else None
-    text = re.sub(r"((?:^(?:>>>|\.\.\.) .*\n?(?:(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text or "", flags=re.M)
+    text = (text or "").replace("  # doctest: +SKIP", "")
+    text = re.sub(r"((?:^(?:>>>|\.\.\.) .*\n?(?:(?!>>>)\S.*\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M)
     return _list_parameters(text)
 
 

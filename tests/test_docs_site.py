@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import importlib.util
 import re
@@ -17,7 +18,9 @@ import pytest
 
 import stillvec
 from stillvec.cli import VERBS
+from stillvec.errors import StillvecError
 from stillvec.learners import LEARNERS
+from stillvec.registry import settings_from
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
@@ -71,6 +74,27 @@ def test_every_setting_has_a_meaning() -> None:
         if not meaning
     ]
     assert missing == [], "add a comment at the field, or a line in docs/settings.toml"
+
+
+def test_every_example_of_a_setting_is_accepted() -> None:
+    pytest.importorskip("mkdocs")
+    reference, wrong = load_reference(), []
+    for kind, _, registry in reference.PARTS.values():
+        for name in registry:
+            part = registry[name]
+            required = {field.name for field in dataclasses.fields(part) if field.default is dataclasses.MISSING}
+            needed = {
+                key: reference.example_of(part, key)
+                for key in required
+                if key in reference.settings_of(kind, name, part)
+            }
+            for setting in reference.settings_of(kind, name, part):
+                values = needed | {setting: reference.example_of(part, setting)}
+                try:
+                    settings_from(part, values)
+                except StillvecError as error:
+                    wrong.append(f"{name}:{setting}={values[setting]}: {error}")
+    assert wrong == []
 
 
 def test_every_meaning_belongs_to_a_setting() -> None:

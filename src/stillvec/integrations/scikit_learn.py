@@ -30,6 +30,7 @@ _LENGTH = 2.0  # of a centred row, on average; chosen with benchmarks/text_scali
 class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Texts to vectors: the weighted mean of the vectors of their words (n, dim), scaled; zero without a known word.
 
+    >>> from stillvec import WordVectors
     >>> vectors = WordVectors(["ice", "snow"], [[1.0, 0.0], [0.0, 1.0]])
     >>> TextVectorizer(vectors, scaling="none").fit_transform(["Ice and snow.", "Ice!"]).tolist()
     [[0.5, 0.5], [1.0, 0.0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Generator
@@ -13,6 +14,8 @@ import pytest
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "numba"))  # compile once
+# Test files import usearch directly, as only stillvec.search does otherwise: see there what it does to SciPy.
+importlib.import_module("scipy.io._fast_matrix_market._fmm_core")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,7 +16,7 @@ import stillvec
 from stillvec import SearchIndex, WordVectors
 from stillvec.cli import main
 from stillvec.corpus.documents import Document, DocumentSettings, read_documents
-from stillvec.errors import CorpusError, FormatError, StillvecError, UsageError
+from stillvec.errors import AlreadyFinished, CorpusError, FormatError, StillvecError, UsageError
 from stillvec.search.passages import split_passages
 from stillvec.search.search_index import METHODS
 from stillvec.vocabulary import Vocabulary
@@ -308,7 +308,7 @@ def test_the_command_line_indexes_and_searches(
     answer = json.loads(capsys.readouterr().out)
     assert (answer["query"], len(answer["hits"]), answer["method"]) == ("melting ice", 2, "vectors")
     assert set(answer["hits"][0]) == {"score", "id", "position", "text", "snippet", "highlights"}
-    assert main(["index", "docs", "--vectors", "v", "--out", "i", "--quiet"]) == 2
+    assert main(["index", "docs", "--vectors", "v", "--out", "i", "--quiet", "--passages", "2"]) == 2
     assert "4 documents" in capsys.readouterr().err  # what is there is not replaced silently
     assert main(["index", "docs", "--vectors", "v", "--out", "i", "--quiet", "--force"]) == 0
     Path("docs", "winter.txt").write_text("Changed.", "utf-8")
@@ -355,3 +355,39 @@ def test_bad_calls_are_one_sentence(
     assert len(lines) == 1
     assert noun in lines[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "v"]
+
+
+def test_a_finished_index_that_is_asked_for_again_is_kept(vectors: WordVectors, tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    stillvec.index(DOCUMENTS, vectors, out=out)
+    before = files_of(out)
+    with pytest.warns(AlreadyFinished, match="4 documents"):
+        again = stillvec.index(DOCUMENTS, vectors, out=out)
+    assert again.search("snow")[0].id == "winter"
+    assert files_of(out) == before
+    changed = {**DOCUMENTS, "winter": "The house burns."}
+    fewer = {id: text for id, text in DOCUMENTS.items() if id != "long"}
+    for documents, settings in (
+        (changed, {}),
+        (fewer, {}),
+        ({**DOCUMENTS, "new": "snow"}, {}),
+        (DOCUMENTS, {"passages": 2}),
+    ):
+        with pytest.raises(StillvecError) as caught:
+            stillvec.index(documents, vectors, out=out, **settings)  # type: ignore[arg-type]
+        assert caught.value.code == "exists"
+    assert files_of(out) == before
+
+
+def test_the_command_says_that_an_index_is_finished(
+    vectors: WordVectors, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors.save(tmp_path / "v")
+    (tmp_path / "texts.txt").write_text("The ice melts.\nThe fire burns.\n", "utf-8")
+    call = ["index", str(tmp_path / "texts.txt"), "--vectors", str(tmp_path / "v"), "--out", str(tmp_path / "i")]
+    assert main(call) == 0
+    assert "Wrote" in capsys.readouterr().out
+    assert main(call) == 0
+    printed = capsys.readouterr().out
+    assert "already finished" in printed
+    assert "Wrote" not in printed

@@ -2,7 +2,7 @@
 
 import argparse
 
-from stillvec.cli.console import note
+from stillvec.cli.console import is_finished, note
 from stillvec.cli.flags import add_common
 from stillvec.cli.progress_bar import show_events
 from stillvec.corpus.documents import DocumentSettings, read_documents
@@ -50,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
             progress=listener,
             inputs=options.documents,
         )
+    if is_finished(options.out or options.add_to):
+        return 0
     size = f"{index.n_documents:,} documents, {len(index):,} passages x {index.content.vectors.dim}"
     note(f"Wrote {options.out or options.add_to}: {size}{_describe(counts) if options.add_to else ''}")
     if counts.empty:

@@ -40,6 +40,10 @@ class DocumentCounts:
     empty: int = 0  # without a passage
 
 
+def digest_text(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
+
+
 class IndexBuilder:
     """Adds documents to an empty index or to an older one; `finish` returns the whole content."""
 
@@ -81,7 +85,7 @@ class IndexBuilder:
         if id in self._new:
             raise CorpusError.expected("one document per id", f"{id!r} twice", cure="give every document its own id")
         self._new.add(id)
-        digest = hashlib.blake2b(document.text.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
+        digest = digest_text(document.text)
         row = self._old_rows.get(id)
         if row is not None and self._old is not None:
             if bytes(self._old.digests[row]) == digest:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from stillvec.corpus.documents import Document, DocumentSettings, DocumentUnit, read_documents
-from stillvec.errors import CorpusError, UsageError
+from stillvec.errors import CorpusError, FormatError, UsageError
 from stillvec.files import atomic_folder, check_not_input, reserve_output, scratch_folder
 from stillvec.formats import open_vectors, write_folder
+from stillvec.formats.request import warn_finished
 from stillvec.progress import Progress, drain, show_progress
 from stillvec.search.approximate_search import ApproximateIndex
-from stillvec.search.index_builder import DocumentCounts, IndexBuilder
+from stillvec.search.index_builder import DocumentCounts, IndexBuilder, digest_text
 from stillvec.search.index_folder import GRAPH, LAYOUT, VECTORS, IndexContent, write_index
 from stillvec.search.passages import DEFAULT_PASSAGES, PassageUnit, check_passages
 from stillvec.search.search_index import SearchIndex
@@ -87,6 +88,10 @@ def index_documents(
     temporary = tempfile.TemporaryDirectory(prefix="stillvec-") if out is None and add_to is None else None
     target = Path(out or add_to or Path(temporary.name if temporary else "") / "index")
     own = add_to is not None and os.path.realpath(target) == os.path.realpath(add_to)
+    if add_to is None and not force and (target / "manifest.json").is_file():
+        finished = _find_finished(target, documents, vectors, passages, approximate=approximate)
+        if finished is not None:
+            return finished, DocumentCounts(unchanged=finished.n_documents)
     with reserve_output(target, LAYOUT, force=force or own):
         old = None if add_to is None else SearchIndex.load(add_to).content
         unit = _choose_passages(passages, old)
@@ -109,6 +114,29 @@ def index_documents(
     opened = SearchIndex.load(target)
     opened._owned = temporary
     return opened, builder.counts
+
+
+def _find_finished(
+    target: Path,
+    documents: Iterator[Document],
+    vectors: WordVectors | Path_ | None,
+    passages: PassageUnit | None,
+    *,
+    approximate: bool,
+) -> SearchIndex | None:
+    """The index that is there, if it has these documents, vectors and settings; else None."""
+    try:
+        old = SearchIndex.load(target)
+        _choose_passages(DEFAULT_PASSAGES if passages is None else passages, old.content)
+        _choose_vectors(vectors, old.content)
+    except (FormatError, UsageError):
+        return None
+    expected = {id: bytes(digest) for id, digest in zip(old.content.ids, old.content.digests, strict=True)}
+    same = all(expected.pop(document.id, None) == digest_text(document.text) for document in documents)
+    if not same or expected or approximate != (old.recall is not None):
+        return None
+    warn_finished(target, f"{old.n_documents:,} documents")
+    return old
 
 
 def _write(part: Path, content: IndexContent, approximate: bool) -> None:

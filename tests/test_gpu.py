@@ -13,6 +13,8 @@ from tiny_corpus import make_pass  # noqa: E402
 
 from stillvec.encoding import BatchBudget, TextChunk  # noqa: E402
 from stillvec.learners import LEARNERS  # noqa: E402
+from stillvec.learners.context_blocks import ContextBlock  # noqa: E402
+from stillvec.registry import settings_from  # noqa: E402
 from stillvec.teachers import load_teacher  # noqa: E402
 from stillvec.vocabulary import Vocabulary, WordCounter  # noqa: E402
 
@@ -64,3 +66,34 @@ def test_on_this_gpu_it_is_one_step() -> None:
     from stillvec.encoding.encoded import _triton_segment_sum
 
     assert _triton_segment_sum(torch.device("cuda")) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("x2static", "gupta-jaggi-2021"), ("context_to_vec", "zheng-2022"), ("attentive_skipgram", "wang-2020")],
+)
+def test_a_graph_of_steps_trains_as_a_cpu_does(name: str, settings: str) -> None:
+    """Two blocks of different size, so that the graph is captured once and replayed with fewer steps."""
+    random = torch.Generator().manual_seed(1)
+    lengths = torch.randint(10, 41, (2000,), generator=random)  # of which a CPU leaves none out of a batch
+    block = ContextBlock(
+        torch.randint(-1, 3000, (int(lengths.sum()),), generator=random),
+        lengths,
+        torch.randn(len(lengths), 64, generator=random),
+        torch.randn(int(lengths.sum()), 64, generator=random).half(),
+    )
+    n_words = int(lengths[:900].sum())
+    smaller = ContextBlock(block.words[:n_words], lengths[:900], block.contexts[:900], block.states[:n_words])
+    given = {"settings": settings} | ({"subsample": 1e9} if name == "x2static" else {"dim": 32})
+    learner = settings_from(LEARNERS[name], given)
+    trained = {}
+    for device in (torch.device("cpu"), torch.device("cuda")):
+        model = learner.model(torch.arange(1, 3001, device=device), [], 64, device)
+        model.sampler.draw = lambda shape, generator: torch.full(shape, 7, device=generator.device)
+        for part in (block, smaller):
+            moved = ContextBlock(*(tensor.to(device) for tensor in part))
+            generator = torch.Generator(device).manual_seed(1)
+            for _ in model.train_block(moved, generator=generator, lr_at=lambda _: 1e-3):
+                pass
+        trained[device.type] = model.result()["vectors"].cpu()
+    torch.testing.assert_close(trained["cuda"], trained["cpu"], atol=1e-5, rtol=1e-3)

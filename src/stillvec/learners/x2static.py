@@ -29,7 +29,14 @@ from stillvec.learners.whitening import Whitening, whiten_contexts
 from stillvec.registry import check_least, check_positive
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
 from stillvec.training.optimizers import RowAdam, split_rows, sum_segments
-from stillvec.training.step_graph import Inputs, StepGraph, number_segments, pad_segments, round_capacity
+from stillvec.training.step_graph import (
+    Inputs,
+    StepGraph,
+    number_segments,
+    pad_segments,
+    round_capacity,
+    spread_padding,
+)
 
 _PRIOR = 4.0  # contexts at the overall mean, added to those of each word: a mean of few is noisy
 
@@ -186,14 +193,16 @@ class LogisticTable:
         pad = len(self.table)
         is_target = batch["words"] != pad
         negatives = torch.where(is_target[:, None], batch["negatives"], pad)
-        targets, order = torch.sort(torch.cat([batch["words"], negatives.reshape(-1)]), stable=True)
+        ids = spread_padding(torch.cat([batch["words"], negatives.reshape(-1)]), pad)
+        ids, order = torch.sort(ids, stable=True)
+        targets = ids.clamp_max(pad)
         sentence = torch.cat([batch["sentence"], batch["sentence"].repeat_interleave(n_negatives)])[order]
         sign = torch.where(order < len(is_target), 1.0, -1.0)
         is_real = targets != pad
         logits = sign * torch.linalg.vecdot(table.index_select(0, targets), contexts.index_select(0, sentence))
         weights = -sign * torch.sigmoid(-logits) * is_real
         number = torch.arange(len(targets), device=targets.device)
-        starts = torch.searchsorted(number_segments(targets), number)  # of each distinct target; then the end
+        starts = torch.searchsorted(number_segments(ids), number)  # of each distinct target; then the end
         gradient = F.embedding_bag(sentence, contexts, starts, mode="sum", per_sample_weights=weights)
         rows = F.pad(targets, (0, 1), value=pad)[starts]
         self.optimizer.update_padded(rows, gradient, batch["size"])

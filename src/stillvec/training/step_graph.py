@@ -94,10 +94,15 @@ def pad_segments(values: Tensor, lengths: Tensor, width: int, fill: int) -> Tens
 
 def unique_padded(ids: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     """The distinct values of `ids` (N,), in order and padded to N, and the place of each id among them (N,)."""
-    ordered, order = torch.sort(ids, stable=True)
+    ordered, order = torch.sort(spread_padding(ids, pad), stable=True)
     segment = number_segments(ordered)
-    rows = torch.full_like(ids, pad).scatter_(0, segment, ordered)
+    rows = torch.full_like(ids, pad).scatter_(0, segment, ordered.clamp_max(pad))
     return rows, torch.empty_like(ids).scatter_(0, order, segment)
+
+
+def spread_padding(ids: Tensor, pad: int) -> Tensor:
+    """Another number from `pad` on for each padding: equal ones would be summed one by one."""
+    return torch.where(ids < pad, ids, pad + torch.arange(len(ids), device=ids.device))
 
 
 def number_segments(ordered: Tensor) -> Tensor:

@@ -456,7 +456,7 @@ def _report_of(report: Report | None) -> object:
 
 
 def _scores(folder: Path) -> object:
-    from stillvec.cli.info_command import _scores as read
+    from stillvec.cli.info_command import read_scores as read
 
     return card({"format": 1, "words": 3, "dim": 2, "dtype": "float32"}, read(folder / "s.json", folder / "v"))
 

@@ -147,9 +147,9 @@ def test_words_that_moved_since_are_listed(folder: Path, tmp_path: Path, capsys:
         (["--control", "a", "b"], "against"),
         (["--data", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--tasks", "similarty"], "did you mean 'similarity'"),
-        (["--points", "0"], "and 0"),
+        (["--points", "0"], "points"),
         (["--probe", "/nowhere/at/all"], "/nowhere/at/all"),
-        (["--no-components", "--neighbours", "0"], "0 and 10000"),
+        (["--no-components", "--neighbours", "0"], "neighbours"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(

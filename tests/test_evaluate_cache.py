@@ -132,7 +132,7 @@ def test_a_dataset_next_to_a_broken_file_is_read_again_and_named_again(data: Pat
 def test_the_digest_is_of_all_rows_however_many_blocks_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     words = [f"w{i}" for i in range(200)]
-    monkeypatch.setattr("stillvec.evaluation.answer_cache._CHUNK_BYTES", 1024)
+    monkeypatch.setattr("stillvec.formats.request._CHUNK_BYTES", 1024)
     whole = digest_vectors(WordVectors(words, matrix))
     assert digest_vectors(WordVectors(words, np.asfortranarray(matrix))) == whole
     for row in (0, 31, 32, 199):
@@ -301,7 +301,7 @@ def test_evaluate_takes_what_a_user_gives(data: Path, tmp_path: Path) -> None:
 def test_the_call_and_its_settings_are_the_same_list() -> None:
     call = inspect.signature(evaluate).parameters
     fields = {each.name: each.default for each in dataclasses.fields(Evaluation) if each.init}
-    assert {*call} - {*fields} == {"unknown", "policies"}  # old names
+    assert {*call} - {*fields} == {"unknown", "policies", "progress"}  # old names, and what decides no result
     assert {name: call[name].default for name in fields if name != "vectors"} == {
         name: default for name, default in fields.items() if name != "vectors"
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from stillvec import SearchIndex, Vocabulary, WordVectors, index
 from stillvec.cli import completion_command
 from stillvec.corpus import Corpus
 from stillvec.corpus.wikitext import plain_paragraphs
-from stillvec.errors import CorpusError, DatasetError, FormatError, LexiconError, UsageError
+from stillvec.errors import CorpusError, DatasetError, FormatError, LexiconError, StillvecWarning, UsageError
 from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.evaluation_report import Report
 from stillvec.evaluation.tasks import TASKS
@@ -274,6 +275,7 @@ def test_results_with_unexpected_facts_do_not_merge(tmp_path: Path, facts: dict[
     for name in "ab":
         write_folder(VECTORS, tmp_path / name, MADE, {"states/sum:read": np.ones(2)})
     change_manifest(tmp_path / "a", **facts)
+    warnings.simplefilter("ignore", StillvecWarning)  # of one text in both
     with pytest.raises(FormatError, match=r"The manifest or the statistics of .* are damaged"):
         merge_results([tmp_path / "a", tmp_path / "b"])
 
@@ -306,10 +308,10 @@ def test_contexts_of_alpha_that_are_no_table_are_refused(tmp_path: Path, content
 
 @pytest.mark.parametrize("text", [DEEP, "3", '{"vectors": "v", "scores": 1.5}', '{"vectors": "v", "scores": [3]}'])
 def test_a_file_of_scores_that_holds_none_is_refused(tmp_path: Path, text: str) -> None:
-    from stillvec.cli.info_command import _scores
+    from stillvec.cli.info_command import read_scores
 
     with pytest.raises(DatasetError, match="scores"):
-        _scores(written(tmp_path, "s.json", text), tmp_path / "v")
+        read_scores(written(tmp_path, "s.json", text), tmp_path / "v")
 
 
 def test_a_damaged_report_is_computed_again(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_groups_are_coloured_and_named(vectors: WordVectors) -> None:
 def test_a_plot_that_is_invalid_is_refused(vectors: WordVectors) -> None:
     wrong = [
         (["he"], {}, "at least two words"),
-        ("he", {}, "at least two words"),
+        ("he", {}, "words: expected a list"),
         (["he", "she"], {"method": "umap"}, "'umap'"),
         (["he", "she"], {"axes": [("a", "b")] * 3}, "one or two pairs"),
         (["he", "she"], {"axes": [("he", "he")]}, "the same vector"),

@@ -48,6 +48,8 @@ CALLS = {  # IN: the folder
     "evaluate": "evaluate IN/vectors IN/others --data IN/data --report IN/page.html --quiet",
     "datasets": "datasets",
     "nearest": "nearest IN/vectors sea",
+    "index": "index IN/text.txt --vectors IN/vectors --out IN/index --quiet",
+    "search": "search --help",  # of an index
     "analogy": "analogy IN/vectors sea house dog",
     "refine": "refine IN/vectors --step center --out IN/refined",
     "combine": "combine IN/vectors IN/others --method concat --out IN/combined",

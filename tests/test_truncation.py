@@ -81,7 +81,7 @@ def test_vectors_without_variance_have_any_order() -> None:
 @pytest.mark.parametrize("dimensions", [0, -1, 21, 2.5, "5"])
 def test_a_number_of_dimensions_that_does_not_exist_is_refused(dimensions: Any) -> None:
     for call in (partial(vectors().encode, "w1", dimensions=dimensions), partial(vectors().measure_order, dimensions)):
-        with pytest.raises(UsageError, match="1 to 20"):
+        with pytest.raises(UsageError, match="1 to 20" if dimensions == 21 else "dimensions"):
             call()
 
 

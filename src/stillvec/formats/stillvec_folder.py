@@ -288,7 +288,7 @@ def _parse_vocabulary(file: Path, raw: bytes, lowercase: bool | None) -> Vocabul
                 raise FormatError.expected("a word, a tab and a count", repr(line), path=file, line=number)
     try:
         return Vocabulary(words, map(int, counts), lowercase=lowercase)
-    except (ValueError, OverflowError):
+    except UsageError:
         raise damage_error(file, "counts below 2^63", "a larger count") from None
     except VocabularyError:
         first: dict[str, int] = {}

@@ -179,3 +179,21 @@ def test_a_finished_method_is_not_trained_again(text: Path, tmp_path: Path, monk
     assert (tmp_path / "out" / "glove" / "manifest.json").stat().st_mtime_ns == written
     assert train(text, tmp_path, *both, "--resume", "--seed", "1", "--force") == 0
     assert trained[3:] == ["glove", "sent2vec"], "other settings are trained"
+
+
+def test_a_signal_is_no_error_of_the_library_it_arrives_in(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """torch may raise an error of its own while an interrupt passes through it."""
+
+    def interrupted(options: Any) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            raise StillvecError("trying to pop from empty mode stack") from None
+        return 0
+
+    monkeypatch.setattr("stillvec.cli.cache_command.run", interrupted)
+    assert main(["cache"]) == 128 + signal.SIGTERM
+    assert "interrupted" in capsys.readouterr().err

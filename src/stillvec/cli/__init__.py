@@ -146,10 +146,15 @@ def _interrupt_on_signals() -> Iterator[None]:
 
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     numbers = [number for number in (getattr(signal, name) for name in names) if _is_default(number)]
+    _RECEIVED.clear()
     for number in numbers:
         signal.signal(number, interrupt)
     try:
         yield
+    except Exception:
+        if _RECEIVED:  # a library failed while the interrupt passed through it
+            raise KeyboardInterrupt from None
+        raise
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)

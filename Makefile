@@ -7,8 +7,9 @@ STAMP := $(VENV)/.ready
 # compiled when they are first imported: most of them never are.
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-build-isolation --no-compile
 LOCKED := $(INSTALL) --require-hashes
-# One worker per core. Files are not split first: tests of one file share fixtures; idle workers steal the rest.
-WORKERS ?= auto
+# One worker more than there are cores, since many tests wait for processes of their own. Files are not split first: tests
+# of one file share fixtures; idle workers steal the rest.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
 .PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest test-python test-databases test-kill fuzz test-gpu lint build bench hashes clean

@@ -177,6 +177,7 @@ for number, task in enumerate(tasks):
 """
 
 
+@pytest.mark.slow  # 20 seconds
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux measures the peak again from a moment on")
 def test_the_memory_told_is_an_upper_bound_also_of_a_resumed_run(tmp_path: Path, model: str) -> None:
     """One process measures a fresh run and one that is resumed."""

@@ -117,6 +117,20 @@ class RayReader(Reader):
         return whole.choose_words(corpus, settings)
 
     def read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
+        """The count of tokens never decreases, though what unfinished jobs read is known only between their ends."""
+        highest, events = 0, self._read(task)
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as end:
+                facts: ReadFacts = end.value
+                return facts
+            if event.unit == "tokens":
+                highest = max(highest, event.done)
+                event = dataclasses.replace(event, done=highest)
+            yield event
+
+    def _read(self, task: ReadTask) -> Generator[Progress, None, ReadFacts]:
         yield Progress(Phase.WORKERS, 0, None, "", 0.0)
         self._start_workers(task)
         start = time.perf_counter()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import FormatError, MissingExtra, UsageError
 from stillvec.files import atomic_folder, reserve_output
+from stillvec.input_checks import check_arguments
 from stillvec.numerics import top_k
 from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.search.index_folder import GRAPH, LAYOUT, IndexContent, read_index, verify_file
@@ -71,6 +72,7 @@ class SearchIndex:
         ----------
         path: the folder.
         """
+        check_arguments(SearchIndex.load, locals())
         return cls(Path(path), read_index(Path(path)))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -81,6 +83,7 @@ class SearchIndex:
         path: the folder to write.
         force: replace what exists (default: False).
         """
+        check_arguments(SearchIndex.save, locals())
         if os.path.realpath(path) == os.path.realpath(self.folder):
             raise UsageError.conflict(f"{path} is the folder of this index", cure="choose another name", path=path)
         with reserve_output(path, LAYOUT, force=force), atomic_folder(path, LAYOUT) as part:
@@ -129,6 +132,7 @@ class SearchIndex:
         unique: only the best passage of each document (default: False).
         exact: compare with every passage even if the index has a graph for approximate search (default: False).
         """
+        check_arguments(SearchIndex.search, locals())
         if method not in METHODS:
             raise UsageError.unknown("method", method, METHODS)
         if not isinstance(query, str):

@@ -12,6 +12,7 @@ from stillvec.formats import local_path, open_vectors, read_manifest, save
 from stillvec.formats.model_card import CARD, card
 from stillvec.formats.stillvec_folder import LAYOUT, STATISTICS
 from stillvec.hub import HubAddress, check_card, check_name, upload
+from stillvec.input_checks import check_arguments
 from stillvec.vectors import WordVectors
 
 
@@ -47,6 +48,7 @@ def push_to_hub(
     statistics: also upload what is needed to merge and to add text. It is large, and may contain the words of each
         sentence (default: False).
     """
+    check_arguments(push_to_hub, locals())
     check_name(name)
     facts = {"license": license, "language": language, "datasets": [*datasets]}
     metadata = {key: value for key, value in facts.items() if value}

@@ -15,6 +15,7 @@ from stillvec.errors import CorpusError, FormatError, UsageError
 from stillvec.files import atomic_folder, check_not_input, reserve_output, scratch_folder
 from stillvec.formats import open_vectors, write_folder
 from stillvec.formats.request import warn_finished
+from stillvec.input_checks import check_arguments
 from stillvec.progress import Progress, drain, show_progress
 from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.search.index_builder import DocumentCounts, IndexBuilder, digest_text
@@ -62,6 +63,7 @@ def index(
     force: replace files of the same names in a folder that stillvec did not write (default: False).
     progress: True draws a bar in a terminal; a function gets every `Progress` event (default: False).
     """
+    check_arguments(index, locals())
     return index_documents(
         _convert_documents(documents, DocumentSettings(field, id_field, unit)),
         vectors, out=out, add_to=add_to, remove=remove, passages=passages, approximate=approximate, force=force,

@@ -182,9 +182,32 @@ class GensimNames(ABC):
         package = importlib.import_module(__package__)  # formats are in a layer above this one
         package.save(self, path, format=format, force=force)
 
-    def push_to_hub(self, name: str, **options: Any) -> str:
-        """Upload the vectors to OWNER/NAME on the Hugging Face Hub; options as in `stillvec.push_to_hub`."""
-        address: str = importlib.import_module(__package__).push_to_hub(self, name, **options)
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool | None = None,
+        token: str | None = None,
+        commit_message: str | None = None,
+        revision: str | None = None,
+        license: str | None = None,
+        language: str | Sequence[str] | None = None,
+    ) -> str:
+        """Upload the vectors to the Hugging Face Hub; `stillvec.push_to_hub` has more options.
+
+        Parameters
+        ----------
+        name: the repository, OWNER/NAME.
+        private: whether a new repository is private (default: as the owner's settings say).
+        token: the token to write with (default: the stored one).
+        commit_message: the message of the commit (default: one that names the vectors).
+        revision: the branch to write to (default: main).
+        license: the license of the vectors, for the model card (default: none).
+        language: their language or languages, for the model card (default: none).
+        """
+        push = importlib.import_module(__package__).push_to_hub
+        options = {"private": private, "token": token, "commit_message": commit_message, "revision": revision}
+        address: str = push(self, name, license=license, language=language, **options)
         return address
 
     def _direction(self, key: Key) -> Floats:

@@ -1,20 +1,27 @@
 """Learning curves: the loss and the scores of methods that train, against the number of epochs.
 
-The teacher reads the corpora once and stores the states; every method then trains on the store. After 0, 1, 2, 5, 10,
-... epochs the vectors are scored as they are and with three common directions removed: one JSON line each. Scores of
-the development sets choose settings, those held out are reported. For example, on a GPU:
+A TOML file lists studies: teachers, methods, and the text. The teacher reads the text once and stores its states; every
+method then trains on the store, several at a time on a GPU. After 0, 1, 2, 5, 10, ... epochs the vectors are scored as
+they are and with three common directions removed: one JSON line each in OUT/curves.jsonl. What is there already is not
+trained again. Scores of the development sets choose settings, those held out are reported. On a GPU:
 
-    python recipes/curves.py --teacher minilm --out out/curves \
-        x2static:settings=gupta-jaggi-2021,epochs=60 context_to_vec:settings=zheng-2022,epochs=60
+    python recipes/curves.py recipes/studies/curves.toml --out out/curves --jobs 8
+    python recipes/curve_tables.py out/curves/curves.jsonl
 
 A script and not a recipe file: vectors are scored while they are trained.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import threading
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,93 +31,186 @@ from scores import DEVELOPMENT, HELD_OUT, argument_parser, corpus_files, mean, s
 import stillvec
 from stillvec import WordVectors
 from stillvec.encoding.context_store import Contexts
+from stillvec.errors import StillvecError
 from stillvec.learners.accumulators import remove_directions, to_numpy
 from stillvec.learners.context_blocks import ContextBlocks
 from stillvec.learners.stored_contexts import context_arrays
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import train
 from stillvec.pipeline.settings import Distillation
-from stillvec.statistics import Statistics
+from stillvec.statistics import Array, Statistics
 from stillvec.teachers.device import resolve_device
 from stillvec.vocabulary import Vocabulary
 
 MARKS = (1, 2, 5, 10, 20, 40, 60, 100)  # epochs after which vectors are scored, and the last
-STORES = "attentive_skipgram:epochs=0"  # what has the teacher's states stored
+STORES = {  # what has the teacher's output stored: the states of all words, or contexts alone
+    "words": "attentive_skipgram:epochs=0,start=random",
+    "sentences": "x2static:epochs=0,start=random",
+    "paragraphs": "x2static:epochs=0,start=random,context=paragraph,min_sentences=3",
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Methods on one text, for each of several teachers."""
+
+    name: str
+    teachers: tuple[str, ...]
+    methods: tuple[str, ...]
+    store: str = "words"
+    corpus: tuple[str, ...] = ()  # default: the corpora of $STILLVEC_DATA
+    min_count: int = 5
+    save: bool = False  # keep the vectors at the end, in OUT/vectors
+
+    def store_key(self, teacher: str) -> tuple[str, str, tuple[str, ...], int]:
+        return (teacher, self.store, self.corpus, self.min_count)
 
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("methods", nargs="+", metavar="METHOD", help="a method that trains, with settings")
-    parser.add_argument("--teacher", default="minilm")
-    parser.add_argument("--corpus", nargs="+", help="default: the corpora of $STILLVEC_DATA")
-    parser.add_argument("--min-count", type=int, default=5)
+    parser.add_argument("studies", type=Path, help="TOML file with [[study]] tables")
+    parser.add_argument("--only", nargs="+", help="names of studies")
+    parser.add_argument("--teachers", nargs="+", help="names of teachers")
     parser.add_argument("--seconds", type=float, default=1e9, help="most seconds that a method trains")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the store and of curves.jsonl")
+    parser.add_argument("--jobs", type=int, default=1, help="methods trained at a time, on a GPU")
+    parser.add_argument("--store", action="store_true", help="store the teachers' output and stop")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the stores and of curves.jsonl")
     options = parser.parse_args()
-    vocabulary, stored = store_states(options)
-    with (options.out / "curves.jsonl").open("a", encoding="utf-8") as file:
-        for method in options.methods:
-            for point in draw_curve(method, stored, vocabulary, options.seconds):
-                line = json.dumps({"teacher": Path(options.teacher).name, "method": method, **point})
-                print(line, flush=True)
-                print(line, file=file, flush=True)
+    studies = [
+        Study(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
+        for table in tomllib.loads(options.studies.read_text(encoding="utf-8"))["study"]
+        if options.only is None or table["name"] in options.only
+    ]
+    options.out.mkdir(parents=True, exist_ok=True)
+    log = Log(options.out / "curves.jsonl")
+    stored: dict[Any, Stored] = {}
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for study in studies:
+            for teacher in study.teachers:
+                if options.teachers is not None and teacher not in options.teachers:
+                    continue
+                methods = [method for method in study.methods if not log.has(study.name, teacher, method)]
+                if not methods:
+                    continue
+                key = study.store_key(teacher)
+                if key not in stored:
+                    stored[key] = load_store(study, teacher, options.out)
+                if not options.store:
+                    jobs = [
+                        pool.submit(run_curve, study, teacher, method, stored[key], log, options) for method in methods
+                    ]
+                    assert jobs
+    log.close()
 
 
-def store_states(options: Any) -> tuple[Vocabulary, Statistics]:
-    """The vocabulary and the states of the whole corpus; read by the teacher if no earlier run stored them."""
-    store = options.out / "store"
+class Stored:
+    """The vocabulary and the stored output of a teacher, on the GPU where it fits."""
+
+    def __init__(self, vocabulary: Vocabulary, statistics: Statistics) -> None:
+        self.vocabulary, self.statistics = vocabulary, statistics
+        self.blocks = ContextBlocks(statistics, resolve_device("auto"), gpu_share=0.8)
+        self.blocks.read(0)
+        if self.blocks.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    @property
+    def width(self) -> int:
+        return int(self.statistics["stored:contexts"].shape[1])
+
+
+class Log:
+    """The points of all curves; those of a curve that ended are not computed again."""
+
+    def __init__(self, path: Path) -> None:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        points = [json.loads(line) for line in lines]
+        self._ended = {(point["study"], point["teacher"], point["method"]) for point in points if point.get("end")}
+        self._file = path.open("a", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def has(self, study: str, teacher: str, method: str) -> bool:
+        return (study, teacher, method) in self._ended
+
+    def write(self, point: dict[str, Any]) -> None:
+        with self._lock:
+            print(json.dumps(point), file=self._file, flush=True)
+            scores = point["directions=3"]
+            facts = (point["study"], point["teacher"], point["method"], f"{point['epochs']} epochs")
+            print(*facts, f"{point['seconds']} s", scores["development"], scores["all"], flush=True)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def load_store(study: Study, teacher: str, out: Path) -> Stored:
+    """What the teacher made of the whole text; read now if no earlier run stored it."""
+    corpus = [os.path.expandvars(path) for path in study.corpus]
+    name = "-".join((teacher, study.store, *(Path(path).stem for path in corpus), str(study.min_count)))
+    folder = out / "stores" / name
     vectors = stillvec.distill(
-        *(options.corpus or corpus_files()),
-        teacher=options.teacher,
-        method=STORES,
+        *(corpus or corpus_files()),
+        teacher=os.environ.get(f"STILLVEC_{teacher.upper()}", teacher),
+        method=STORES[study.store],
         contexts=None,
-        min_count=options.min_count,
-        context_cache=store,
+        min_count=study.min_count,
+        context_cache=folder,
         statistics=False,
-        progress=True,
     )
-    (path,) = (path for path in store.iterdir() if path.is_dir())
-    return vectors.vocabulary, Statistics(vectors.vocabulary, context_arrays(Contexts.open(path)))
+    (path,) = (path for path in folder.iterdir() if path.is_dir())
+    return Stored(vectors.vocabulary, Statistics(vectors.vocabulary, context_arrays(Contexts.open(path))))
 
 
-def draw_curve(method: str, stored: Statistics, vocabulary: Vocabulary, limit: float) -> Iterator[dict[str, Any]]:
+def run_curve(study: Study, teacher: str, method: str, stored: Stored, log: Log, options: argparse.Namespace) -> None:
+    facts = {"study": study.name, "teacher": teacher, "method": method}
+    try:
+        if stored.blocks.device.type == "cuda":
+            with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
+                vectors = draw_curve(method, stored, options.seconds, lambda point: log.write(facts | point))
+        else:
+            vectors = draw_curve(method, stored, options.seconds, lambda point: log.write(facts | point))
+        if study.save:
+            settings = method.translate(str.maketrans({":": "-", ",": "-", "=": "_"}))
+            stillvec.save(vectors, options.out / "vectors" / f"{teacher}-{settings}")
+    except StillvecError as error:
+        print(*facts.values(), error, flush=True)
+    except Exception:  # one curve less
+        import traceback
+
+        traceback.print_exc()
+
+
+def draw_curve(method: str, stored: Stored, limit: float, write: Callable[[dict[str, Any]], None]) -> WordVectors:
+    """Train, write a point at each mark, and return the vectors."""
     (learner,) = Distillation(method=method).learners(0).values()
     assert isinstance(learner, TrainedLearner), f"{method} does not train"
-    device = resolve_device("auto")
-    blocks = ContextBlocks(stored, device)
-    model = learner.model(blocks.count_words(), blocks, stored["stored:contexts"].shape[1], device)
+    blocks, vocabulary = stored.blocks, stored.vocabulary
+    model = learner.model(blocks.count_words(), blocks, stored.width, blocks.device)
     start = to_numpy(model.result()["vectors"]).copy()
+    write({"epochs": 0, "seconds": 0.0, "loss": None, **score(start, vocabulary)})
     marks = [epoch for epoch in MARKS if epoch < learner.epochs] + [learner.epochs]
-    seconds = 0.0
-    yield {"epochs": 0, "seconds": 0.0, "loss": None, **score(model.result()["vectors"], vocabulary)}
-    began = time.perf_counter()
+    seconds, began = 0.0, time.perf_counter()
+    matrix = start
     for progress in train(model, blocks, learner.schedule()):
         done = progress.done * learner.epochs / progress.total
         if done < marks[0] and seconds + time.perf_counter() - began < limit:
             continue
-        if device.type == "cuda":
-            torch.cuda.synchronize()
+        if blocks.device.type == "cuda":
+            torch.cuda.current_stream().synchronize()
         seconds += time.perf_counter() - began
-        vectors = model.result()["vectors"]
-        cosine = torch.cosine_similarity(vectors.cpu(), torch.from_numpy(start)).mean()
-        yield {
-            "epochs": round(done, 2),
-            "seconds": round(seconds, 1),
-            "loss": progress.loss,
-            "cosine_to_start": round(float(cosine), 4),
-            **score(vectors, vocabulary),
-        }
-        if seconds >= limit:
-            return
+        matrix = to_numpy(model.result()["vectors"]).astype("float32")
         marks = [mark for mark in marks if mark > done]
-        if not marks:
-            return
+        end = not marks or seconds >= limit
+        cosine = torch.cosine_similarity(torch.from_numpy(matrix), torch.from_numpy(start)).mean()
+        facts = {"epochs": round(done, 2), "seconds": round(seconds, 1), "loss": progress.loss, "end": end}
+        write({**facts, "cosine_to_start": round(float(cosine), 4), **score(matrix, vocabulary)})
+        if end:
+            break
         began = time.perf_counter()
+    return WordVectors(vocabulary, remove_directions(matrix.copy(), vocabulary, learner.directions or 3))
 
 
-def score(vectors: torch.Tensor, vocabulary: Vocabulary) -> dict[str, Any]:
+def score(matrix: Array, vocabulary: Vocabulary) -> dict[str, Any]:
     """The means over the development and the held-out sets, and every score, as they are and without directions."""
-    matrix = to_numpy(vectors).astype("float32")
     scores: dict[str, Any] = {}
     for directions in (0, 3):
         each = score_similarity(WordVectors(vocabulary, remove_directions(matrix.copy(), vocabulary, directions)))

@@ -14,7 +14,6 @@ from stillvec.memory import release_pages
 from stillvec.statistics import Array, Statistics
 
 BLOCK_SENTENCES = 16_384  # shuffled together; a checkpoint may follow each block
-_GPU_SHARE = 0.3  # of a GPU's free memory, for one stored array
 _COPY_ROWS = 1 << 18
 
 
@@ -28,9 +27,10 @@ class ContextBlock(NamedTuple):
 class ContextBlocks:
     """The blocks of stored contexts; iterating gives all of them in their stored order."""
 
-    def __init__(self, stored: Statistics, device: torch.device) -> None:
+    def __init__(self, stored: Statistics, device: torch.device, *, gpu_share: float = 0.3) -> None:
         self.stored = stored
         self.device = device
+        self.gpu_share = gpu_share  # of a GPU's free memory, for one stored array
         self._lengths = stored["stored:lengths"]
         self._on_gpu: dict[str, Tensor] = {}  # whole arrays, where they fit
 
@@ -91,7 +91,7 @@ class ContextBlocks:
             release_pages(array)
             return rows
         if name not in self._on_gpu:
-            if array.nbytes >= _GPU_SHARE * torch.cuda.mem_get_info(self.device)[0]:
+            if array.nbytes >= self.gpu_share * torch.cuda.mem_get_info(self.device)[0]:
                 return torch.from_numpy(np.array(array[begin:end])).to(self.device)
             dtype = torch.from_numpy(np.zeros(0, array.dtype)).dtype
             self._on_gpu[name] = whole = torch.empty(array.shape, dtype=dtype, device=self.device)

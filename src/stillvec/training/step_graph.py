@@ -5,12 +5,14 @@ launch. For this its shapes may not depend on the data: batches are padded with 
 number of rows of the table), and what would be drawn in a step is drawn before it.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+_CAPTURE = threading.Lock()  # models may train in several threads, each with a stream; one captures at a time
 _WARM_UP = 2  # steps before the capture, which let libraries allocate what they need
 
 Inputs = Mapping[str, Tensor]
@@ -38,7 +40,8 @@ class StepGraph:
             rows = ({name: tensor[number] for name, tensor in inputs.items()} for number in range(n_steps))
             return torch.stack([self._step({**row, **shared}) for row in rows])
         if not (self._fits(self._inputs, inputs) and self._fits(self._shared, shared)):
-            self._capture(inputs, shared)
+            with _CAPTURE:
+                self._capture(inputs, shared)
         for buffers, tensors in ((self._inputs, inputs), (self._shared, shared)):
             for name, tensor in tensors.items():
                 buffers[name][: len(tensor)].copy_(tensor)
@@ -71,7 +74,7 @@ class StepGraph:
         n_steps = len(next(iter(inputs.values())))
         self._results = torch.zeros(n_steps, *result.shape, dtype=result.dtype, device=result.device)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             self._results.index_copy_(0, self._place, self._step(self._row())[None])
             self._place.add_(1)
         self._graph = graph

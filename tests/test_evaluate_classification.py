@@ -16,7 +16,6 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.networks import CnnNetwork, CnnSchedule, Convolution
-from stillvec.evaluation.sequence_batches import texts_as_sequences
 from stillvec.evaluation.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
 from stillvec.vectors import WordVectors
 
@@ -138,7 +137,7 @@ def test_the_penalty_is_chosen_on_development_items_alone() -> None:
 
 
 def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors) -> None:
-    sequences = texts_as_sequences(Lookup(vectors), ["a lovely film", "dull"])
+    sequences = Lookup(vectors).read_texts(["a lovely film", "dull"])
     network = CnnNetwork(sequences.table, 3, 0, tuned=False)
     ids = torch.from_numpy(sequences.pad(np.arange(2), border=1))
     filters = network.filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
@@ -151,7 +150,7 @@ def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors
 
 def test_frozen_vectors_stay_and_tuned_ones_move_but_for_padding_and_words_not_read(vectors: WordVectors) -> None:
     texts = ["a lovely film", "the dull plot", "great"]
-    sequences = texts_as_sequences(Lookup(vectors), texts)
+    sequences = Lookup(vectors).read_texts(texts)
     labels = np.array([1, 0, 1])
     for tuned in (False, True):
         work = Convolution(sequences, labels, sequences.scale_table(), tuned=tuned)

@@ -17,7 +17,6 @@ from stillvec.evaluation.labels import KINDS, Labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.networks import perceptron
 from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, profile, randomize, table
-from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.splits import Round
 from stillvec.evaluation.treebank import Sentence, conllu
 from stillvec.vectors import WordVectors
@@ -182,7 +181,7 @@ def test_every_probe_is_reported_with_its_length_and_random_control(words: WordV
 
 
 def test_poolings_are_of_the_known_words(words: WordVectors) -> None:
-    sequences = tokens_as_sequences(Lookup(words), [["zebra", "noun1", "verb2", "adj3", "zebra"], ["zebra"]])
+    sequences = Lookup(words).read_tokens([["zebra", "noun1", "verb2", "adj3", "zebra"], ["zebra"]])
     rows = words[["noun1", "verb2", "adj3"]]
     wanted = {"mean": rows.mean(0), "sum": rows.sum(0), "min": rows.min(0), "max": rows.max(0)}
     wanted |= {"first": rows[0], "last": rows[2]}

@@ -16,7 +16,7 @@ from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.networks import best_paths, log_partition, negative_log_likelihood
-from stillvec.evaluation.sequence_batches import Sequences, tokens_as_sequences
+from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
@@ -221,7 +221,7 @@ def test_batches_hold_every_text_once_and_texts_of_about_one_length() -> None:
 
 
 def test_padding_follows_the_words_and_unknown_words_have_a_row_of_their_own(vectors: WordVectors) -> None:
-    sequences = tokens_as_sequences(Lookup(vectors, "mean"), [["the", "zebra"], ["dog"], []])
+    sequences = Lookup(vectors, "mean").read_tokens([["the", "zebra"], ["dog"], []])
     table = sequences.table
     np.testing.assert_array_equal(table[0], 0)
     np.testing.assert_allclose(table[1], vectors.matrix.mean(axis=0), atol=1e-6)

@@ -292,12 +292,11 @@ def test_answers_of_other_n_grams_are_not_taken_from_the_cache(known: WordVector
 
 def test_tokens_that_are_unknown_have_rows_of_their_own_in_what_trains(known: WordVectors) -> None:
     from stillvec.evaluation.lookup import Lookup
-    from stillvec.evaluation.sequence_batches import texts_as_sequences, tokens_as_sequences
 
     lookup = Lookup(known, "subword")
     for made in (
-        tokens_as_sequences(lookup, [["snow", "snowing", "snowing"]]),
-        texts_as_sequences(lookup, ["snow, Snowing snowing"]),
+        lookup.read_tokens([["snow", "snowing", "snowing"]]),
+        lookup.read_texts(["snow, Snowing snowing"]),
     ):
         np.testing.assert_array_equal(made.table[made.ids], known[["snow", "snowing", "snowing"]])
 

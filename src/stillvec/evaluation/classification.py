@@ -25,7 +25,7 @@ from stillvec.evaluation.dataset_files import read_labelled
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Sequences, texts_as_sequences
+from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
@@ -60,7 +60,7 @@ class Classification(CostlyTask):
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
-        sequences = texts_as_sequences(lookup, [text for (text,) in items.all_texts])
+        sequences = lookup.read_texts([text for (text,) in items.all_texts])
         labels = np.array(items.labels, np.int64)
         n = len(items)
         values: dict[str, Floats] = {"known-words": sequences.known_of_all[:n]}

@@ -32,7 +32,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN, tokens_as_sequences
+from stillvec.evaluation.sequence_batches import UNKNOWN
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.numerics import kmeans, unit_rows
@@ -59,7 +59,7 @@ class MutualInformation(CostlyTask):
 
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         assert isinstance(items, LearntItems)
-        sequences = tokens_as_sequences(lookup, items.texts)
+        sequences = lookup.read_tokens(items.texts)
         counts = np.bincount(sequences.ids, minlength=len(sequences.table)).astype(np.float64)
         counts[UNKNOWN] = counts[UNKNOWN] if lookup.oov == "mean" else 0
         used = np.flatnonzero(counts)

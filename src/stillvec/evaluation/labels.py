@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences, tokens_as_sequences
+from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
 from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
@@ -51,7 +51,7 @@ class Labels(CostlyTask):
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
-        sequences = tokens_as_sequences(lookup, items.all_texts)
+        sequences = lookup.read_tokens(items.all_texts)
         counted = (sequences.ids != UNKNOWN) | (lookup.oov != "skip")
         tables = {"probe": sequences.scale_table(), "random": randomize(sequences).table}
         n = len(items)

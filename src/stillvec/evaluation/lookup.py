@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Mask, Rows
+from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Sequences
 from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
@@ -60,6 +61,27 @@ class Lookup:
         for at in np.flatnonzero(rows < 0).tolist():
             rows[at] = self._number_oov(texts[matches.text_index[at]][matches.starts[at] : matches.ends[at]])
         return rows, matches.text_index.astype(np.int64)
+
+    def read_texts(self, texts: Sequence[str]) -> Sequences:
+        """Sequences of the words that `WordMatcher` finds; punctuation counts only if the vocabulary contains it."""
+        rows, text = self.text_rows(texts)
+        return self._sequences(rows, np.bincount(text, minlength=len(texts)))
+
+    def read_tokens(self, sentences: Sequence[Sequence[str]]) -> Sequences:
+        """Sequences of tokenized sentences; every token is one word, known or not."""
+        rows = self.rows([token for sentence in sentences for token in sentence])
+        return self._sequences(rows, np.array([len(sentence) for sentence in sentences], np.int64))
+
+    def _sequences(self, rows: Rows, lengths: Rows) -> Sequences:
+        used = np.unique(rows[rows != -1])
+        table = self.take(used)
+        usable = np.isfinite(table).all(axis=1) & table.any(axis=1)  # zero and non-finite vectors count as unknown
+        used, table = used[usable], table[usable]
+        place = np.searchsorted(used, rows)
+        known = np.isin(rows, used)
+        ids = np.where(known, place + SPECIAL, UNKNOWN)
+        special = np.stack([np.zeros_like(self.filler), self.filler])
+        return Sequences(np.concatenate([special, table]).astype(np.float32), ids.astype(np.int64), np.cumsum(lengths))
 
     def _number_oov(self, word: str) -> int:
         numbers = self._oov_numbers

@@ -30,7 +30,7 @@ from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences, tokens_as_sequences
+from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences
 from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
@@ -187,7 +187,7 @@ class Probing(CostlyTask):
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
-        sequences = tokens_as_sequences(lookup, items.all_texts)
+        sequences = lookup.read_tokens(items.all_texts)
         poolings = self.pooling.split("+")
         control = randomize(sequences)
         inputs: dict[str, Callable[[], NDArray[Any]]] = {"length": lambda: sequences.lengths[:, None]}

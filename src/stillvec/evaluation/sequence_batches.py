@@ -1,16 +1,21 @@
-"""Texts as sequences of row indices into a compact vector table, and batches of texts of similar length."""
+"""Texts as sequences of row indices into a compact vector table, and batches of texts of similar length.
+
+A representation is whatever gives a row to every word of a text: vectors one per word type (`Lookup`), a teacher one
+per occurrence (`TeacherStates`).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.lookup import Lookup
 
-PADDING, UNKNOWN, _SPECIAL = 0, 1, 2
+PADDING, UNKNOWN, SPECIAL = 0, 1, 2  # rows of a table; the first of a word is the last of these
 _SPREAD = 0.3  # root mean square of the network input, similar to GloVe vectors
 _POOL = 32  # number of batches whose texts are sorted by length together
 
@@ -19,9 +24,10 @@ _POOL = 32  # number of batches whose texts are sorted by length together
 class Sequences:
     """Concatenated texts; row 0 of the table is padding, row 1 stands for all unknown words."""
 
-    table: NDArray[np.float32]  # (w + 2, dim)
+    table: NDArray[Any]  # (w + 2, dim); float16 where it is a mapped file
     ids: Rows  # (N,) rows of the table
     ends: Rows  # (n,) end offset of each text in `ids`
+    occurrence_types: Rows | None = None  # (N,) the type of each word, numbered as rows, where rows are occurrences
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -39,6 +45,11 @@ class Sequences:
     def known(self) -> Rows:
         """Number of known words per text (n,)."""
         return np.bincount(self.text[self.ids != UNKNOWN], minlength=len(self))
+
+    @property
+    def types(self) -> Rows:
+        """The type of each word (N,), numbered as `ids`."""
+        return self.ids if self.occurrence_types is None else self.occurrence_types
 
     @property
     def known_of_all(self) -> Floats:
@@ -65,7 +76,7 @@ class Sequences:
         for first in range(0, len(filled), 1024):
             block_texts = filled[first : first + 1024]
             begin, end = starts[first], starts[first] + n_known[block_texts].sum()
-            block = self.table[self.ids[chosen[begin:end]]]
+            block = np.asarray(self.table[self.ids[chosen[begin:end]]], np.float32)
             sums[block_texts] = np.add.reduceat(block, starts[first : first + 1024] - begin, axis=0)
         return sums
 
@@ -76,7 +87,7 @@ class Sequences:
 
     def scale_table(self) -> NDArray[np.float32]:
         """Scale the table to a fixed root mean square, so that one learning rate suits vectors of any norm."""
-        size = float(np.sqrt(np.mean(np.square(self.table[_SPECIAL:], dtype=np.float64)))) if len(self.table) > 2 else 0
+        size = float(np.sqrt(np.mean(np.square(self.table[SPECIAL:], dtype=np.float64)))) if len(self.table) > 2 else 0
         return self.table * np.float32(_SPREAD / size) if size else self.table
 
     def batches(self, chosen: Rows, size: int, generator: np.random.Generator | None = None) -> Iterator[Rows]:
@@ -92,25 +103,14 @@ class Sequences:
             yield batches[number]
 
 
-def texts_as_sequences(lookup: Lookup, texts: Sequence[str]) -> Sequences:
-    """Sequences of the words that `WordMatcher` finds; punctuation counts only if the vocabulary contains it."""
-    rows, text = lookup.text_rows(texts)
-    return _sequences(lookup, rows, np.bincount(text, minlength=len(texts)))
+class Representation(Protocol):
+    """Gives a row to every word of a text."""
 
+    @property
+    def oov(self) -> OovPolicy:
+        """What becomes of words without a row."""
+        ...
 
-def tokens_as_sequences(lookup: Lookup, sentences: Sequence[Sequence[str]]) -> Sequences:
-    """Sequences of tokenized sentences; every token is one word, known or not."""
-    rows = lookup.rows([token for sentence in sentences for token in sentence])
-    return _sequences(lookup, rows, np.array([len(sentence) for sentence in sentences], np.int64))
-
-
-def _sequences(lookup: Lookup, rows: Rows, lengths: Rows) -> Sequences:
-    used = np.unique(rows[rows != -1])
-    table = lookup.take(used)
-    usable = np.isfinite(table).all(axis=1) & table.any(axis=1)  # zero and non-finite vectors count as unknown
-    used, table = used[usable], table[usable]
-    place = np.searchsorted(used, rows)
-    known = np.isin(rows, used)
-    ids = np.where(known, place + _SPECIAL, UNKNOWN)
-    special = np.stack([np.zeros_like(lookup.filler), lookup.filler])
-    return Sequences(np.concatenate([special, table]).astype(np.float32), ids.astype(np.int64), np.cumsum(lengths))
+    def read_tokens(self, sentences: Sequence[Sequence[str]]) -> Sequences:
+        """The rows of tokenized sentences; every token is one word, known or not."""
+        ...

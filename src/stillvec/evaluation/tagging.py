@@ -19,7 +19,6 @@ import numpy as np
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import tokens_as_sequences
 from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
@@ -54,7 +53,7 @@ class Tagging(CostlyTask):
         names = sorted({*chain.from_iterable(items.labels)})
         number = {name: place for place, name in enumerate(names)}
         has_spans = are_spans(names)
-        sequences = tokens_as_sequences(lookup, items.all_texts)
+        sequences = lookup.read_tokens(items.all_texts)
         tags = np.array([number[tag] for tag in chain.from_iterable(items.labels)], np.int64)
 
         def count(chosen: Rows, said: list[Rows]) -> Floats:

@@ -24,6 +24,7 @@ from stillvec.memory import release_pages
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
+from stillvec.teachers.layer_choice import parse_layers as parse_layers  # part of what learners share
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordSpans
 
@@ -119,27 +120,6 @@ class HasDim(Protocol):
 
     @property
     def dim(self) -> int | None: ...
-
-
-def parse_layers(layer: str, depth: int) -> tuple[int, ...]:
-    """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`."""
-    text, where = str(layer).strip(), "setting 'layer'"
-    if text.startswith("last") and text[4:].isdigit() and int(text[4:]):
-        return tuple(range(max(0, depth + 1 - int(text[4:])), depth + 1))
-    if text == "last":
-        return (depth,)
-    if text == "all":
-        return tuple(range(depth + 1))
-    first, dash, last = text.partition("-") if not text.startswith("-") else (text, "", "")
-    try:
-        low = int(first)
-        low, high = (depth + 1 + low if low < 0 else low), (int(last) if dash else None)
-    except ValueError:
-        raise UsageError.expected("a number, 'last', 'all' or a range such as 3-6", repr(layer), where=where) from None
-    high = low if high is None else high
-    if not 0 <= low <= high <= depth:
-        raise UsageError.expected(f"a layer of the teacher, 0 (input) to {depth} (last)", repr(layer), where=where)
-    return tuple(range(low, high + 1))
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import threading
 import time
 import tomllib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from scores import DEVELOPMENT, HELD_OUT, argument_parser, corpus_files, mean, score_similarity
+import torch.multiprocessing as multiprocessing
+from scores import DEVELOPMENT, HELD_OUT, argument_parser, corpus_files, mean, score_similarity, write_json
 
 import stillvec
 from stillvec import WordVectors
@@ -72,7 +71,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="names of studies")
     parser.add_argument("--teachers", nargs="+", help="names of teachers")
     parser.add_argument("--seconds", type=float, default=1e9, help="most seconds that a method trains")
-    parser.add_argument("--jobs", type=int, default=1, help="methods trained at a time, on a GPU")
+    parser.add_argument("--jobs", type=int, default=1, help="methods trained at a time (default: 1)")
     parser.add_argument("--store", action="store_true", help="store the teachers' output and stop")
     parser.add_argument("--out", type=Path, required=True, help="folder of the stores and of curves.jsonl")
     options = parser.parse_args()
@@ -84,34 +83,59 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     log = Log(options.out / "curves.jsonl")
     stored: dict[Any, Stored] = {}
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for study in studies:
-            for teacher in study.teachers:
-                if options.teachers is not None and teacher not in options.teachers:
-                    continue
+    jobs: list[tuple[Study, str, str]] = []
+    for study in studies:
+        for teacher in study.teachers:
+            if options.teachers is None or teacher in options.teachers:
                 methods = [method for method in study.methods if not log.has(study.name, teacher, method)]
-                if not methods:
-                    continue
                 key = study.store_key(teacher)
-                if key not in stored:
+                if methods and key not in stored:
                     stored[key] = load_store(study, teacher, options.out)
-                if not options.store:
-                    jobs = [
-                        pool.submit(run_curve, study, teacher, method, stored[key], log, options) for method in methods
-                    ]
-                    assert jobs
-    log.close()
+                jobs.extend((study, teacher, method) for method in methods)
+    if not options.store:
+        run_jobs(jobs, stored, log, options)
+
+
+def run_jobs(jobs: list[tuple[Study, str, str]], stored: Mapping[Any, Stored], log: Log, options: Any) -> None:
+    """Train one after another, or in several processes that share what is stored on the GPU."""
+    if options.jobs == 1:
+        for study, teacher, method in jobs:
+            run_curve(study, teacher, method, stored[study.store_key(teacher)], log, options)
+        return
+    context = multiprocessing.get_context("spawn")
+    waiting = context.SimpleQueue()
+    for job in [*jobs, *[None] * options.jobs]:
+        waiting.put(job)
+    parts = {key: (each.vocabulary, each.path, each.blocks.on_gpu) for key, each in stored.items()}
+    processes = [context.Process(target=work, args=(waiting, parts, log.path, options)) for _ in range(options.jobs)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+
+def work(
+    waiting: Any, parts: Mapping[Any, tuple[Vocabulary, Path, dict[str, torch.Tensor]]], path: Path, options: Any
+) -> None:
+    """Train one method after another until none is waiting."""
+    log, stored = Log(path), {}
+    while (job := waiting.get()) is not None:
+        study, teacher, method = job
+        key = study.store_key(teacher)
+        if key not in stored:
+            stored[key] = Stored(*parts[key])
+        run_curve(study, teacher, method, stored[key], log, options)
 
 
 class Stored:
     """The vocabulary and the stored output of a teacher, on the GPU where it fits."""
 
-    def __init__(self, vocabulary: Vocabulary, statistics: Statistics) -> None:
-        self.vocabulary, self.statistics = vocabulary, statistics
-        self.blocks = ContextBlocks(statistics, resolve_device("auto"), gpu_share=0.8)
+    def __init__(self, vocabulary: Vocabulary, path: Path, on_gpu: dict[str, torch.Tensor] | None = None) -> None:
+        self.vocabulary, self.path = vocabulary, path
+        self.statistics = Statistics(vocabulary, context_arrays(Contexts.open(path)))
+        self.blocks = ContextBlocks(self.statistics, resolve_device("auto"), gpu_share=0.8)
+        self.blocks.on_gpu.update(on_gpu or {})
         self.blocks.read(0)
-        if self.blocks.device.type == "cuda":
-            torch.cuda.synchronize()
 
     @property
     def width(self) -> int:
@@ -125,21 +149,17 @@ class Log:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         points = [json.loads(line) for line in lines]
         self._ended = {(point["study"], point["teacher"], point["method"]) for point in points if point.get("end")}
-        self._file = path.open("a", encoding="utf-8")
-        self._lock = threading.Lock()
+        self.path = path
 
     def has(self, study: str, teacher: str, method: str) -> bool:
         return (study, teacher, method) in self._ended
 
     def write(self, point: dict[str, Any]) -> None:
-        with self._lock:
-            print(json.dumps(point), file=self._file, flush=True)
-            scores = point["directions=3"]
-            facts = (point["study"], point["teacher"], point["method"], f"{point['epochs']} epochs")
-            print(*facts, f"{point['seconds']} s", scores["development"], scores["all"], flush=True)
-
-    def close(self) -> None:
-        self._file.close()
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(point) + "\n")
+        scores = point["directions=3"]
+        facts = (point["study"], point["teacher"], point["method"], f"{point['epochs']} epochs")
+        print(*facts, f"{point['seconds']} s", scores["development"], scores["all"], flush=True)
 
 
 def load_store(study: Study, teacher: str, out: Path) -> Stored:
@@ -147,7 +167,16 @@ def load_store(study: Study, teacher: str, out: Path) -> Stored:
     corpus = [os.path.expandvars(path) for path in study.corpus]
     name = "-".join((teacher, study.store, *(Path(path).stem for path in corpus), str(study.min_count)))
     folder = out / "stores" / name
-    vectors = stillvec.distill(
+    counted = folder / "vocabulary.json"
+    if not counted.exists():
+        write_json(counted, store_states(study, teacher, corpus, folder))
+    (path,) = (path for path in folder.iterdir() if path.is_dir())
+    return Stored(Vocabulary(**json.loads(counted.read_text(encoding="utf-8"))), path)
+
+
+def store_states(study: Study, teacher: str, corpus: list[str], folder: Path) -> dict[str, Any]:
+    """Read the text with the teacher, store its output, and return the vocabulary."""
+    vocabulary = stillvec.distill(
         *(corpus or corpus_files()),
         teacher=os.environ.get(f"STILLVEC_{teacher.upper()}", teacher),
         method=STORES[study.store],
@@ -155,28 +184,20 @@ def load_store(study: Study, teacher: str, out: Path) -> Stored:
         min_count=study.min_count,
         context_cache=folder,
         statistics=False,
-    )
-    (path,) = (path for path in folder.iterdir() if path.is_dir())
-    return Stored(vectors.vocabulary, Statistics(vectors.vocabulary, context_arrays(Contexts.open(path))))
+    ).vocabulary
+    return {"words": list(vocabulary.words), "counts": vocabulary.counts.tolist()}
 
 
 def run_curve(study: Study, teacher: str, method: str, stored: Stored, log: Log, options: argparse.Namespace) -> None:
     facts = {"study": study.name, "teacher": teacher, "method": method}
     try:
-        if stored.blocks.device.type == "cuda":
-            with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
-                vectors = draw_curve(method, stored, options.seconds, lambda point: log.write(facts | point))
-        else:
-            vectors = draw_curve(method, stored, options.seconds, lambda point: log.write(facts | point))
-        if study.save:
-            settings = method.translate(str.maketrans({":": "-", ",": "-", "=": "_"}))
-            stillvec.save(vectors, options.out / "vectors" / f"{teacher}-{settings}")
-    except StillvecError as error:
+        vectors = draw_curve(method, stored, options.seconds, lambda point: log.write(facts | point))
+    except StillvecError as error:  # such as a loss that diverged: one curve less
         print(*facts.values(), error, flush=True)
-    except Exception:  # one curve less
-        import traceback
-
-        traceback.print_exc()
+        return
+    if study.save:
+        settings = method.translate(str.maketrans({":": "-", ",": "-", "=": "_"}))
+        stillvec.save(vectors, options.out / "vectors" / f"{teacher}-{settings}")
 
 
 def draw_curve(method: str, stored: Stored, limit: float, write: Callable[[dict[str, Any]], None]) -> WordVectors:

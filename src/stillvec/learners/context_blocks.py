@@ -32,7 +32,7 @@ class ContextBlocks:
         self.device = device
         self.gpu_share = gpu_share  # of a GPU's free memory, for one stored array
         self._lengths = stored["stored:lengths"]
-        self._on_gpu: dict[str, Tensor] = {}  # whole arrays, where they fit
+        self.on_gpu: dict[str, Tensor] = {}  # whole arrays, where they fit
 
     def __len__(self) -> int:
         return math.ceil(len(self._lengths) / BLOCK_SENTENCES)
@@ -90,14 +90,14 @@ class ContextBlocks:
             rows = torch.from_numpy(np.array(array[begin:end]))
             release_pages(array)
             return rows
-        if name not in self._on_gpu:
+        if name not in self.on_gpu:
             if array.nbytes >= self.gpu_share * torch.cuda.mem_get_info(self.device)[0]:
                 return torch.from_numpy(np.array(array[begin:end])).to(self.device)
             dtype = torch.from_numpy(np.zeros(0, array.dtype)).dtype
-            self._on_gpu[name] = whole = torch.empty(array.shape, dtype=dtype, device=self.device)
+            self.on_gpu[name] = whole = torch.empty(array.shape, dtype=dtype, device=self.device)
             for at in range(0, len(array), _COPY_ROWS):
                 whole[at : at + _COPY_ROWS] = torch.from_numpy(np.array(array[at : at + _COPY_ROWS])).to(self.device)
-        return self._on_gpu[name][begin:end]
+        return self.on_gpu[name][begin:end]
 
 
 def is_full(blocks: Iterable[ContextBlock]) -> bool:

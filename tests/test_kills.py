@@ -24,7 +24,7 @@ from stillvec.cli import main
 
 KILLS = int(os.environ.get("STILLVEC_KILLS", "200"))
 TEXTS = sentences(120)
-MANY = "auto,first_component,whitened_context,token_table,x2static"
+MANY = "auto,first_component,whitened_context,whitened_window,token_table,x2static"
 DISTILL = (
     "distill corpus.txt --teacher MODEL --include-words IN/keep.txt --min-count 1 --device cpu --threads 1 --quiet"
 )

@@ -115,14 +115,32 @@ def test_aggregate_averages_a_range_of_layers(
     assert finished.notes["layers"] == wanted
 
 
-@pytest.mark.parametrize(("power", "ridge"), [(0.5, 0.1), (1.0, 0.1), (0.5, 0.01), (0.25, 1.0)])
+def means_of_words(teacher: Teacher, texts: list[str], layer: int) -> np.ndarray:
+    """The mean of each text's words, each the mean of its pieces: punctuation has no part in it."""
+    vectors = []
+    for text in texts:
+        states, spans = slow_states(teacher, text)
+        inside = [
+            [n for n, (begin, stop) in enumerate(spans) if begin < end and stop > start]
+            for _, start, end in words_of(text)
+        ]
+        vectors.append(np.mean([states[layer, pieces].mean(0) for pieces in inside], axis=0))
+    return np.stack(vectors)
+
+
+@pytest.mark.parametrize(
+    ("power", "ridge", "prior"), [(0.5, 0.1, 0.0), (1.0, 0.1, 4.0), (0.5, 0.01, 1.0), (0.25, 1.0, 4.0)]
+)
 @pytest.mark.parametrize("layer", ["last", "1-2"])
+@pytest.mark.parametrize("pool", ["words", "tokens"])
 def test_whitened_context_is_the_closed_form(
-    power: float, ridge: float, layer: str, teacher: Teacher, vocabulary: Vocabulary
+    power: float, ridge: float, prior: float, layer: str, pool: str, teacher: Teacher, vocabulary: Vocabulary
 ) -> None:
-    got = matrix_of(WhitenedContext(layer=layer, power=power, ridge=ridge), teacher, vocabulary, TEXTS)
+    learner = WhitenedContext(layer=layer, pool=pool, power=power, ridge=ridge, prior=prior, directions=0)
+    got = matrix_of(learner, teacher, vocabulary, TEXTS)
     chosen = [2] if layer == "last" else [1, 2]
-    contexts = np.mean([sentence_vectors(teacher, TEXTS, each) for each in chosen], axis=0)  # (S, D)
+    read = means_of_words if pool == "words" else sentence_vectors
+    contexts = np.mean([read(teacher, TEXTS, each) for each in chosen], axis=0)  # (S, D)
     mean = contexts.mean(0)
     covariance = sum(np.outer(c - mean, c - mean) for c in contexts) / len(contexts)
     covariance = covariance + ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
@@ -132,7 +150,9 @@ def test_whitened_context_is_the_closed_form(
         for word, _, _ in words_of(text):
             if word in around:
                 around[word].append(context)
-    wanted = np.stack([whitener @ (np.mean(around[word], axis=0) - mean) for word in vocabulary])
+    wanted = np.stack(
+        [whitener @ sum(np.array(around[word]) - mean) / (len(around[word]) + prior) for word in vocabulary]
+    )
     assert close(got, wanted, 1e-3)
 
 
@@ -383,7 +403,7 @@ def test_a_word_the_corpus_lacks_is_read_alone_once_and_says_nothing_of_the_corp
     texts = sentences(24)
     vocabulary = counted(texts, keep=["zebra"])
     kept: dict[str, Statistics] = {}
-    learners: dict[str, Learner] = {"aggregate": Aggregate(), "whitened": WhitenedContext()}
+    learners: dict[str, Learner] = {"aggregate": Aggregate(), "whitened": WhitenedContext(pool="tokens")}
     encoding_pass = collect_statistics(learners, teacher, vocabulary, texts)
     kept |= {"states": encoding_pass["aggregate"]["states"], "contexts": encoding_pass["whitened"]["contexts"]}
     row = vocabulary.index["zebra"]

@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         texts += [f"Everyone knows what {word} means, said number {number}." for word in words for number in range(6)]
     assert 190 <= len(texts) <= 210
     (folder / "text.txt").write_text("\n".join(texts), "utf-8")
-    methods = "auto,aggregate,decontextualized,additive,whitened_context"
+    methods = "auto,aggregate,decontextualized,additive,whitened_context,whitened_window"
     words = ["distill", str(folder / "text.txt"), "--method", methods, "--min-count", "3", "--quiet"]
     begun = time.perf_counter()
     assert main([*words, "--out", str(folder / "out")]) == 0
@@ -47,7 +47,9 @@ def test_inflections_are_nearest_neighbours(method: str, made: Path) -> None:
         assert other in [word for word, _ in vectors.nearest(one, 2)], one
 
 
-@pytest.mark.parametrize("method", ["auto", "aggregate", "decontextualized", "additive", "whitened_context"])
+@pytest.mark.parametrize(
+    "method", ["auto", "aggregate", "decontextualized", "additive", "whitened_context", "whitened_window"]
+)
 def test_words_of_a_subject_are_nearer_than_others(method: str, made: Path) -> None:
     vectors = load(made / method)
     inside, outside = _likeness(vectors)

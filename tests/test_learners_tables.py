@@ -41,7 +41,9 @@ def test_a_table_that_is_too_large_is_a_file_and_leaves_none(short_of_memory: Pa
     assert _mapped() == before
 
 
-@pytest.mark.parametrize("method", ["aggregate", "whitened_context", "additive", "token_table", "auto"])
+@pytest.mark.parametrize(
+    "method", ["aggregate", "whitened_context", "whitened_window", "additive", "token_table", "auto"]
+)
 def test_methods_give_the_same_from_files(method: str, request: pytest.FixtureRequest) -> None:
     texts, teacher = sentences(40), tiny_teacher()
     vocabulary = counted(texts)

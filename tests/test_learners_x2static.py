@@ -238,15 +238,15 @@ def test_biases_start_at_the_log_odds_of_a_word_in_an_average_context(start: str
     assert table[:, 3] == pytest.approx(np.log(odds) - half, abs=1e-5)
 
 
-def test_without_an_epoch_it_is_the_closed_form_up_to_each_rows_length() -> None:
-    """Without punctuation, which the closed form reads, and words in one token: its contexts are means of tokens."""
-    texts = [text.rstrip(".") for text in sentences(72)]
+@pytest.mark.parametrize("directions", [0, 3])
+def test_without_an_epoch_a_closed_start_is_whitened_context(directions: int) -> None:
+    texts = sentences(72)
     vocabulary = counted(texts)
-    teacher = tiny_teacher([*vocabulary])
-    start = matrix_of(X2Static(epochs=0, directions=0, ridge=0.1), teacher, vocabulary, texts)
-    closed = matrix_of(WhitenedContext(power=0.5, ridge=0.1), teacher, vocabulary, texts)
-    counts = np.array(vocabulary.counts, float)[:, None]
-    assert np.abs(start - closed * counts / (counts + 4)).max() < 0.01 * np.abs(closed).max()  # halves are kept
+    teacher = tiny_teacher([*vocabulary][::2])
+    settings = X2Static(epochs=0, whiten=True, start="closed", directions=directions)
+    start = matrix_of(settings, teacher, vocabulary, texts)
+    closed = matrix_of(WhitenedContext(directions=directions), teacher, vocabulary, texts)
+    assert np.abs(start - closed).max() < 0.01 * np.abs(closed).max()  # halves are kept
 
 
 def test_a_start_from_the_closed_form_is_better_than_none_whether_or_not_contexts_are_whitened() -> None:

@@ -65,7 +65,9 @@ def same(one: Path, other: Path, tolerance: float = 1e-4) -> bool:
     )
 
 
-@pytest.mark.parametrize("method", ["aggregate", "aggregate:contexts=max", "whitened_context"])
+@pytest.mark.parametrize(
+    "method", ["aggregate", "aggregate:contexts=max", "whitened_context", "whitened_window:dim=12"]
+)
 def test_parts_merge_into_the_whole_in_any_order(method: str, distil: Callable[..., Path], tmp_path: Path) -> None:
     whole = distil("whole", "--method", method)
     parts = [distil(name, "--method", method) for name in PARTS]
@@ -73,6 +75,31 @@ def test_parts_merge_into_the_whole_in_any_order(method: str, distil: Callable[.
     for order in permutations(parts):
         assert main(["merge", *map(str, order), "--out", str(tmp_path / "merged"), "--force"]) == 0
         assert same(tmp_path / "merged", whole)
+
+
+OLD = "whitened_context:ridge=0.1,pool=tokens,prior=0,directions=0"  # the defaults of earlier versions
+
+
+def make_old(folder: Path) -> Path:
+    """Write the manifest as earlier versions wrote it."""
+    manifest = read_manifest(folder)
+    manifest["settings"] = {name: manifest["settings"][name] for name in ("layer", "power", "ridge")}
+    manifest["distillation"]["method"] = "whitened_context"
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    return folder
+
+
+def test_results_of_earlier_versions_are_merged_and_added_to_with_their_settings(
+    distil: Callable[..., Path], tmp_path: Path
+) -> None:
+    whole = distil("whole", "--method", OLD)
+    assert not same(whole, distil("whole", "--method", "whitened_context", to="today"))
+    parts = [str(make_old(distil(name, "--method", OLD))) for name in PARTS]
+    assert main(["merge", *parts, "--out", str(tmp_path / "merged")]) == 0
+    assert same(tmp_path / "merged", whole)
+    added = distil("two", "--add-to", parts[0], "--method", "whitened_context", to="added")
+    assert main(["merge", *parts[:2], "--out", str(tmp_path / "merged"), "--force"]) == 0
+    assert same(added, tmp_path / "merged")
 
 
 def test_merging_two_and_then_the_third_is_the_same(distil: Callable[..., Path], tmp_path: Path) -> None:
@@ -120,7 +147,15 @@ sys.meta_path.insert(0, NoTorch())
 from stillvec.cli import main
 sys.exit(main(sys.argv[1:]))
 """
-FINISHED_IN_NUMPY = ["aggregate", "decontextualized", "token_table", "whitened_context", "additive", "auto"]
+FINISHED_IN_NUMPY = [
+    "aggregate",
+    "decontextualized",
+    "token_table",
+    "whitened_context",
+    "whitened_window",
+    "additive",
+    "auto",
+]
 
 
 @pytest.mark.parametrize("method", FINISHED_IN_NUMPY)
@@ -152,7 +187,9 @@ def test_adding_a_corpus_equals_distilling_both_at_once(distil: Callable[..., Pa
     assert same(third, distil("whole"))
 
 
-@pytest.mark.parametrize("method", ["auto", "additive", "whitened_context", "decontextualized", "token_table"])
+@pytest.mark.parametrize(
+    "method", ["auto", "additive", "whitened_context", "whitened_window", "decontextualized", "token_table"]
+)
 def test_adding_works_for_every_method_and_is_close(method: str, distil: Callable[..., Path]) -> None:
     first = distil("one", "--method", method)
     for name in ("two", "three"):

@@ -26,7 +26,7 @@ from stillvec.pipeline.pass_checkpoint import PassCheckpoint
 
 TEXTS = sentences(240)
 FILES = ("vectors.safetensors", "statistics.safetensors", "vocabulary.tsv")
-MANY = "auto,first_component,whitened_context,token_table,x2static"
+MANY = "auto,first_component,whitened_context,whitened_window,token_table,x2static"
 PARAGRAPHS = "x2static:context=paragraph"
 
 Call = Callable[..., list[str]]

@@ -25,6 +25,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
         "decontextualized": "stillvec.learners.decontextualized:Decontextualized",
         "token_table": "stillvec.learners.token_table:TokenTable",
         "whitened_context": "stillvec.learners.whitened_context:WhitenedContext",
+        "whitened_window": "stillvec.learners.whitened_window:WhitenedWindow",
         "x2static": "stillvec.learners.x2static:X2Static",
         "attentive_skipgram": "stillvec.learners.attentive_skipgram:AttentiveSkipgram",
         "context_to_vec": "stillvec.learners.context_to_vec:ContextToVec",

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from stillvec.learners.accumulators import to_numpy
 from stillvec.learners.context_blocks import ContextBlock
+from stillvec.learners.whitened_means import whitening_matrix
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,9 @@ class Moments:
     def whitening(self, ridge: float, dim: int | None = None) -> Whitening:
         """With a ridge in units of the mean eigenvalue, into the `dim` directions of most variance or all of them."""
         mean = self.total / max(self.count, 1)
-        values, vectors = torch.linalg.eigh(self.gram.double() / max(self.count, 1) - torch.outer(mean, mean))
-        values = values.clamp_min(0) + ridge * max(float(values.mean()), 1e-12)
-        if dim is None or dim >= len(values):  # rotated back, so that no direction is special
-            matrix = (vectors * values**-0.5) @ vectors.T
-        else:
-            matrix = (vectors * values**-0.5)[:, -dim:].flip(1)
-        return Whitening(mean.float(), matrix.float())
+        covariance = self.gram.double() / max(self.count, 1) - torch.outer(mean, mean)
+        matrix = torch.from_numpy(whitening_matrix(to_numpy(covariance), ridge, dim=dim))
+        return Whitening(mean.float(), matrix.float().to(mean.device))
 
 
 def whiten_contexts(

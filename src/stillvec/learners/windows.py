@@ -102,6 +102,11 @@ def make_windows(sentence: Tensor, reach: int, *, include_center: bool = False) 
     return Window(position, mask & (sentence[position] == sentence[:, None]))
 
 
+def sum_windows(window: Window, rows: Tensor) -> Tensor:
+    """The sum of the rows (T, D) in each window (T, D)."""
+    return F.embedding_bag(window.position, rows, mode="sum", per_sample_weights=window.mask.float())
+
+
 def attend(centres: Tensor, rows: Tensor, mask: Tensor, scale: float) -> Tensor:
     """softmax over the window of scale * (centre . row): (T, d), (T, n, d), (T, n) -> (T, n); 0 where masked."""
     scores = torch.einsum("td,tnd->tn", centres, rows) * scale
@@ -116,8 +121,7 @@ def project_centres(config: WindowLearner, states: Tensor, sentence: Tensor, pro
     if not config.context_weight:
         return own
     near = make_windows(sentence, config.window)
-    total = F.embedding_bag(near.position, states, mode="sum", per_sample_weights=near.mask.float())
-    mean = total / near.mask.sum(1, keepdim=True).clamp_min(1)
+    mean = sum_windows(near, states) / near.mask.sum(1, keepdim=True).clamp_min(1)
     if config.activation == "tanh":
         mean = torch.tanh(mean)
     return (1 - config.context_weight) * own + config.context_weight * (mean @ projections[1])
@@ -371,9 +375,7 @@ class WindowTable:
             for batch in self._batches(block, _SENTENCES):
                 centres = self.centres(batch.states, batch.sentence, self.projections)
                 window = make_windows(batch.sentence, self.config.window, include_center=self.config.include_center)
-                weights = window.mask.float()
-                total = F.embedding_bag(window.position, centres, mode="sum", per_sample_weights=weights)
-                n_centres = weights.sum(1)
+                total, n_centres = sum_windows(window, centres), window.mask.sum(1).float()
                 alone = n_centres == 0
                 total[alone], n_centres[alone] = centres[alone], 1.0
                 known = batch.words >= 0

@@ -18,6 +18,7 @@ from stillvec.errors import FormatError, StillvecWarning, UsageError, is_out_of_
 from stillvec.formats import load, read_manifest, read_statistics
 from stillvec.formats.manifest_view import corpora_of
 from stillvec.learners import LEARNERS, Learner
+from stillvec.notation import Spec
 from stillvec.pipeline.result_folders import describe_learner, describe_result, describe_teacher
 from stillvec.pipeline.settings import Distillation, from_manifest, parse_methods
 from stillvec.registry import settings_from
@@ -59,7 +60,7 @@ class PreviousResult:
     def learner(self) -> Learner:
         """The method it was made with, with its settings."""
         kind = LEARNERS[self.manifest["method"]]
-        return settings_from(kind, self.manifest["settings"], str(self.path))
+        return settings_from(kind, {**earlier_settings(kind), **self.manifest["settings"]}, str(self.path))
 
     def check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
         """Raise an error unless method, settings and teacher are the same."""
@@ -92,6 +93,11 @@ class PreviousResult:
         """Old and new statistics on the new vocabulary, which contains the old one."""
         with report_damage(self.path):
             return {label: merge(self.statistics[label], new, new.vocabulary) for label, new in statistics.items()}
+
+
+def earlier_settings(kind: type[Learner]) -> Mapping[str, object]:
+    """The values of settings that manifests of earlier versions lack, where today's defaults are others."""
+    return getattr(kind, "EARLIER", {})
 
 
 def _check_manifest(manifest: Mapping[str, Any], path: Path) -> None:
@@ -175,6 +181,10 @@ def _settings_of_method(earlier: Distillation, manifest: Mapping[str, Any]) -> d
         (learner,) = replace(earlier, **own).learners(depth=0).values()
         if json.loads(json.dumps(asdict(learner), default=str)) == manifest["settings"]:  # type: ignore[call-overload]
             return own
+    earlier_values = earlier_settings(LEARNERS[manifest["method"]])
+    if any(name not in manifest["settings"] for name in earlier_values):
+        values = {name: str(value) for name, value in {**earlier_values, **manifest["settings"]}.items()}
+        return {"method": str(Spec(manifest["method"], values))}
     return {"method": manifest["method"]}
 
 

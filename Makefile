@@ -12,7 +12,7 @@ LOCKED := $(INSTALL) --require-hashes
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
-.PHONY: setup demo docs test test-wheel test-slow test-lowest test-newest test-python test-databases test-kill fuzz test-gpu lint build bench hashes clean
+.PHONY: setup demo docs tables test test-wheel test-slow test-lowest test-newest test-python test-databases test-kill fuzz test-gpu lint build bench hashes clean
 
 setup: $(STAMP)
 
@@ -105,6 +105,10 @@ build: setup
 # Every benchmark at a size for two cores and ten minutes; the page is bench/results.md.
 bench: setup
 	$(BIN)/python benchmarks/all.py
+
+# The tables of docs/ from the commands in docs/tables.toml: out/tables/NAME.md. ONLY="a b" makes some, DEVICE=cpu those that need no GPU.
+tables: setup
+	$(BIN)/python recipes/make_tables.py $(if $(ONLY),--only $(ONLY)) $(if $(DEVICE),--device $(DEVICE))
 
 clean:
 	rm -rf $(VENV) .venv-* dist demo bench site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,6 +26,11 @@ from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.pipeline.settings import Training
 from stillvec.progress import drain
 
+HEADERS = {
+    "scale-storage": "| stored | bytes |",
+    "scale-time": "| GPUs | counting | forward pass | GPU-hours | merging | network per GPU |",
+    "scale-sequential": "| sequential, regardless of the number of GPUs | time |",
+}
 TEACHERS = {  # tokens/s of the bare forward pass on one H200, the ratio that a whole run reaches, dimensions
     "mpnet": (1835e3, 0.88, 768),
     "minilm": (9393e3, 0.82, 384),
@@ -106,11 +111,10 @@ class Cost:
             "context cache of a method that trains": format_size(contexts),
             "the same with word states": format_size(contexts + 2 * self.dim * self.words),
         }
-        return _table(("stored", "bytes"), [[*row] for row in rows.items()])
+        return _table("scale-storage", [[*row] for row in rows.items()])
 
     def times(self, gpus: list[int]) -> str:
-        head = ("GPUs", "counting", "forward pass", "GPU-hours", "merging", "network per GPU")
-        return _table(head, [self._row(number) for number in gpus])
+        return _table("scale-time", [self._row(number) for number in gpus])
 
     def streams(self) -> str:
         """What more GPUs do not make faster."""
@@ -119,7 +123,7 @@ class Cost:
             "selecting sentences (`--contexts N`)": format_time(self.words / figures.select_rate),
             "a torchrun process scans the plain text": format_time(self.words / figures.scan_rate),
         }
-        return _table(("sequential, regardless of the number of GPUs", "time"), [[*row] for row in rows.items()])
+        return _table("scale-sequential", [[*row] for row in rows.items()])
 
     def _row(self, gpus: int) -> list[str]:
         figures = self.figures
@@ -182,9 +186,9 @@ def format_size(size: float) -> str:
     return f"{size / 1e3:,.1f} kB"
 
 
-def _table(head: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [[*head], ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def _table(name: str, rows: list[list[str]]) -> str:
+    lines = [["---"] * len(rows[0]), *rows]
+    return "\n".join([HEADERS[name], *("| " + " | ".join(line) + " |" for line in lines)])
 
 
 if __name__ == "__main__":

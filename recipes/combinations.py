@@ -23,6 +23,7 @@ from scores import (
     print_header,
     print_row,
     score_similarity,
+    split_cells,
     write_json,
 )
 
@@ -30,6 +31,7 @@ import stillvec
 from stillvec import WordVectors
 from stillvec.evaluation import mean_difference
 
+HEADERS = {"combinations": "| vectors | mean of 8 | development | held out |"}
 METHODS = {
     "concat": "concat",
     "average": "average",
@@ -55,7 +57,7 @@ def main() -> None:
                     tried[f"{label}: {' + '.join(names)}"] = stillvec.combine([spaces[name] for name in names], spec)
     scores = {name: score_similarity(vectors) for name, vectors in tried.items()}
     alone = max(spaces, key=lambda name: mean(scores[name], DEVELOPMENT))
-    print_header("vectors", "mean of 8", "development", "held out")
+    print_header(*split_cells(HEADERS["combinations"]))
     best = sorted(tried, key=lambda name: -mean(scores[name], DEVELOPMENT))
     for name in [*spaces, *[name for name in best if name not in spaces][:12]]:
         print_row(name, *(mean(scores[name], datasets) for datasets in (None, DEVELOPMENT, HELD_OUT)))

@@ -19,7 +19,6 @@ import numpy as np
 from scores import (
     DEVELOPMENT,
     HELD_OUT,
-    SHOWN,
     argument_parser,
     data_folder,
     format_change,
@@ -27,12 +26,13 @@ from scores import (
     print_header,
     print_row,
     score_similarity,
+    split_cells,
     write_json,
 )
 
 import stillvec
 from stillvec import WordVectors
-from stillvec.evaluation import Difference, mean_difference
+from stillvec.evaluation import mean_difference
 from stillvec.refinement.graph_retrofit import GraphRetrofit
 from stillvec.refinement.retrofit import Retrofit
 from stillvec.refinement.similarity_order import SimilarityOrder
@@ -40,6 +40,11 @@ from stillvec.refinement.similarity_order import SimilarityOrder
 DATA = data_folder()
 PPDB, ANTONYMS = str(DATA / "lexicons/ppdb-xl.txt"), f"pairs:{DATA / 'lexicons/wordnet-antonyms.txt'}"
 HIDDEN = (str(DATA / "similarity"),)  # evaluated pairs
+
+HEADERS = {
+    "lexicons": "| step (settings chosen) | 8 | SimLex | SimVerb | RareWord | MEN | WordSim | held out, change |",
+}
+SHOWN = ("simlex999", "simverb3500", "rareword", "men3000", "ws353")
 
 Make = Callable[[tuple[str, ...]], Any]  # evaluated pairs to remove from the lexicon → the step
 
@@ -53,16 +58,14 @@ def main() -> None:
     results: dict[str, Any] = {}
     for name, before in _spaces(options):
         print(f"\n{name}: {len(before):,} words x {before.dim}\n")
-        print_header("step", "mean of 8", *SHOWN, "held out, change")
-        results[name] = {"none": _print_step("none", score_similarity(before), None)}
+        print_header(*split_cells(HEADERS["lexicons"]))
+        results[name] = {"none": [_measure(before, None)]}
+        _print_step("none", results[name]["none"])
         for label, makes in _steps().items():
             best = max(makes, key=lambda key: mean(score_similarity(makes[key](HIDDEN)(before)), DEVELOPMENT))
-            for suffix, hidden in (("", ()), (", evaluated pairs out", HIDDEN)):
-                if suffix and label.startswith("Artetxe"):
-                    continue
-                after = makes[best](hidden)(before)
-                gain = mean_difference(after, before, DATA, HELD_OUT)
-                results[name][label + suffix] = _print_step(f"{label} ({best}){suffix}", score_similarity(after), gain)
+            lexicons = ((),) if label.startswith("Artetxe") else ((), HIDDEN)
+            results[name][label] = [_measure(makes[best](hidden)(before), before) for hidden in lexicons]
+            _print_step(f"{label} ({best})", results[name][label])
         write_json(options.json, results)
 
 
@@ -102,10 +105,18 @@ def _spaces(options: argparse.Namespace) -> Iterator[tuple[str, WordVectors]]:
         yield "GloVe 50-d", WordVectors(words, np.load(data / "glove_6B_50d_emb.npy").astype(np.float32))
 
 
-def _print_step(label: str, scores: dict[str, float], gain: Difference | None) -> dict[str, Any]:
-    change = "" if gain is None else format_change(gain)
-    print_row(label, mean(scores), *(scores[name] for name in SHOWN), change)
-    return {"scores": scores, "held out": gain and [gain.value, gain.low, gain.high], "label": label}
+def _measure(vectors: WordVectors, before: WordVectors | None) -> dict[str, Any]:
+    """Scores, and the change of the held-out mean relative to the vectors before."""
+    gain = mean_difference(vectors, before, DATA, HELD_OUT) if before else None
+    return {"scores": score_similarity(vectors), "held out": gain and [gain.value, gain.low, gain.high], "change": gain}
+
+
+def _print_step(label: str, measured: list[dict[str, Any]]) -> None:
+    """One row; before the slash with the full lexicons, after it with the evaluated pairs removed."""
+    values = [[mean(result["scores"]), *(result["scores"][name] for name in SHOWN)] for result in measured]
+    changes = [format_change(result.pop("change")) for result in measured if result["change"]]
+    cells = [" / ".join(f"{value:.1f}" for value in pair) for pair in zip(*values, strict=True)]
+    print_row(label, *cells, " / ".join(changes))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,15 @@ from stillvec.evaluation import Difference
 
 DEVELOPMENT = ("rg65", "ws353", "simlex999")  # settings are chosen on these
 HELD_OUT = ("simverb3500", "rareword", "men3000")
-SHOWN = (*DEVELOPMENT, *HELD_OUT)
+OTHER_SCORES = {  # column: task, dataset, metric
+    "Google": ("analogy", "google", "accuracy"),
+    "MSR": ("analogy", "msr", "accuracy"),
+    "SemEval": ("relation", "semeval2012", "spearman-order"),
+    "AP": ("categorization", "ap", "purity"),
+    "Battig": ("categorization", "battig", "purity"),
+    "STS": ("sentences", "stsb.test", "spearman"),
+    "STS-SIF": ("sentences", "stsb.test", "spearman-sif"),
+}
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
@@ -40,6 +48,11 @@ def mean(scores: Mapping[str, float], names: Iterable[str] | None = None) -> flo
     """The mean score of these datasets (default: all)."""
     values = [scores[name] for name in (scores if names is None else names)]
     return sum(values) / len(values)
+
+
+def split_cells(header: str) -> list[str]:
+    """The cells of the header of a Markdown table."""
+    return [cell.strip() for cell in header.strip("|").split("|")]
 
 
 def print_header(*cells: str) -> None:

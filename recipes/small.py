@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from scores import print_header, print_row, split_cells
 
 from stillvec import WordVectors, evaluate, load, refine, save
 from stillvec.numerics import kmeans, nearest_centres, unit_rows
 
+HEADERS = {"small": "| vectors | folder | similarity | sentences |"}
 TASKS = ["similarity", "sentences"]
 SHARED_DIM = 64
 
@@ -26,20 +28,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vectors", type=Path)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tasks", nargs="+", default=TASKS)
     parser.add_argument("--dimensions", type=int, nargs="*", default=[256, 128, 64, 32])
     parser.add_argument("--kilobytes", type=int, nargs="*", default=[2000, 1000, 700])
     options = parser.parse_args()
     vectors = load(options.vectors)
-    print(f"| {len(vectors):,} words | folder | {' | '.join(options.tasks)} |\n|---|---|{'---|' * len(options.tasks)}")
+    print(f"{len(vectors):,} words\n")
+    print_header(*split_cells(HEADERS["small"]))
     for name, small in make_rows(vectors, options.dimensions, options.kilobytes):
-        scores = evaluate(small, tasks=options.tasks, data=options.data).scores
+        scores = evaluate(small, tasks=TASKS, data=options.data).scores
         means = [
             100 * float(np.mean([score.value for score in scores if (score.task, score.metric) == (task, "spearman")]))
-            for task in options.tasks
+            for task in TASKS
         ]
         size = f"{measure_folder(small) / 1e6:.2f} MB" if not name.startswith("whole rows") else "as above"
-        print(f"| {name} | {size} | {' | '.join(f'{mean:.1f}' for mean in means)} |", flush=True)
+        print_row(name, size, *means)
 
 
 def make_rows(vectors: WordVectors, dimensions: list[int], kilobytes: list[int]) -> Iterator[tuple[str, WordVectors]]:

@@ -24,7 +24,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scores import DEVELOPMENT, argument_parser, corpus_files, format_interval, mean, print_header, print_row
+from scores import (
+    DEVELOPMENT,
+    OTHER_SCORES,
+    argument_parser,
+    corpus_files,
+    format_interval,
+    mean,
+    print_header,
+    print_row,
+    split_cells,
+)
 
 PARSED = ("deps", "syngcn")
 BASELINES = ("skipgram", "cbow", "fasttext", "glove", "sent2vec", *PARSED, "context_lstm")
@@ -33,13 +43,12 @@ LEARNERS = (
     "x2static", "attentive_skipgram", "context_to_vec",
 )  # fmt: skip
 TASKS = "similarity,analogy,relation,categorization,sentences"
-COLUMNS = {  # heading: task, dataset, metric
-    "Google": ("analogy", "google", "accuracy"),
-    "MSR": ("analogy", "msr", "accuracy"),
-    "SemEval": ("relation", "semeval2012", "spearman-order"),
-    "AP": ("categorization", "ap", "purity"),
-    "Battig": ("categorization", "battig", "purity"),
-    "STS": ("sentences", "stsb.test", "spearman-sif"),
+COLUMNS = ("Google", "MSR", "SemEval", "AP", "Battig", "STS-SIF")
+HEADERS = {
+    "baselines": "| vectors | 8 [95%] | development | held out | Google | MSR | SemEval | AP | Battig | STS-SIF "
+    "| seconds | CPU seconds | GB |",
+    "baselines-large": "| vectors | 8 [95%] | development | held out | Google | MSR | SemEval | AP | Battig | STS-SIF "
+    "| seconds | CPU seconds | GB |",
 }
 
 
@@ -122,7 +131,7 @@ def _run(call: list[str]) -> dict[str, float]:
 def show(folder: Path) -> None:
     """Print a Markdown table, best first, with the 95% interval of the mean of eight."""
     rows = [_row(path) for path in folder.glob("*.json") if not path.name.endswith(".cost.json")]
-    print_header("vectors", "8 [95%]", "development", "held out", *COLUMNS, "seconds", "CPU seconds", "GB")
+    print_header(*split_cells(HEADERS["baselines"]))
     for _, cells in sorted(rows, key=lambda row: -row[0]):
         print_row(*cells)
 
@@ -135,7 +144,7 @@ def _row(path: Path) -> tuple[float, list[str]]:
     single = {score["dataset"]: 100 * score["value"] for score in similar}
     overall = next(m for m in report["means"] if m["task"] == "similarity" and m["words"] == "own")
     parts = [[name for name in single if (name in DEVELOPMENT) == chosen] for chosen in (True, False)]
-    others = [next((s for s in own if _is(s, wanted)), None) for wanted in COLUMNS.values()]
+    others = [next((s for s in own if _is(s, wanted)), None) for wanted in [OTHER_SCORES[name] for name in COLUMNS]]
     cost = json.loads(path.with_name(f"{path.stem}.cost.json").read_text())
     return overall["value"], [
         f"`{path.stem}`",

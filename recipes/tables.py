@@ -1,48 +1,129 @@
-"""Tables and figures of docs/results.md from the output of the recipes: prints Markdown, draws SVG.
+"""Tables and figures of the documentation from the output of the recipes: prints Markdown, draws SVG.
 
-python recipes/tables.py table out/methods-small-minilm.json out/methods-small-minilm
-python recipes/tables.py trials out/tuning.json out/tuning
-python recipes/tables.py sizes out/sizes docs/figures/sizes.svg
-python recipes/tables.py windows out/windows.json out/windows docs/figures/windows.svg
+    python recipes/tables.py NAME [LABEL=]SCORES.json[:VECTORS] ...
+    python recipes/tables.py sizes out/sizes docs/figures/sizes.svg
+    python recipes/tables.py windows out/windows.json out/windows docs/figures/windows.svg
+
+The header of a table says what is printed; NAME is a key of HEADERS. One row per set of vectors in the files, by the
+first column of scores, best first. The vectors of out/x.json are in out/x/, or in the current folder. With :VECTORS,
+LABEL is the row of these vectors; without, it begins the columns of that file: `MiniLM 8` is the column `8` of MiniLM.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scores import DEVELOPMENT, SHOWN, mean, print_header, print_row
+from scores import DEVELOPMENT, OTHER_SCORES, format_interval, mean, print_header, print_row, split_cells
 
 from stillvec.baselines import BASELINES
 from stillvec.formats import read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.registry import settings_from
 
+HEADERS = {
+    "auto": "| vectors | MiniLM 8 | MPNet 8 |",
+    "auto-sentences": "| vectors | MiniLM STS | MPNet STS |",
+    "auto-cpu": "| vectors | 8 | RG | WS | WS-sim | WS-rel | SimLex | SimVerb | RareWord | MEN |",
+    "methods-mpnet": "| vectors | 8 | dev | held out | RG | WS | SimLex | SimVerb | RareWord | MEN |",
+    "methods-minilm": "| vectors | 8 | dev | held out | RG | WS | SimLex | SimVerb | RareWord | MEN |",
+    "tuning": "| method and settings | dev | RG | WS | SimLex | seconds |",
+    "readme": "| vectors | mean of 8 word-similarity datasets (Spearman x 100) | WordSim-353 | SimLex-999 |",
+}
+DATASETS = {
+    "RG": "rg65",
+    "WS": "ws353",
+    "WordSim-353": "ws353",
+    "WS-sim": "ws353-similarity",
+    "WS-rel": "ws353-relatedness",
+    "SimLex": "simlex999",
+    "SimLex-999": "simlex999",
+    "SimVerb": "simverb3500",
+    "RareWord": "rareword",
+    "MEN": "men3000",
+}
+
+Report = Mapping[str, Any]
+
 
 def main() -> None:
-    kind, *rest = sys.argv[1:]
-    {"table": table, "trials": trials, "sizes": sizes, "windows": windows}[kind](*map(Path, rest))
+    kind, *rest = sys.argv[1:] or [""]
+    if kind in HEADERS:
+        print_table(kind, rest)
+    elif kind in ("sizes", "windows"):
+        {"sizes": sizes, "windows": windows}[kind](*map(Path, rest))
+    else:
+        sys.exit(f"Expected the name of a table, got {kind!r}: sizes, windows, {', '.join(HEADERS)}")
 
 
-def table(scores: Path, folder: Path) -> None:
+def print_table(name: str, sources: list[str]) -> None:
     """Print one row per set of vectors, best first."""
-    print_header("vectors", "8", "dev", "held out", *SHOWN)
-    for name, values in _rows(scores):
-        parts = [[dataset for dataset in values if (dataset in DEVELOPMENT) == chosen] for chosen in (True, False)]
-        means = (mean(values, part) if part else "–" for part in (values, *parts))
-        print_row(_label(folder / name), *means, *(values.get(dataset, "–") for dataset in SHOWN))
+    first, *columns = split_cells(HEADERS[name])
+    rows: dict[str, dict[str, tuple[Path, Report]]] = {}
+    for source in sources:
+        label, path, chosen = _parse_source(source)
+        for folder, report in _read_reports(path):
+            if chosen in ("", folder.name):
+                group = "" if chosen else label
+                row = label if chosen and label else _label(folder)
+                if group in rows.get(row, {}):  # another run of the same method
+                    row += f", contexts {read_manifest(folder)['distillation']['contexts'] or 'all'}"
+                rows.setdefault(row, {})[group] = folder, report
+    cells = {row: [_cell(column, parts) for column in columns] for row, parts in rows.items()}
+    print_header(first, *columns)
+    for row in sorted(cells, key=lambda row: -_number(cells[row][0])):
+        print_row(row, *cells[row])
 
 
-def trials(scores: Path, folder: Path) -> None:
-    """Print one row per trial with its training time; scores of the development sets only."""
-    print_header("method and settings", "mean of 3", *DEVELOPMENT, "seconds")
-    for name, values in _rows(scores):
-        seconds = read_manifest(folder / name)["trained"]["seconds"]
-        print_row(_label(folder / name), mean(values), *(values.get(key, "–") for key in DEVELOPMENT), f"{seconds:.0f}")
+def _parse_source(source: str) -> tuple[str, Path, str]:
+    label, _, path = source.rpartition("=")
+    path, _, chosen = path.partition(":")
+    return label, Path(path), chosen
+
+
+def _read_reports(path: Path) -> list[tuple[Path, Report]]:
+    """The reports of an evaluation, each with the folder of its vectors."""
+    content = json.loads(path.read_text())
+    reports = content if isinstance(content, list) else [content]
+    folders = [path.with_suffix("") / Path(report["vectors"]).name for report in reports]
+    return [(folder if folder.exists() else Path(r["vectors"]), r) for folder, r in zip(folders, reports, strict=True)]
+
+
+def _number(cell: str | float) -> float:
+    return cell if isinstance(cell, float) else float("-inf") if cell == "–" else float(cell.split()[0])
+
+
+def _cell(column: str, parts: Mapping[str, tuple[Path, Report]]) -> str | float:
+    """The value of a column; – where there is none. ` [95%]` adds the interval."""
+    group = next((label for label in parts if label and column.startswith(f"{label} ")), "")
+    if group not in parts:
+        return "–"
+    folder, report = parts[group]
+    measure = column.removeprefix(group).strip()
+    if measure == "seconds":
+        return f"{read_manifest(folder)['trained']['seconds']:.0f}"
+    values = _values(report)
+    means: dict[str, Callable[[str], bool]] = {
+        "8": lambda _: True,
+        "mean of 8 word-similarity datasets (Spearman x 100)": lambda _: True,
+        "dev": lambda dataset: dataset in DEVELOPMENT,
+        "held out": lambda dataset: dataset not in DEVELOPMENT,
+    }
+    if measure in means:
+        chosen = list(filter(means[measure], values))
+        return mean(values, chosen) if chosen else "–"
+    name, _, interval = measure.partition(" [")
+    wanted = OTHER_SCORES.get(name, ("similarity", DATASETS.get(name, name), "spearman"))
+    for score in report["scores"]:
+        key = (score["task"], score["dataset"], score["metric"], score["words"])
+        if key == (*wanted, "own") and score["value"] is not None:
+            value = float(score["value"])
+            return format_interval(value, score["low"], score["high"]) if interval else 100 * value
+    return "–"
 
 
 def sizes(folder: Path, figure: Path) -> None:
@@ -71,18 +152,12 @@ def windows(scores: Path, folder: Path, figure: Path) -> None:
             label = "with the word itself" if own else "neighbours only, as in the paper"
             lines.setdefault(label, []).append((settings["window"], mean(values)))
     _draw(lines, figure, "words on each side")
-    table(scores, folder)
+    print_table("methods-minilm", [str(scores)])
 
 
 def _reports(scores: Path) -> list[tuple[str, dict[str, float]]]:
     """The names of the vectors, and their scores x 100 by dataset."""
-    content = json.loads(scores.read_text())
-    reports = content if isinstance(content, list) else [content]
-    return [(Path(report["vectors"]).name, _values(report)) for report in reports]
-
-
-def _rows(scores: Path) -> list[tuple[str, dict[str, float]]]:
-    return sorted(_reports(scores), key=lambda row: -mean(row[1]))
+    return [(folder.name, _values(report)) for folder, report in _read_reports(scores)]
 
 
 def _values(report: Mapping[str, Any]) -> dict[str, float]:
@@ -91,8 +166,12 @@ def _values(report: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _label(folder: Path) -> str:
-    """The method, and its settings that are not the defaults."""
+    """The method, and its settings that are not the defaults; the name of vectors that stillvec did not make."""
+    if not (folder / "manifest.json").exists():
+        return folder.name
     manifest = read_manifest(folder)
+    if manifest["method"] not in {*LEARNERS, *BASELINES}:
+        return folder.name
     given: dict[str, Any] = manifest["settings"]
     preset = given.get("settings", "stillvec")
     kind: Any = (LEARNERS if manifest["method"] in LEARNERS else BASELINES)[manifest["method"]]

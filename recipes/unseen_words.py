@@ -16,12 +16,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scores import argument_parser, format_interval
+from scores import argument_parser, format_interval, print_header, print_row, split_cells
 
 import stillvec
 from stillvec import Vocabulary, WordVectors
 from stillvec.refinement.subword import Subword
 
+HEADERS = {
+    "unseen-words": "| words of RareWord | all pairs | pairs whose words have their own vectors |",
+    "unseen-words-settings": "| n-grams | rows | hashes | ridge | power | cosine | seconds |",
+}
 GRID = [
     Subword(buckets=buckets, minn=minn, maxn=maxn, hash_count=hashes, ridge=ridge, power=power)
     for buckets, minn, maxn, hashes, ridge, power in [
@@ -58,12 +62,11 @@ def main() -> None:
 
 
 def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: str | None) -> None:
-    print_scores("own vectors", vectors, data, "skip")
-    for name, words in (("both words", {w for pair in pairs for w in pair}), ("first words", {a for a, _ in pairs})):
+    print_header(*split_cells(HEADERS["unseen-words"]))
+    print_scores("the words' own vectors", vectors, data, "skip")
+    for name, words in (("all words", {w for pair in pairs for w in pair}), ("first words", {a for a, _ in pairs})):
         left = vectors.subset(word for word in vectors.words if word not in words)
-        begun = time.perf_counter()
         made = stillvec.refine(left, "subword")
-        print(f"{name} held out: {len(left):,} words x {left.dim} fitted in {time.perf_counter() - begun:.0f} s")
         print_scores(f"{name} held out, mean vector", left, data, "mean")
         print_scores(f"{name} held out, n-grams", made, data, "subword")
     made = stillvec.refine(vectors, "subword")
@@ -76,11 +79,14 @@ def report(vectors: WordVectors, pairs: list[list[str]], data: Path, teacher: st
 
 
 def print_scores(name: str, vectors: WordVectors, data: Path, unknown: str) -> None:
-    for score in stillvec.evaluate(vectors, data, oov=unknown).scores:
-        if score.words == "own" and not score.dataset.startswith("mean"):
-            interval = format_interval(score.value, score.low, score.high)
-            covered = f"{score.n_covered:,} of {score.n_items:,} pairs covered"
-            print(f"  {score.dataset:15} {interval:20} {covered}   {name}", flush=True)
+    """One row: all pairs, then those whose words have their own vectors; – where a pair has no cosine."""
+    scores = {score.dataset: score for score in stillvec.evaluate(vectors, data, oov=unknown).scores}
+    cells = []
+    for score in (scores["rareword"], scores["rareword-known"]):
+        skipped = unknown == "skip" and score.n_covered < score.n_items
+        undefined = skipped or score.value is None or np.isnan(score.value)
+        cells.append("–" if undefined else format_interval(score.value, score.low, score.high))
+    print_row(name, *cells)
 
 
 def develop(vectors: WordVectors, tested: set[str]) -> None:
@@ -97,11 +103,19 @@ def develop(vectors: WordVectors, tested: set[str]) -> None:
     left = WordVectors(Vocabulary(words, counts[stay].tolist()), matrix[stay])
     words_out, target = [vectors.words[row] for row in held_out], matrix[held_out]
     plain = cosine(left.matrix.mean(axis=0), target)
-    print(f"{plain:.4f}  mean vector; {len(held_out):,} of {len(able):,} rare words are held out")
+    print(f"{len(held_out):,} of {len(able):,} rare words are held out; cosine of the mean vector {plain:.3f}\n")
+    print_header(*split_cells(HEADERS["unseen-words-settings"]))
     for step in GRID:
         begun = time.perf_counter()
         score = cosine(step(left).from_subwords(words_out), target)
-        print(f"{score:.4f}  {time.perf_counter() - begun:3.0f} s  {step}", flush=True)
+        rows = (
+            f"{step.minn}–{step.maxn}",
+            f"{step.buckets:,}",
+            str(step.hash_count),
+            f"{step.ridge:g}",
+            f"{step.power:g}",
+        )
+        print_row(*rows, f"{score:.3f}", f"{time.perf_counter() - begun:.0f}")
 
 
 def cosine(predicted: np.ndarray, target: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from stillvec.cli.train_command import CORPUS_HELP, add_settings, corpus_of, pri
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.result_folders import locate_results
-from stillvec.pipeline.settings import CONTEXTS, Distillation
+from stillvec.pipeline.settings import CONTEXTS, Distillation, format_preset
 from stillvec.progress import format_bytes, format_duration
 from stillvec.verbs.distillation import distill_all, plan
 
@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_renamed(parser, "--for", purpose)
     add("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
-    contexts = f"contexts per word that the teacher reads (default: {CONTEXTS})"
+    contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or as a preset says)"
     add("--contexts", metavar="N|all", help=contexts)
     add("--device", metavar="auto|cpu|cuda", help="default: auto")
     add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="default: auto")
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if options.out is None and not options.dry_run:
         raise UsageError("--out DIR is required, except with --dry-run.", code="missing-out")
     given = settings_of(options, Distillation)
-    if options.contexts is not None:
+    if options.contexts not in (None, "all"):
         given["contexts"] = _contexts(options.contexts)
     given |= {"add_to": options.add_to, "context_cache": options.context_cache, "threads": options.threads}
     corpus = corpus_of(options)
@@ -115,6 +115,7 @@ def _print_plan(estimate: Plan) -> None:
         ("disk", f"{format_bytes(estimate.disk)}, and {format_bytes(2 * estimate.checkpoint)} for checkpoints"),
         ("disk for cached contexts", cache),
         ("device", f"{estimate.device}, {estimate.precision}"),
+        ("set by the preset", format_preset(estimate.preset)),
     ]
     table("Estimate of the run", ("", ""), [row for row in rows if row[1]])
 
@@ -137,9 +138,7 @@ def print_reading(results: dict[str, WordVectors]) -> None:
             note(f"The teacher read {text}; in all {pace}.")
 
 
-def _contexts(text: str) -> int | None:
-    if text == "all":
-        return None
+def _contexts(text: str) -> int:
     try:
         return int(text)
     except ValueError:

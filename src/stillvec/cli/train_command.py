@@ -56,6 +56,8 @@ def add_settings(
     add("--max-words", type=int, metavar="N", help="the most frequent N words only")
     words = "words and multi-word terms to include, one per line"
     add_renamed(parser, "--keep", add("--include-words", metavar="WORDS.txt", help=words))
+    add("--min-sentences", type=int, metavar="N", help="drop paragraphs with fewer sentences")
+    add("--min-characters", type=int, metavar="N", help="drop paragraphs with fewer characters")
     cased = "distinguish upper and lower case in the vocabulary"
     add("--cased", action="store_const", const=True, help=cased)
     add("--field", metavar="NAME", help="the field of JSON lines or Parquet that has the text")

@@ -21,6 +21,8 @@ class CorpusSettings:
     field: str | None = None  # of JSON lines and Parquet; default: "text"
     paragraphs: ParagraphMode = "auto"
     strict: bool = False  # raise an error for bytes that are not UTF-8
+    min_sentences: int = 1  # of a paragraph, or it is dropped
+    min_characters: int = 0  # of a paragraph, or it is dropped
 
 
 @dataclass

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from stillvec.corpus.conllu import Parse, read_parses
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStats, open_file, text_suffix
-from stillvec.corpus.sentence_splitter import split_sentences
+from stillvec.corpus.sentence_splitter import sentence_ends, split_sentences
 from stillvec.corpus.sources import Pipe, Source, is_file_name, resolve, split_sources
 from stillvec.errors import CorpusError, UsageError
 from stillvec.input_checks import check_arguments, check_strings, describe
@@ -91,6 +92,11 @@ class Corpus:
         return bool(self._sources) and not any(isinstance(source, Pipe) for source in self._sources)
 
     @property
+    def drops_paragraphs(self) -> bool:
+        """Whether short paragraphs are left out."""
+        return self.settings.min_sentences > 1 or self.settings.min_characters > 0
+
+    @property
     def n_bytes(self) -> int:
         """The size of the text, where it is that of plain files; 0: not known before it is read."""
         plain = bool(self._sources) and all(source.is_plain for source in self._sources)
@@ -104,6 +110,23 @@ class Corpus:
     def absolute(self) -> Corpus:
         """The same files with absolute paths."""
         return self._with_sources([Source(source.path.absolute()).watch_like(source) for source in self._sources])
+
+    def drop_short_paragraphs(self, min_sentences: int = 1, min_characters: int = 0) -> Corpus:
+        """The same corpus without its short paragraphs.
+
+        >>> corpus = Corpus.from_texts(["Yes.", "The river is cold. Bread is warm."])
+        >>> [*corpus.drop_short_paragraphs(min_sentences=2).sentences()]
+        ['The river is cold.', 'Bread is warm.']
+
+        Parameters
+        ----------
+        min_sentences: sentences that a paragraph needs (default: 1).
+        min_characters: characters that a paragraph needs (default: 0).
+        """
+        check_arguments(Corpus.drop_short_paragraphs, locals())
+        corpus = copy(self)
+        corpus.settings = replace(self.settings, min_sentences=min_sentences, min_characters=min_characters)
+        return corpus
 
     def watch(self) -> None:
         """Remember the state of the files: reading other ones later is an error (`check_unchanged`)."""
@@ -175,6 +198,10 @@ class Corpus:
             source.check_unchanged()
 
     def _read(self, stats: ReadStats, wanted: Callable[[int], bool] | None = None) -> Iterator[str]:
+        paragraphs = self._read_all(stats, wanted)
+        return filter(self._is_long, paragraphs) if self.drops_paragraphs else paragraphs
+
+    def _read_all(self, stats: ReadStats, wanted: Callable[[int], bool] | None) -> Iterator[str]:
         for text in self._texts:
             yield from split_paragraphs(text, self.settings.paragraphs)
         for source in self._sources:
@@ -182,14 +209,28 @@ class Corpus:
             if wanted is None or wanted(stats.n_files):
                 yield from source.read(self.settings, stats)
 
+    def _is_long(self, paragraph: str) -> bool:
+        least = self.settings
+        return len(paragraph) >= least.min_characters and len(sentence_ends(paragraph)) >= least.min_sentences
+
     def _finish(self, stats: ReadStats) -> None:
         if not stats.n_paragraphs and self._whole:
-            names = ", ".join(self.sources[:3]) or "the texts"
-            raise CorpusError(f"The corpus is empty: no text in {names}; give other files.", code="empty")
+            raise self.empty_error()
         self.report = CorpusReport(stats.n_files, stats.n_paragraphs, stats.n_characters, stats.n_replaced)
         if stats.n_replaced and not self._warned:
             self._warned = True
             stats.warn_replaced()
+
+    def empty_error(self) -> CorpusError:
+        """The error for a corpus without text, or without paragraphs that are long enough."""
+        least, names = self.settings, ", ".join(self.sources[:3]) or "the texts"
+        if not self.drops_paragraphs:
+            return CorpusError(f"The corpus is empty: no text in {names}; give other files.", code="empty")
+        return CorpusError(
+            f"No paragraph of {names} has {least.min_sentences} or more sentences and {least.min_characters} or more "
+            "characters; lower --min-sentences and --min-characters (1 and 0 keep every paragraph).",
+            code="empty",
+        )
 
     def close(self) -> None:
         """Delete the copy of standard input."""

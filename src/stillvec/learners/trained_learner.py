@@ -31,7 +31,6 @@ from stillvec.vocabulary import Vocabulary
 
 _MODEL_TABLES = 7  # the table and its two moments, and as many copies; the mean of all is removed at the end
 _BLOCK_ROW_BYTES = 20  # per number of a context: as stored, scaled, shuffled, whitened, with a bias
-PLAIN = {"shared_negatives": 0, "whiten": False, "bias": False, "start": "random", "directions": 0}  # as in the papers
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,10 @@ class TrainedLearner:
     """
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
+    PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}  # a paper's settings; each lists all that it relies on
+    RUN_PRESETS: ClassVar[
+        Mapping[str, Mapping[str, object]]
+    ] = {}  # settings of the run (`Distillation`) that go with it
     settings: str = "stillvec"  # or a paper's settings, by their name
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
     epochs: int = 1  # passes over the stored contexts

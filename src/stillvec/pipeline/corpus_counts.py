@@ -20,9 +20,16 @@ from stillvec.pipeline.settings import Distillation, Training
 from stillvec.progress import Phase, Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
 
-WordChoice = Distillation | Training  # both say which words get a vector
+WordChoice = Distillation | Training  # both say which text is read and which words get a vector
 _PARAGRAPHS_AT_ONCE = 1000  # counted together
 _MIN_FILES = 4  # per part, where parts are whole files
+
+
+def select_text(corpus: Corpus, choice: WordChoice) -> Corpus:
+    """The corpus without the paragraphs that are too short for these settings."""
+    if choice.min_sentences is None and choice.min_characters is None:
+        return corpus
+    return corpus.drop_short_paragraphs(choice.min_sentences or 1, choice.min_characters or 0)
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,8 @@ class CorpusCounts:
 
     def choose_words(self, corpus: Corpus, choice: WordChoice) -> tuple[Vocabulary, CorpusFacts]:
         """The words that get a vector, and the facts about the corpus."""
+        if not self.n_paragraphs:
+            raise corpus.empty_error()
         if not self.n_words:
             raise CorpusError(f"The corpus has no words, only punctuation and spaces: {', '.join(corpus.sources[:3])}.")
         sources = tuple(Path(name).name for name in corpus.sources)

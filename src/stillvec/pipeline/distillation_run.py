@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Container, Generator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from stillvec.learners import EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import HasDim
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.memory import RESERVE, is_short
-from stillvec.pipeline.corpus_counts import CorpusFacts, digest_corpus
+from stillvec.pipeline.corpus_counts import CorpusFacts, digest_corpus, select_text
 from stillvec.pipeline.memory_estimate import batch_bytes, check_memory, finish_bytes
 from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_reading, facts_of_settings, partial_bytes
 from stillvec.pipeline.previous_result import PreviousResult, count_isolated
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.result_folders import describe_learner, describe_result
-from stillvec.pipeline.settings import Distillation, decisive_settings
+from stillvec.pipeline.settings import Distillation, decisive_settings, format_preset, resolve_presets
 from stillvec.progress import Phase, Progress, format_bytes, relay
 from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
@@ -40,7 +40,8 @@ _SENTENCE_WORDS = 15  # on average
 class Run:
     """One distillation. Iterate over `steps()`, which yields each method's result as soon as it is finished.
 
-    `reader` decides who reads: this process (default), the processes of torchrun, or a Ray cluster.
+    `reader` decides who reads: this process (default), the processes of torchrun, or a Ray cluster. Presets of methods
+    set settings of the run, except those in `given` (default: none is set).
     """
 
     def __init__(
@@ -53,9 +54,14 @@ class Run:
         resume: bool = False,
         out: str | os.PathLike[str] | None = None,
         reader: Reader | None = None,
+        given: Container[str] | None = None,
     ) -> None:
+        self.preset: dict[str, Any] = {}  # settings of the run that the presets of the methods set,
+        self.left_preset: dict[str, Any] = {}  # and those on which several methods do not agree
+        if given is not None:
+            settings, self.preset, self.left_preset = resolve_presets(settings, given)
         self.settings = settings
-        self.corpus = corpus
+        self.corpus = None if corpus is None else select_text(corpus, settings)
         self.store = Path(store) if store is not None else cache_folder()
         self.resume = resume
         self.reader = reader or Reader()
@@ -85,6 +91,9 @@ class Run:
         start = time.perf_counter()
         if self.checkpoint is not None and self.checkpoint.path.exists() and not self.resume:
             message = f"starting over, although {self.checkpoint.path} exists; --resume would continue from it"
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
+        if self.preset:
+            message = f"set by the preset for the whole run: {format_preset(self.preset)}"
             yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
         teacher, plan = yield from self.prepare()
         if self.reader.finishes:
@@ -135,6 +144,7 @@ class Run:
     def prepare(self) -> Generator[Progress, None, tuple[Teacher, PassPlan]]:
         """Everything that is known before the teacher reads: the teacher, the methods and the words."""
         yield Progress(Phase.LOADING, 0, None, "", 0.0)
+        self._warn_left_preset()
         teacher = self._load_teacher()
         self._set_learners(teacher)
         self.names = tuple(self._learners)
@@ -149,6 +159,13 @@ class Run:
             self.previous.warn_repeated(self.corpus_facts.to_manifest())
             known, vocabulary = self.previous.vocabulary, self.previous.vocabulary.union(vocabulary)
         return teacher, PassPlan(self._learners, vocabulary, known)
+
+    def _warn_left_preset(self) -> None:
+        if self.left_preset and self.reader.finishes:
+            message = f"not all methods of the run have a preset that sets {format_preset(self.left_preset)}"
+            current = format_preset({name: getattr(self.settings, name) for name in self.left_preset})
+            cure = "run the method alone, or give the values"
+            warnings.warn(f"{message}; the run has {current} ({cure}).", StillvecWarning, stacklevel=2)
 
     def _check(self, teacher: Teacher, learners: Mapping[str, Learner]) -> None:
         """Refuse what this teacher cannot do before the corpus is read."""

@@ -6,8 +6,8 @@ adds the rest. A run that is resumed skips what its checkpoint has read. Nothing
 """
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 from stillvec.encoding import BatchBudget, BatchBuilder, TextChunk, encode_batch, synchronize
@@ -44,6 +44,7 @@ class Plan:
     store: int  # for contexts to train on
     device: str
     precision: str
+    preset: Mapping[str, object] = field(default_factory=dict)  # settings of the run that a preset set
 
 
 @dataclass
@@ -141,6 +142,7 @@ def _estimate(
         store=EncodingPass(PassPlan(trained, vocabulary), teacher, store=store).bytes_needed,
         device=str(teacher.device),
         precision=teacher.precision,
+        preset=run.preset,
     )
 
 

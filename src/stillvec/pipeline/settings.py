@@ -1,7 +1,7 @@
 """The settings of distillation and training."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, check_least, require_all, settings_from
 
 OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
+_ADDED_LATER = ("min_sentences", "min_characters")
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 
@@ -31,6 +32,8 @@ class Distillation:
     min_count: int = 5
     max_words: int | None = None
     include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
+    min_sentences: int | None = None  # of a paragraph, or it is dropped
+    min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
     contexts: int | None = CONTEXTS  # per word; None: read everything
     seed: int = 0
@@ -41,7 +44,7 @@ class Distillation:
     remote_code: bool = False
 
     def __post_init__(self) -> None:
-        check_least(self, min_count=1, max_words=1, contexts=1, dim=1, seed=0)
+        check_least(self, min_count=1, max_words=1, contexts=1, dim=1, seed=0, min_sentences=1, min_characters=0)
         if self.purpose not in ("words", "sentences"):
             raise UsageError.expected("'words' or 'sentences'", repr(self.purpose), where="setting 'purpose'")
         unknown_steps(self.oov)  # refuse a wrong one before the work
@@ -68,9 +71,21 @@ class Distillation:
                 raise UsageError.conflict(f"Method {self.method} has no setting {name!r}, got {value!r}")
         return learners
 
+    def run_presets(self) -> list[dict[str, Any]]:
+        """The settings of the run that the preset of each method sets; a method's own settings override them."""
+        return [self._run_preset(spec) for _, spec in parse_methods(self.method)]
+
+    def _run_preset(self, spec: Spec) -> dict[str, Any]:
+        if "settings" not in spec.settings:
+            return {}
+        kind = LEARNERS[spec.name]
+        learner = self._learner(kind, spec.settings)  # refuses an unknown preset
+        preset = getattr(kind, "RUN_PRESETS", {}).get(spec.settings["settings"], {})
+        return {name: getattr(learner, name) if name in _fields(kind) else value for name, value in preset.items()}
+
     def _learner(self, kind: type[Learner], given: Mapping[str, Value]) -> Learner:
         """A learner with the general settings that it has; the method's own override them."""
-        general = {**self._general(), "dim": self.dim, "seed": self.seed or None}
+        general = {**self._general(), "dim": self.dim, "seed": self.seed or None, "min_sentences": self.min_sentences}
         values = {name: value for name, value in general.items() if value is not None}
         taken = {name: value for name, value in values.items() if name in _fields(kind)}
         return settings_from(kind, {**taken, **given}, f"the method {kind.__name__}")
@@ -92,6 +107,8 @@ class Training:
     min_count: int = 5
     max_words: int | None = None
     include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
+    min_sentences: int | None = None  # of a paragraph, or it is dropped
+    min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
     seed: int = 0
     oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
@@ -99,7 +116,7 @@ class Training:
     parser: str | None = None  # a spaCy pipeline, by name or folder; None: methods that need parses read CoNLL-U
 
     def __post_init__(self) -> None:
-        check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1)
+        check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1, min_sentences=1, min_characters=0)
         unknown_steps(self.oov)  # refuse a wrong one before the work
 
     def baselines(self) -> dict[str, Baseline]:
@@ -115,11 +132,41 @@ class Training:
         }
 
 
+def resolve_presets(
+    settings: Distillation, given: Container[str]
+) -> tuple[Distillation, dict[str, Any], dict[str, Any]]:
+    """The settings with what the presets of the methods set for the run; then what they set, and what they do not.
+
+    A setting in `given` stays as it is. Another one is set if the presets of all methods agree on it.
+    """
+    presets = settings.run_presets()
+    wanted = {name: value for preset in presets for name, value in preset.items() if name not in given}
+    agreed = {
+        name: value
+        for name, value in wanted.items()
+        if all(name in preset and preset[name] == value for preset in presets)
+    }
+    left = {name: value for name, value in wanted.items() if name not in agreed}
+    return dataclasses.replace(settings, **agreed), agreed, left
+
+
+def format_preset(values: Mapping[str, Any]) -> str:
+    """`contexts=all, min_count=10`."""
+    spelt = {
+        name: ("all" if name == "contexts" else "none") if value is None else value for name, value in values.items()
+    }
+    return ", ".join(f"{name}={value}" for name, value in spelt.items())
+
+
 def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
-    """The settings by the keys of a manifest, which never change; of included words only their number."""
+    """The settings by the keys of a manifest, which never change; of included words only their number.
+
+    Settings that were added later are left out where they have no value.
+    """
     keys = {new: old for old, new in settings.RENAMED.items()}
     values = dataclasses.asdict(settings) | {"include_words": len(settings.include_words)}
-    return {keys.get(name, name): value for name, value in values.items()}
+    known = {name: value for name, value in values.items() if value is not None or name not in _ADDED_LATER}
+    return {keys.get(name, name): value for name, value in known.items()}
 
 
 def decisive_settings(settings: Distillation | Training) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from stillvec.files import cache_folder, digest, scratch_folder
 from stillvec.files.private_files import create_private_folder
 from stillvec.formats import load
 from stillvec.formats.request import Request, digest_json
-from stillvec.pipeline.corpus_counts import count_corpus, digest_corpus
+from stillvec.pipeline.corpus_counts import count_corpus, digest_corpus, select_text
 from stillvec.pipeline.result_folders import complete, describe_program
 from stillvec.pipeline.settings import Training, decisive_settings, to_manifest
 from stillvec.progress import Phase, Progress, relay
@@ -38,7 +38,7 @@ class TrainingRun:
         resume: bool = False,
     ) -> None:
         self.settings = settings
-        self.corpus = corpus
+        self.corpus = select_text(corpus, settings)
         self.store = Path(store) if store is not None else cache_folder()
         self.resume = resume
         self.threads = settings.threads or os.cpu_count() or 1
@@ -54,6 +54,8 @@ class TrainingRun:
         if self.settings.parser is None:
             if needed:
                 self.corpus.parses()  # refuses a corpus without parses
+                if self.corpus.drops_paragraphs:
+                    raise UsageError.conflict("min_sentences and min_characters need paragraphs; CoNLL-U has none")
             return None
         if not needed:
             raise UsageError.conflict(f"A parser is given, and no method of {self.settings.method} uses parses")

@@ -34,6 +34,8 @@ def train(
     min_count: int = 5,
     max_words: int | None = None,
     include_words: Sequence[str] = (),
+    min_sentences: int | None = None,
+    min_characters: int | None = None,
     lowercase: bool = True,
     seed: int = 0,
     oov: str | None = None,

@@ -83,7 +83,9 @@ def _parameters(
     max_words: int | None = None,
     include_words: Sequence[str] = (),
     lowercase: bool = True,
-    contexts: int | None = CONTEXTS,
+    min_sentences: int | None = None,
+    min_characters: int | None = None,
+    contexts: int | Literal["all"] | None = CONTEXTS,
     seed: int = 0,
     oov: str | None = None,
     device: str = "auto",
@@ -115,7 +117,9 @@ def distill(arguments: Arguments) -> WordVectors:
         context). A list is taken for texts if each string in it has a space or line break and none of them names a
         file; `Corpus.from_texts` is explicit.
     teacher: a Hugging Face model, a folder or a packaged teacher (default: minilm).
-    method: a learner, with settings as in "aggregate:contexts=max" (default: auto). For several use `distill_all`.
+    method: a learner, with settings as in "aggregate:contexts=max" (default: auto). For several use `distill_all`. The
+        preset of a paper, as in "x2static:settings=gupta-jaggi-2021", also sets `contexts` and which words and
+        paragraphs are used, unless they are given.
     purpose: "words" or "sentences", what `auto` optimises for (default: words).
     layer: the teacher's layer: a number, "last" or a range; 0 is its input (default: the method's own).
     dim: dimensions of the result (default: the method's own).
@@ -124,7 +128,8 @@ def distill(arguments: Arguments) -> WordVectors:
     max_words: the size of the vocabulary, most frequent words first (default: no limit).
     include_words: words and multi-word terms in the vocabulary whatever their count (default: none).
     lowercase: fold the vocabulary to lower case (default: True).
-    contexts: contexts per word that the teacher reads; None reads the whole corpus (default: 20).
+    min_sentences, min_characters: what a paragraph needs, or it is dropped (default: nothing is dropped).
+    contexts: contexts per word that the teacher reads; "all" or None reads the whole corpus (default: 20).
     seed: random seed (default: 0).
     oov: "subword" fits character n-grams for out-of-vocabulary words (default: none).
     device: "auto", "cpu" or "cuda" (default: auto).
@@ -164,6 +169,7 @@ def distill_all(arguments: Arguments) -> dict[str, WordVectors]:
 
     Parameters are those of `distill`, except:
     method: one or several, separated by commas ("auto,aggregate:layer=3").
+        What presets set for the whole run is set if the presets of all methods agree on it.
     layer: also "all", one result per layer of `aggregate`.
     out: with several results, each is a folder inside it.
     """
@@ -189,6 +195,7 @@ class _Call:
 
     corpus: Corpus | None
     settings: Distillation
+    given: frozenset[str]  # settings that a preset leaves as they are
     out: str | os.PathLike[str] | None = None
     add_to: str | os.PathLike[str] | None = None
     context_cache: str | os.PathLike[str] | None = None
@@ -206,7 +213,8 @@ class _Call:
         corpus, settings, options = split_arguments(Distillation, arguments)
         if options["add_to"] is not None:
             settings = inherit_settings(settings, options["add_to"], arguments.given)
-        return cls(corpus, settings, **options)
+            return cls(corpus, settings, frozenset(field.name for field in fields(Distillation)), **options)
+        return cls(corpus, settings, arguments.given, **options)
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -298,8 +306,16 @@ class _Call:
         if others is None:
             if self.address or self.workers:
                 raise UsageError.conflict("address and workers are for engine='ray'")
-            given = {"store": self.context_cache, "resume": self.resume, "out": self.out}
-            return Run(self.settings, self.corpus, self.add_to, **given, reader=Reader(self.threads))  # type: ignore[arg-type]
+            return Run(
+                self.settings,
+                self.corpus,
+                self.add_to,
+                store=self.context_cache,
+                resume=self.resume,
+                out=self.out,
+                reader=Reader(self.threads),
+                given=self.given,
+            )
         if self.resume:
             raise UsageError.conflict(f"resume is for a run of one process, and {others} starts several")
         if group is None:
@@ -314,7 +330,7 @@ class _Call:
             from stillvec.distributed.torchrun_reader import TorchrunReader
 
             reader = TorchrunReader(group, self.threads)
-        return Run(self.settings, self.corpus, self.add_to, store=self.context_cache, reader=reader)
+        return Run(self.settings, self.corpus, self.add_to, store=self.context_cache, reader=reader, given=self.given)
 
 
 def check_distillation(corpus: Sequence[CorpusSource], arguments: Mapping[str, Any]) -> None:
@@ -327,7 +343,10 @@ def check_distillation(corpus: Sequence[CorpusSource], arguments: Mapping[str, A
 def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus | None, S, dict[str, Any]]:
     """The corpus, the settings and the other arguments of a call."""
     names = {field.name for field in fields(kind)}
-    settings = settings_from(kind, {name: value for name, value in arguments.items() if name in names})
+    values = {name: value for name, value in arguments.items() if name in names}
+    if values.get("contexts") == "all":
+        values["contexts"] = None
+    settings = settings_from(kind, values)
     options = {name: value for name, value in arguments.items() if name not in names and name != "corpus"}
     check_arguments(distill, options)
     return open_corpus(arguments["corpus"]), settings, options

@@ -383,6 +383,7 @@ def _datasets() -> Iterator[Reader]:
         },
         "relation": {"a.csv": ("type,word1,word2,word3,target,score\n1a,a,b,c,d,50.0\n1a,a,b,e,f,-3\n",)},
         "categorization": {"a.csv": ("category,word\nfruit,apple\nfruit,pear\ntool,saw\n",)},
+        "compounds": {"a.tsv": ("snail mail\t1.3\nend user\t4.25\t3.9\t4.9\n",)},
         "outliers": {
             "a.txt": ("ice\nsnow\nhail\n\nfire\ncar\n\na\nb\n\nc\n",),
             "a.csv": ("category,words,outliers\nx,\"['a', 'b']\",\"['c']\"\n",),

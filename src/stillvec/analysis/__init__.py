@@ -3,6 +3,7 @@
 from stillvec.analysis.components import Probed, Study, mean_value, probe, read_labelled, saturation, study
 from stillvec.analysis.space_analysis import Analysis, analyze
 from stillvec.analysis.space_geometry import Geometry, PrincipalSpace, geometry
+from stillvec.analysis.value_change import ValueChange, compare_values
 
-__all__ = ["Analysis", "Geometry", "PrincipalSpace", "Probed", "Study", "analyze", "geometry", "mean_value"]
-__all__ += ["probe", "read_labelled", "saturation", "study"]
+__all__ = ["Analysis", "Geometry", "PrincipalSpace", "Probed", "Study", "ValueChange", "analyze", "compare_values"]
+__all__ += ["geometry", "mean_value", "probe", "read_labelled", "saturation", "study"]

@@ -1,4 +1,4 @@
-"""`analyze`: the geometry of a space, scores of its components, and words that moved since another space."""
+"""`analyze`: the geometry of a space, scores of its components, entropies, and what changed since another space."""
 
 import dataclasses
 import os
@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stillvec.analysis.components import Probed, Study, probe, read_labelled, study
 from stillvec.analysis.space_geometry import Geometry, geometry
+from stillvec.analysis.value_change import ValueChange, compare_vectors
 from stillvec.combination.change import Change, Moves
 from stillvec.errors import MissingExtra, UsageError
 from stillvec.evaluation.tasks import split_tasks
 from stillvec.formats import VectorSource, open_vectors
 from stillvec.input_checks import check_arguments, check_count
+from stillvec.refinement import fuzzy_sets
+from stillvec.vectors import WordVectors
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Analysis:
     missing: str = ""
     probes: tuple[Probed, ...] = ()
     moves: Moves | None = None
+    values: ValueChange | None = None
+    entropies: tuple[tuple[str, float], ...] = ()  # words and the entropy of their features, highest first
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -40,6 +47,12 @@ class Analysis:
             columns = {name: getattr(self.moves, name).tolist() for name in ("moved", "low", "high", "p", "q")}
             rows = zip(self.moves.words, *columns.values(), strict=True)
             values["moved"] = [dict(zip(("word", *columns), row, strict=True)) for row in rows]
+        if self.values is not None:
+            values["values"] = dataclasses.asdict(self.values)
+            by_sparsity = self.values.pruned_differences.items()
+            values["values"]["pruned_differences"] = {str(sparsity): share for sparsity, share in by_sparsity}
+        if self.entropies:
+            values["entropies"] = [{"word": word, "entropy": entropy} for word, entropy in self.entropies]
         if self.probes:
             values["probed"] = [dataclasses.asdict(probed) for probed in self.probes]
         return values
@@ -57,6 +70,8 @@ def analyze(
     neighbours: int = 10,
     against: VectorSource | None = None,
     controls: Sequence[tuple[VectorSource, VectorSource]] = (),
+    values: bool = False,
+    entropy: int | None = None,
     seed: int = 0,
 ) -> Analysis:
     """Analyze a space.
@@ -73,11 +88,20 @@ def analyze(
     neighbours: k of hubness (default: 10).
     against: older vectors of the same language: which words moved since (default: none).
     controls: pairs of sets between which nothing changed, to estimate chance for `against`.
+    values: compare `against` value by value: masks of zeros, ranks of magnitudes, cosines, instead of the moves of
+        words between aligned spaces (default: False).
+    entropy: list the entropy of feature tuples, of words that occur so often (default: do not).
     seed: random seed of pairs and intervals (default: 0).
     """
     check_arguments(analyze, locals())
     if controls and against is None:
         raise UsageError.conflict("controls estimate chance for against, which was not given")
+    if values and against is None:
+        raise UsageError.conflict("values compares with against, which was not given")
+    if values and controls:
+        raise UsageError.conflict("controls estimate chance for moved words, not for values")
+    if entropy is not None:
+        check_count(entropy, "entropy", least=0)
     check_count(neighbours, "neighbours")
     check_count(points, "points")
     check_count(seed, "seed", least=0)
@@ -93,8 +117,20 @@ def analyze(
         except MissingExtra as error:
             missing = f"The components were not scored: {error}"
     probed = tuple(probe(space, *texts, name) for name, texts in labelled.items())
+    entropies = () if entropy is None else _list_entropies(space, entropy)
     moves = None
-    if against is not None:
+    if against is not None and not values:
         pairs = [(open_vectors(first), open_vectors(second)) for first, second in controls]
         moves = Change(seed=seed)(open_vectors(against), space, pairs)
-    return Analysis(measured, studied, missing, probed, moves)
+    changed = compare_vectors(open_vectors(against), space) if values and against is not None else None
+    return Analysis(measured, studied, missing, probed, moves, changed, entropies)
+
+
+def _list_entropies(tuples: WordVectors, min_count: int) -> tuple[tuple[str, float], ...]:
+    """Words that occur `min_count` times, all if there are no counts, by the entropy of their features."""
+    counts = tuples.vocabulary.counts
+    rows = np.flatnonzero((counts >= min_count) | (not counts.any()))
+    fuzzy_sets.check_tuples(tuples.matrix[rows])
+    entropies = fuzzy_sets.entropy(tuples.matrix[rows])
+    order = np.argsort(-entropies, kind="stable")
+    return tuple((tuples.words[rows[at]], float(entropies[at])) for at in order.tolist())

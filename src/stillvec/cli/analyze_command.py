@@ -1,4 +1,4 @@
-"""stillvec analyze VECTORS: the geometry of a space, what its components encode, and which words moved."""
+"""stillvec analyze VECTORS: the geometry of a space, what its components encode, and what changed since another."""
 
 import argparse
 import math
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from stillvec.analysis import Analysis, Geometry, Probed, Study, analyze, mean_value, saturation
+from stillvec.analysis import Analysis, Geometry, Probed, Study, ValueChange, analyze, mean_value, saturation
 from stillvec.cli.console import note, print_json, table, write_json
 from stillvec.cli.figures import check_drawable, draw_geometry
 from stillvec.cli.flags import add_common
@@ -28,6 +28,7 @@ _FACTS = {
     "mean_norm": "mean norm",
     "norm_frequency": "norm against {frequency}, Spearman",
 }
+_SAME = ("data", "points", "neighbours", "against", "values", "entropy", "seed")  # flags with the name of a parameter
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--against", metavar="OLD", help="older vectors, to list the words that moved since")
     chance = "two sets without real change, which estimate chance; may be repeated"
     add("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
-    add("-k", type=int, default=20, metavar="N", help="number of moved words to show (default: %(default)s)")
+    values = "compare --against value by value: masks of zeros, ranks of magnitudes, cosines, not moved words"
+    add("--values", action="store_true", help=values)
+    entropy = "list words that occur N times (default: 100) by entropy, in vectors made by refine --step feature_tuples"
+    add("--entropy", type=int, nargs="?", const=100, metavar="N", help=entropy)
+    add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
     add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
     add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
@@ -63,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         components=not options.no_components,
         probes=options.probe,
         controls=options.control,
-        **{name: getattr(options, name) for name in ("data", "points", "neighbours", "against", "seed")},
+        **{name: getattr(options, name) for name in _SAME},
     )
     values = {"vectors": options.vectors, **analysis.to_json()}
     if options.json == "-":
@@ -90,6 +95,11 @@ def _print_analysis(analysis: Analysis, options: argparse.Namespace) -> None:
         _print_probes(analysis.probes)
     if analysis.moves is not None:
         _print_moves(analysis.moves, options.k, control=bool(options.control))
+    if analysis.values is not None:
+        _print_values(analysis.values)
+    if analysis.entropies:
+        table("words of the highest entropy", ("word", "entropy"), analysis.entropies[: options.k])
+        table("words of the lowest entropy", ("word", "entropy"), analysis.entropies[: -options.k - 1 : -1])
 
 
 def _numbers(text: str) -> list[int]:
@@ -144,6 +154,29 @@ def _print_moves(moves: Moves, count: int, *, control: bool) -> None:
     table("words that moved", ("word", "moved", "low", "high", "p", "q"), rows)
     if not control:
         note("Without --control, p is only the rank of a word among words of similar frequency.")
+
+
+def _print_values(change: ValueChange) -> None:
+    rows = [
+        ("zeros before, after", _list_percents(change.zeros)),
+        ("zeros after, smallest and largest share of a row", _list_percents(change.zeros_by_row)),
+        ("zeros after, smallest and largest share of a column", _list_percents(change.zeros_by_column)),
+        ("masks differ (by chance)", f"{_percent(change.mask_difference)} ({_percent(change.mask_chance)})"),
+    ]
+    for sparsity, share in change.pruned_differences.items():
+        chance = 2 * sparsity * (1 - sparsity)
+        rows.append((f"  if both were pruned to {sparsity:.0%}", f"{_percent(share)} ({_percent(chance)})"))
+    spread = f"{_percent(change.rank_movement)} ± {_percent(change.rank_spread)} (33.3)"
+    rows += [
+        ("movement in the order of magnitudes (by chance)", spread),
+        ("  by tenths of the values before, smallest first", _list_percents(change.movement_by_tenth)),
+        ("mean and lowest cosine of a word, x 100", _list_percents((change.mean_cosine, change.lowest_cosine))),
+    ]
+    table(f"values of {change.rows:,} common words x {change.columns}, in %", ("measure", "value"), rows)
+
+
+def _list_percents(values: Sequence[float]) -> str:
+    return " ".join(map(_percent, values))
 
 
 def _percent(value: float) -> str:

@@ -6,9 +6,14 @@ The answer to "a is to b as c is to ?" is the word d other than a, b and c with 
     3cosmul     p(d, b) p(d, c) / (p(d, a) + 1e-6),  p = (1 + cos) / 2     (Levy & Goldberg 2014)
     direction   cos(d - c, b - a), all at length one                       (Mikolov et al. 2013, "pair direction")
 
-All three need only the cosines of d with a, b and c. Questions share words, so the cosines of each word are computed
-once per block of candidates, and the cost of a question does not depend on the dimension. The metrics are `accuracy`
-(3CosAdd), `accuracy-3cosmul` and `accuracy-direction`; `forms` selects them. Each is also reported per section.
+Feature tuples (`refine --step feature_tuples`) have a form of their own, which is asked only by name (`forms=fuzzy`):
+
+    fuzzy       -H(y, d), y = b + c - min(b + c, a) clipped to (0, 1], H the cross-entropy (Bhat et al. 2020)
+
+The other three need only cosines with a, b and c. Questions share words, so the cosines of each word are computed once
+per block of candidates, and the cost of a question does not depend on the dimension. The metrics are `accuracy`
+(3CosAdd), `accuracy-3cosmul`, `accuracy-direction` and `accuracy-fuzzy`; `forms` selects them. Each is also reported
+per section.
 
 Files: `analogy/*.txt` in Google's format (`: section`, then four words per line), and `analogy/*.csv` with the columns
 type, word1, word2, word3, target. As in gensim, only the `restrict` most frequent words are asked about and are
@@ -38,12 +43,14 @@ from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
 from stillvec.files.path_names import files_in
 from stillvec.numerics import unit_rows
+from stillvec.refinement.fuzzy_sets import analogy_target, check_tuples
 
-Form = Literal["3cosadd", "3cosmul", "direction"]
+Form = Literal["3cosadd", "3cosmul", "direction", "fuzzy"]
 Floats = NDArray[np.float32]
 Scorer = Callable[[Rows], Floats]  # questions (n,) → scores of the candidates (n, width)
 _TABLE = 1 << 23  # cosines in memory at once: 32 MB
 _BATCH = 32  # questions scored at once: 1 MB with 8,192 candidates, which fits the cache of a core
+_TINY = float(np.finfo(np.float32).tiny)
 _EPSILON = np.float32(1e-6)  # gensim's
 
 
@@ -62,8 +69,11 @@ def solve(lookup: Lookup, questions: Rows, limit: int, forms: Sequence[Form]) ->
             table = units @ block.T  # (w, width)
             zero = np.flatnonzero(~block.any(axis=1))
             for form in forms:
-                update = partial(best[form].update, _SCORERS[form](table, place, units), start, zero)
-                [*pool.map(update, spans)]
+                if form == "fuzzy":
+                    scorer = _cross_entropy(lookup, questions, start, len(block))
+                else:
+                    scorer = _SCORERS[form](table, place, units)
+                [*pool.map(partial(best[form].update, scorer, start, zero), spans)]
     return {form: result.rows for form, result in best.items()}
 
 
@@ -136,19 +146,32 @@ def _direct(table: Floats, place: Rows, units: Floats) -> Scorer:
     return score
 
 
+def _cross_entropy(lookup: Lookup, questions: Rows, start: int, width: int) -> Scorer:
+    block = np.asarray(lookup.vectors.matrix[start : start + width], np.float64)
+    check_tuples(block)
+    logs, rests = (np.log(np.maximum(rows, _TINY)).T for rows in (block, 1 - block))  # (dim, width)
+
+    def score(batch: Rows) -> Floats:
+        target = analogy_target(*(lookup.take(column) for column in questions[batch].T))  # (n, dim)
+        return np.asarray(target @ logs + (1 - target) @ rests, np.float32)
+
+    return score
+
+
 _Factory = Callable[[Floats, Rows, Floats], Scorer]
 _SCORERS: dict[Form, _Factory] = {"3cosadd": _add, "3cosmul": _multiply, "direction": _direct}
 
 
 _COLUMNS = ("type", "word1", "word2", "word3", "target")
 _RELATION = re.compile(r"([1-9]|10)[a-j]")
+_COSINE_FORMS: tuple[Form, ...] = ("3cosadd", "3cosmul", "direction")
 _METRICS: dict[Form, str] = {form: "accuracy" if form == "3cosadd" else f"accuracy-{form}" for form in get_args(Form)}
 
 
 @dataclass(frozen=True)
 class Analogy(Task):
     restrict: int | None = 300_000  # gensim's
-    forms: tuple[Form, ...] = get_args(Form)
+    forms: tuple[Form, ...] = _COSINE_FORMS
 
     def find(self, folder: Path) -> list[Path]:
         files = files_in(folder / "analogy", (".txt", ".csv"))

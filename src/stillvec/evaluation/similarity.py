@@ -1,5 +1,7 @@
 """Word similarity: Spearman's ρ between cosines and human ratings of word pairs (Finkelstein et al. 2002).
 
+Feature tuples (`refine --step feature_tuples`) can be judged by their own measures in place of the cosine (`measure`).
+
 Files: `similarity/*.tsv`, `*.csv`, `*.txt` with word, word, rating. Interval: percentile bootstrap over the pairs.
 """
 
@@ -10,12 +12,12 @@ from typing import ClassVar
 from stillvec.evaluation.dataset_files import columns, parse_scored_pairs
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows, spearman
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.tasks import Answers, Items, Task
-from stillvec.numerics import cosines
+from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.word_measure import MeasuredTask
 
 
 @dataclass(frozen=True)
-class Similarity(Task):
+class Similarity(MeasuredTask):
     files: ClassVar[tuple[str, ...]] = ("similarity", ".tsv", ".csv", ".txt")
     max_difference: ClassVar[float] = 2.0
     leaks: ClassVar[bool] = True
@@ -26,7 +28,7 @@ class Similarity(Task):
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         left, right = (lookup.rows([pair[side] for pair in items.texts]) for side in (0, 1))
         covered = (left >= 0) & (right >= 0)
-        return Answers(covered, {"spearman": cosines(lookup.take(left), lookup.take(right))})
+        return Answers(covered, {"spearman": self.compare(lookup.take(left), lookup.take(right))})
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         predicted = answers.values["spearman"][chosen]

@@ -110,6 +110,7 @@ TASKS: Registry[type[Task]] = Registry(
         "analogy": "stillvec.evaluation.analogy:Analogy",
         "relation": "stillvec.evaluation.relation:Relation",
         "categorization": "stillvec.evaluation.categorization:Categorization",
+        "compounds": "stillvec.evaluation.compounds:Compounds",
         "outliers": "stillvec.evaluation.outliers:Outliers",
         "synonyms": "stillvec.evaluation.synonyms:Synonyms",
         "sentences": "stillvec.evaluation.sentences:Sentences",

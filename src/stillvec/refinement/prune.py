@@ -36,7 +36,7 @@ class Prune:
         random = self.by == "chance"
         sizes = np.random.default_rng(self.seed).random(matrix.shape, np.float32) if random else np.abs(matrix)
         if self.scope == "matrix":
-            matrix.reshape(-1)[_smallest(sizes.reshape(-1), self.sparsity)] = 0
+            matrix.reshape(-1)[find_smallest(sizes.reshape(-1), self.sparsity)] = 0
         else:
             axis = 1 if self.scope == "row" else 0
             n_zeros = round(self.sparsity * matrix.shape[axis])
@@ -45,7 +45,7 @@ class Prune:
         return vectors.with_matrix(matrix)
 
 
-def _smallest(sizes: NDArray[Any], share: float) -> NDArray[np.bool_]:
+def find_smallest(sizes: NDArray[Any], share: float) -> NDArray[np.bool_]:
     """Mask of the smallest values, exactly `share` of them; ties are broken by position."""
     n_zeros = round(share * len(sizes))
     if n_zeros == 0:

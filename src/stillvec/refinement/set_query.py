@@ -119,7 +119,7 @@ class _Parser:
         """Scaled to a cardinality, if asked for; the empty set stays empty."""
         if not self.scaled or not features.any():
             return features
-        return np.clip(features * (size / fuzzy.cardinality(features)), 0, 1)
+        return np.asarray(np.clip(features * (size / fuzzy.cardinality(features)), 0, 1))
 
     def error(self, what: str, token: tuple[bool, str]) -> UsageError:
         got = repr(token[1]) if token[0] or token[1] in _SYMBOLS else token[1]

@@ -3,11 +3,12 @@
     u_i = W o_i      a_j = softmax over the window of u_i . v_j      v = sum of a_j v_j
     l(v . u_i) + sum over negatives of l(-v' . u_i),   l(x) = log(1 + e^-x)
 
-The table of the v is the result. The paper's settings are `settings=wang-2020`: gradient descent at 0.025, clipped at
-norm 5. The paper names no batch. The preset has 16 sentences, for speed; the gradient of their summed loss is clipped,
-so that a step is shorter than 16 steps of one sentence each. One epoch, linear decay and the start (word2vec's for the
-table, uniform for W) are ours, too. `pool=sum` is its figure 5 without attention, `window` its figure 4.
-docs/results.md measures what the defaults change.
+The table of the v is the result; a word is never in its own window. The paper's settings are `settings=wang-2020`:
+gradient descent at 0.025, clipped at norm 5. The paper names no batch. The preset has 16 sentences, for speed; the
+gradient of their summed loss is clipped, so that a step is shorter than 16 steps of one sentence each. One epoch,
+linear decay and the start (word2vec's for the table, uniform for W) are ours, too. The defaults train for more epochs,
+use sentences of any length and remove common directions at the end. `pool=sum` is the paper's figure 5 without
+attention, `window` its figure 4.
 """
 
 from collections.abc import Mapping
@@ -49,4 +50,9 @@ class AttentiveSkipgram(WindowLearner):
         }
     }
     RUN_PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {"wang-2020": {"contexts": None, "min_count": 5}}
+    epochs: int = 5  # passes over the stored contexts; 1 with stream=true
+    rate: float = 0.025  # initial learning rate
+    window: int = 5  # words to each side of the centre
+    batch: int = 16  # sentences per step
+    optimizer: str = "sgd"  # adam or sgd
     pool: str = "attention"  # how the rows around a centre are pooled: mean, sum, each (one by one) or attention

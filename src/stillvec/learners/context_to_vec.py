@@ -4,10 +4,10 @@
     l(u_i . sum of v_j around i) + e l(u_i . u_i) + sum over negatives of l(-v' . u_i)
 
 The table of the v is the result; W2 is shared by all positions ("tied contextualised attention"). The middle term only
-rewards a long u_i: no row of the table is in it, and it has no effect where W is not trained, so its weight
-`norm_reward` is 0 by default. The paper's settings are `settings=zheng-2022`; it names neither optimizer, batch, number
-and distribution of negatives, epochs, weights of the losses nor a minimum count, and these are ours. docs/results.md
-measures what the defaults change. The paper's graph retrofitting is a step of `refine`.
+rewards a long u_i: no row of the table is in it, and it has no effect where W is not trained. The paper's settings are
+`settings=zheng-2022`; it names neither optimizer, batch, number and distribution of negatives, epochs, weights of the
+losses nor a minimum count, and these are ours. The defaults have a smaller window, train for more epochs, use sentences
+of any length and remove common directions at the end. The paper's graph retrofitting is a step of `refine`.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,9 @@ class ContextToVec(WindowLearner):
     RUN_PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "zheng-2022": {"contexts": None, "min_count": 5, "max_words": 150_000}
     }
+    epochs: int = 2  # passes over the stored contexts; 1 with stream=true
+    pool: str = "sum"  # how the rows around a centre are pooled: mean, sum, each (scored one by one) or attention
     context_weight: float = 0.5  # a, the weight of the states around the centre; 0: the centre's own state only
     activation: str = "none"  # phi, applied to the mean of the states around: none or tanh
-    norm_reward: float = 0.0  # e, the weight of the term that rewards long centres
+    norm_reward: float = 1.0  # e, the weight of the term that rewards long centres
     normalize: bool = False  # whether the first term is of the cosine, as section 3.3 of the paper offers

@@ -31,6 +31,7 @@ from stillvec.vocabulary import Vocabulary
 
 _MODEL_TABLES = 7  # the table and its two moments, and as many copies; the mean of all is removed at the end
 _BLOCK_ROW_BYTES = 20  # per number of a context: as stored, scaled, shuffled, whitened, with a bias
+_FEW_WORDS = 10_000_000  # over all epochs; docs/results.md: with fewer, the closed forms are far better
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class TrainedLearner:
     start) is fitted to the first block of sentences only.
     """
 
+    CLOSED_FORM: ClassVar[str] = ""  # the method that needs no training, which is better for little text
     RENAMED: ClassVar[Mapping[str, str]] = {}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}  # a paper's settings; each lists all that it relies on
     RUN_PRESETS: ClassVar[
@@ -48,7 +50,7 @@ class TrainedLearner:
     ] = {}  # settings of the run (`Distillation`) that go with it
     settings: str = "stillvec"  # or a paper's settings, by their name
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
-    epochs: int = 1  # passes over the stored contexts
+    epochs: int = 5  # passes over the stored contexts; 1 with stream=true
     rate: float = 1e-3  # initial learning rate
     decay: str = "linear"  # of the learning rate: linear (to a hundredth) or constant
     directions: int = 3  # principal directions removed at the end, with the mean; 0: nothing is removed
@@ -56,6 +58,8 @@ class TrainedLearner:
     stream: bool = False  # train during the pass, in one epoch, without storing contexts
 
     def __post_init__(self) -> None:
+        if self.stream and self.epochs == type(self).epochs:  # the default
+            object.__setattr__(self, "epochs", 1)
         if self.stream and self.epochs != 1:
             raise UsageError.conflict(f"stream=true trains one epoch, got epochs={self.epochs}")
         self.schedule()
@@ -86,6 +90,16 @@ class TrainedLearner:
         if self.stream:
             return 3 * scale.table
         return self.model_bytes(scale) + self.block_bytes(scale, _BLOCK_ROW_BYTES)
+
+    def describe_shortage(self, n_words: int) -> str:
+        """What to say before training a random start on so many words, if they are few; else nothing."""
+        n_read = n_words * self.epochs
+        if not self.epochs or n_read >= _FEW_WORDS or getattr(self, "start", "") == "closed":
+            return ""
+        return (
+            f"{n_words:,} words are few for training from a random start (epochs={self.epochs}); {self.CLOSED_FORM} is "
+            "the closed form for such texts"
+        )
 
     def schedule(self) -> Schedule:
         return Schedule(self.epochs, self.rate, self.decay, self.seed)

@@ -37,6 +37,7 @@ _SENTENCES = 512  # read at once before training
 class WindowLearner(TrainedLearner):
     """The settings of both methods."""
 
+    CLOSED_FORM: ClassVar[str] = "whitened_window"
     RENAMED: ClassVar[Mapping[str, str]] = {
         "own": "include_center",
         "shared": "shared_negatives",
@@ -47,22 +48,22 @@ class WindowLearner(TrainedLearner):
     dim: int = 300  # dimensions of the vectors, at most those of the teacher
     window: int = 2  # words to each side of the centre
     pool: str = "mean"  # how the rows around a centre are pooled: mean, sum, each (scored one by one) or attention
-    attention: float = 0.1  # factor of the attention scores, with pool=attention
-    include_center: bool = True  # whether a word is part of its own window
-    batch: int = 256  # sentences per step
+    attention: float = 1.0  # factor of the attention scores, with pool=attention
+    include_center: bool = False  # whether a word is part of its own window
+    batch: int = 128  # sentences per step
     negatives: int = 5  # negatives per centre
-    shared_negatives: int = 1024  # drawn per batch and weighted to count as `negatives`; 0: drawn per centre
+    shared_negatives: int = 0  # drawn per batch and weighted to count as `negatives`; 0: drawn per centre
     power: float = 0.75  # exponent of the word counts when negatives are drawn
     subsample: float = 0.0  # t, subsampling of the words around a centre; 0: keep all
     min_length: int = 2  # words of a sentence
     max_length: int = 1_000_000  # words of a sentence
     optimizer: str = "adam"  # adam or sgd
     clip: float = 5.0  # largest norm of the gradient, with optimizer=sgd; 0: not clipped
-    projection_rate: float = 0.0  # learning rate of the projections, relative to `rate`; 0: they are not trained
-    whiten: bool = True  # start the projections as the whitening of the states; false: random
+    projection_rate: float = 1.0  # learning rate of the projections, relative to `rate`; 0: they are not trained
+    whiten: bool = False  # start the projections as the whitening of the states; false: random
     ridge: float = 1.0  # added to the eigenvalues in the whitening, in units of their mean
-    bias: bool = True  # whether each word has a bias, which absorbs its frequency
-    start: str = "closed"  # initial table: closed (mean centre around each word) or random
+    bias: bool = False  # whether each word has a bias, which absorbs its frequency
+    start: str = "random"  # initial table: random or closed (`whitened_window`)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,9 +6,9 @@ E is the mean state of the words of S, read alone or inside its paragraph; U is 
 logistic regression per word. Lazy Adam on the rows that a batch touches, frequent targets subsampled: as in the paper
 (`settings=gupta-jaggi-2021`, which also selects words and paragraphs as the paper does). Where the paper says nothing,
 the preset draws negatives in proportion to count^0.5 as fastText does, keeps the learning rate and starts as word2vec.
-The defaults, made for a thousand times fewer words (docs/results.md), add: contexts are whitened, a bias per word
-absorbs its frequency, the table starts from the closed form (`whitened_context`), and all sentences of a batch share
-their negatives, which makes them a matrix product.
+The defaults train for more epochs, with a rate that falls, and remove common directions at the end. Options of ours:
+contexts that are whitened, a bias per word that absorbs its frequency, negatives that all sentences of a batch share,
+and a start from the closed form, `whitened_context`, which training hardly changes (docs/results.md).
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ _PRIOR = 4.0  # contexts at the overall mean, added to those of each word: a mea
 class X2Static(TrainedLearner):
     SUMMARY: ClassVar[str] = "trained to predict the contexts it occurs in"
     PAPERS: ClassVar[tuple[str, ...]] = ("gupta-jaggi-2021",)
+    CLOSED_FORM: ClassVar[str] = "whitened_context"
     RENAMED: ClassVar[Mapping[str, str]] = {"shared": "shared_negatives", "least": "min_sentences"}
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "gupta-jaggi-2021": {
@@ -79,15 +80,15 @@ class X2Static(TrainedLearner):
     }
     context: str = "sentence"  # what the teacher reads at once: sentence or paragraph
     min_sentences: int = 1  # sentences of a paragraph, with context=paragraph
-    batch: int = 1024  # sentences per step
+    batch: int = 128  # sentences per step
     negatives: int = 10  # negatives per target
-    shared_negatives: int = 1024  # drawn per batch and weighted to count as `negatives`; 0: drawn per target
-    subsample: float = 1e-4  # t: a target is kept with probability sqrt(t/f) + t/f
+    shared_negatives: int = 0  # drawn per batch and weighted to count as `negatives`; 0: drawn per target
+    subsample: float = 5e-6  # t: a target is kept with probability sqrt(t/f) + t/f
     power: float = 0.5  # exponent of the word counts when negatives are drawn
-    whiten: bool = True  # whiten the contexts before training
+    whiten: bool = False  # whiten the contexts before training
     ridge: float = 1.0  # added to the eigenvalues in the whitening, in units of their mean
-    bias: bool = True  # whether each word has a bias, which absorbs its frequency
-    start: str = "closed"  # initial table: closed (the closed-form solution), zero or random
+    bias: bool = False  # whether each word has a bias, which absorbs its frequency
+    start: str = "random"  # initial table: random, zero or closed (`whitened_context`)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -102,6 +102,11 @@ class Run:
         if bytes_needed := task.encoding_pass.bytes_needed:
             message = f"contexts will take about {format_bytes(bytes_needed)} in {self.store}"
             yield Progress(Phase.STARTING, 0, None, "", 0.0, note=message)
+        for name, learner in plan.learners.items():
+            if isinstance(learner, TrainedLearner) and (
+                shortage := learner.describe_shortage(self.corpus_facts.n_words)
+            ):
+                yield Progress(Phase.STARTING, 0, None, "", 0.0, note=f"{name}: {shortage}")
         self.read_facts = yield from self.reader.read(task)
         merged = yield from self.reader.gather(task)
         n_methods = len(plan.learners)

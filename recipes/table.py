@@ -39,7 +39,8 @@ from scores import (
 PARSED = ("deps", "syngcn")
 BASELINES = ("skipgram", "cbow", "fasttext", "glove", "sent2vec", *PARSED, "context_lstm")
 LEARNERS = (
-    "auto", "aggregate", "decontextualized", "first_component", "token_table", "whitened_context", "additive",
+    "auto", "aggregate", "decontextualized", "first_component", "token_table", "whitened_context",
+    "whitened_window", "additive",
     "x2static", "attentive_skipgram", "context_to_vec",
 )  # fmt: skip
 TASKS = "similarity,analogy,relation,categorization,sentences"

@@ -147,9 +147,8 @@ def windows(scores: Path, folder: Path, figure: Path) -> None:
     lines: dict[str, list[tuple[int, float]]] = {}
     for name, values in _reports(scores):
         settings = read_manifest(folder / name)["settings"]
-        if settings["settings"] == "stillvec" and settings["pool"] == "attention":
-            own = settings.get("include_center", settings.get("own"))
-            label = "with the word itself" if own else "neighbours only, as in the paper"
+        if "pool" not in settings:  # a closed form
+            label = "with the word itself" if settings["include_center"] else "neighbours only"
             lines.setdefault(label, []).append((settings["window"], mean(values)))
     _draw(lines, figure, "words on each side")
     print_table("methods-minilm", [str(scores)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -57,8 +57,8 @@ def separation(matrix: np.ndarray) -> float:
 
 
 @pytest.fixture(params=METHODS)
-def method(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield str(request.param)
+def method(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def test_words_of_a_subject_come_together_and_leave_their_random_start(method: str) -> None:

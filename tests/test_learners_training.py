@@ -34,12 +34,28 @@ from stillvec.training.schedule import Schedule, TrainingProgress, divergence_er
 from stillvec.vocabulary import Vocabulary
 
 TEXTS = sentences(96)
+CLOSED: dict[str, object] = {
+    "epochs": 1,
+    "batch": 4,
+    "shared_negatives": 16,
+    "whiten": True,
+    "bias": True,
+    "start": "closed",
+}
+WINDOWS: dict[str, object] = {
+    **CLOSED,
+    "dim": 8,
+    "window": 2,
+    "rate": 1e-3,
+    "optimizer": "adam",
+    "projection_rate": 0.0,
+}
 SETTINGS: dict[str, dict[str, object]] = {
-    "x2static": {"batch": 4, "shared_negatives": 16},
+    "x2static": {**CLOSED, "subsample": 1e-4},
     "x2static, as in the paper": {"settings": "gupta-jaggi-2021", "batch": 4, "subsample": 0.01},
-    "attentive_skipgram": {"batch": 4, "shared_negatives": 16, "dim": 8},
+    "attentive_skipgram": {**WINDOWS, "include_center": True},
     "attentive_skipgram, as in the paper": {"settings": "wang-2020", "min_length": 2, "batch": 4, "dim": 8},
-    "context_to_vec": {"batch": 4, "shared_negatives": 16, "dim": 8},
+    "context_to_vec": {**WINDOWS, "include_center": True},
     "context_to_vec, as in the paper": {"settings": "zheng-2022", "min_length": 2, "batch": 4, "dim": 8},
 }
 CollectedStatistics = dict[str, Statistics]

@@ -229,7 +229,7 @@ def test_biases_start_at_the_log_odds_of_a_word_in_an_average_context(start: str
     words, lengths, contexts = a_tiny_text()
     block = ContextBlock(torch.tensor(words), torch.tensor(lengths), torch.tensor(contexts).float(), None)
     counts = np.bincount(words)
-    settings = X2Static(negatives=negatives, subsample=1.0, start=start)
+    settings = X2Static(negatives=negatives, subsample=1.0, start=start, whiten=True, bias=True)
     table = settings.model(torch.tensor(counts), [block], 3, torch.device("cpu")).table.double().numpy()
     drawn = np.sqrt(counts) / np.sqrt(counts).sum()  # power 0.5
     odds = counts / (negatives * counts.sum() * drawn)
@@ -257,7 +257,10 @@ def test_a_start_from_the_closed_form_is_better_than_none_whether_or_not_context
     loss = {}
     for whiten in (True, False):
         for start in ("closed", "zero"):
-            chosen = X2Static(whiten=whiten, start=start, rate=1e-9, subsample=1.0, batch=1_000_000)
+            chosen = X2Static(
+                epochs=1, whiten=whiten, bias=True, start=start, rate=1e-9, subsample=1.0, batch=1_000_000,
+                shared_negatives=1024,
+            )  # fmt: skip
             loss[whiten, start] = float(str(chosen.finish(statistics).notes["loss"]))
     assert loss[True, "closed"] < 0.95 * loss[True, "zero"]
     assert loss[False, "closed"] == pytest.approx(loss[True, "closed"], rel=0.01)

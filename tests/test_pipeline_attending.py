@@ -21,10 +21,11 @@ from stillvec.teachers import load_teacher
 
 SENTENCE = "The farmer never sells zebras near the old river!"
 METHODS = {
-    "attentive": "attentive_skipgram:window=3,attention=2,include_center=false",
-    "with its own": "attentive_skipgram:window=2,attention=5,include_center=true,bias=false",
+    "attentive": "attentive_skipgram:window=3,attention=2,include_center=false,start=closed,whiten=true,bias=true",
+    "with its own": "attentive_skipgram:window=2,attention=5,include_center=true,bias=false,start=closed,whiten=true",
     "context to vec": "context_to_vec:window=5,pool=attention,attention=3,context_weight=0.4,activation=tanh,"
-    "include_center=false",
+    "include_center=false,start=closed,whiten=true,bias=true",
+    "defaults": "attentive_skipgram",
     "summed": "attentive_skipgram:pool=sum",
     "another": "aggregate",
 }
@@ -81,6 +82,13 @@ def test_weights_are_those_of_a_slow_computation(
     assert np.nanmax(np.abs(found.weights - wanted)) < 5e-3  # states are kept as halves
     assert np.nansum(found.weights, axis=1) == pytest.approx(np.ones(9), abs=1e-5)
     assert np.nanstd(wanted) > 0.05, "the weights differ"
+
+
+def test_by_default_a_word_attends_to_its_neighbours_and_not_to_itself(directory: Path) -> None:
+    result = attention(directory / "defaults", SENTENCE)
+    assert np.isnan(np.diag(result.weights)).all()
+    assert np.nansum(result.weights, axis=1) == pytest.approx(np.ones(len(result.words)), abs=1e-5)
+    assert (np.nan_to_num(result.weights) > 0).sum(1).min() > 1
 
 
 def test_a_teacher_can_be_given_as_folder_or_loaded(directory: Path) -> None:

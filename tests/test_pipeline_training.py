@@ -402,7 +402,8 @@ def test_a_run_killed_in_training_is_gone_on_with(
 def test_in_the_stream_no_store_is_written_and_the_result_is_alike(
     method: str, distil: Distil, cache: Path, out: Path, tmp_path: Path
 ) -> None:
-    settings = "batch=8,directions=0"
+    settings = "batch=8,directions=0,epochs=1,start=closed,whiten=true,rate=1e-3"
+    settings += "" if method == "x2static" else ",projection_rate=0,include_center=true,optimizer=adam"
     assert distil(f"{method}:{settings},stream=true") == 0
     assert not cache.exists()
     assert distil(f"{method}:{settings},stream=true", to=tmp_path / "again") == 0
@@ -454,13 +455,14 @@ def test_the_stream_serves_many_in_one_pass(distil: Distil, cache: Path, out: Pa
 
 
 def test_paragraphs_can_be_streamed(distil: Distil, cache: Path, out: Path, tmp_path: Path) -> None:
-    settings = "x2static:context=paragraph,directions=0,batch=8"
+    start = "directions=0,batch=8,epochs=1,start=closed,whiten=true"
+    settings = f"x2static:context=paragraph,{start}"
     assert distil(f"{settings},stream=true", corpus="paragraphs") == 0
     assert not cache.exists()
     assert distil(settings, corpus="paragraphs", to=tmp_path / "kept") == 0
     ours, theirs = (likeness(np.array(load(each).matrix)).ravel() for each in (out, tmp_path / "kept"))
     assert np.corrcoef(ours, theirs)[0, 1] > 0.98
-    assert distil("x2static:directions=0,batch=8", corpus="paragraphs", to=tmp_path / "sentences") == 0
+    assert distil(f"x2static:{start}", corpus="paragraphs", to=tmp_path / "sentences") == 0
     assert not np.allclose(load(tmp_path / "sentences").matrix, load(tmp_path / "kept").matrix, atol=1e-2)
 
 
@@ -508,6 +510,23 @@ def test_progress_of_the_stream_shows_the_losses_of_all_methods_that_train_in_it
     assert len(remarks) > 4
     assert all(remark.count("loss ") == 2 for remark in remarks)
     assert len(set(remarks)) > 2, "they change as shards are learnt"
+
+
+@pytest.mark.parametrize(("method", "closed"), [("x2static", "context"), ("context_to_vec:epochs=2", "window")])
+def test_a_run_that_trains_on_little_text_names_the_closed_form(
+    method: str, closed: str, directory: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(directory, out, method)) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if f"whitened_{closed}" in line]
+    assert re.search(r"\b[\d,]+ words", line)
+
+
+@pytest.mark.parametrize("method", ["x2static:epochs=0", "x2static:start=closed", "whitened_context"])
+def test_nothing_is_said_of_little_text_where_nothing_random_is_trained(
+    method: str, directory: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(directory, out, method)) == 0
+    assert "closed form" not in capsys.readouterr().err
 
 
 def test_divergence_ends_with_1_and_one_line(distil: Distil, cache: Path, out: Path, capsys: Any) -> None:

@@ -5,7 +5,8 @@
 `make tables`, `make tables ONLY="a b"` and `make tables DEVICE=cpu` call it. Commands run in a shell in the root of the
 repository, in the order of the list; one that several tables name runs once. A table is what a command prints below the
 header that HEADERS of the table's script has for it. After a failure the other tables are still made; the exit code is
-then 1. Tables for a GPU are skipped where there is none.
+then 1. Tables for a GPU are skipped where there is none. Data and teachers are named by the environment (STILLVEC_DATA,
+STILLVEC_WORKSHOP, STILLVEC_MPNET, ...); a command whose variable is not set fails and says so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
 DEVICES = ("cpu", "gpu")
 
 
@@ -54,9 +56,8 @@ class Runner:
 
     def _run(self, command: str) -> str | None:
         print(f"  $ {command}", flush=True)
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         process = subprocess.Popen(
-            command, shell=True, cwd=ROOT, env=os.environ | {"PATH": path}, stdout=subprocess.PIPE, text=True
+            command, shell=True, cwd=ROOT, env=make_environment(), stdout=subprocess.PIPE, text=True
         )
         assert process.stdout
         lines = []
@@ -64,6 +65,14 @@ class Runner:
             print(f"    {line}", end="", flush=True)
             lines.append(line)
         return None if process.wait() else "".join(lines)
+
+
+def make_environment() -> dict[str, str]:
+    """With this Python and its scripts first, and the data next to the repository where no other is named."""
+    usual = {"STILLVEC_DATA": SHARED / "data", "STILLVEC_WORKSHOP": SHARED / "workshop"}
+    found = {name: str(path) for name, path in usual.items() if path.exists()} | {"STILLVEC_MINILM": "minilm"}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return found | dict(os.environ) | {"PATH": path}
 
 
 def main() -> int:

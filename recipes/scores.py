@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def data_folder() -> Path:
+    """The folder with the evaluation data and the corpora."""
+    if "STILLVEC_DATA" not in os.environ:
+        sys.exit("Expected the folder with the evaluation data in the environment variable STILLVEC_DATA.")
     return Path(os.environ["STILLVEC_DATA"])
 
 

@@ -6,6 +6,8 @@ header), or [[other]] (page, header, command, reason) for what `make tables` doe
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,8 +31,20 @@ FILE = re.compile(r"(?:recipes|benchmarks)/[\w.-]+\.(?:py|toml)")
 if not RUNNER.exists():
     pytest.skip("a wheel has no recipes", allow_module_level=True)
 
-sys.path.insert(0, str(RUNNER.parent))
-from make_tables import find_tables, read_headers, split_row  # noqa: E402
+
+def load_script(path: Path) -> ModuleType:
+    """A script as a module, without its folder on the path for other tests."""
+    spec = importlib.util.spec_from_file_location(f"recipes_{path.stem}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+make_tables = load_script(RUNNER)
+find_tables, read_headers, split_row = make_tables.find_tables, make_tables.read_headers, make_tables.split_row
 
 CONTENT: dict[str, Any] = tomllib.loads(LIST.read_text("utf-8"))
 TABLES: list[dict[str, Any]] = CONTENT.get("table", [])
@@ -141,12 +156,14 @@ def test_every_table_of_measurements_has_an_entry(page: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("entry", TABLES, ids=label)
+@pytest.mark.parametrize("entry", [*TABLES, *OTHER], ids=label)
 def test_the_section_of_a_table_names_its_command(entry: dict[str, Any]) -> None:
-    named = [f"make tables ONLY={entry['name']}", entry["script"], *FILE.findall(" ".join(entry["commands"]))]
+    commands = [*entry.get("commands", []), entry.get("command", "")]
+    named = [*FILE.findall(" ".join(commands)), *([entry["script"]] if "script" in entry else [entry["command"]])]
+    named += [f"make tables ONLY={entry['name']}"] if "name" in entry else []
     sections = [table.section for table in FOUND if (table.page, table.header) == (entry["page"], find_header(entry))]
     assert any(name in section for section in sections for name in named), (
-        f"{entry['page']}: name the command in the section of the table, such as `make tables ONLY={entry['name']}`"
+        f"{entry['page']}: name the command in the section of the table, such as {named[-1]}"
     )
 
 
@@ -202,6 +219,35 @@ def test_the_runner_selects_lists_and_only_prints(tmp_path: Path) -> None:
     wrong = run_list(tmp_path, "--only", "none", list_text=text)
     assert wrong.returncode == 2
     assert "none" in wrong.stderr
+
+
+def test_scores_are_printed_below_the_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(RUNNER.parent))
+    tables = load_script(RUNNER.with_name("tables.py"))
+
+    def write(name: str, **values: float) -> Path:
+        scores = [
+            {"task": "similarity", "dataset": dataset, "metric": "spearman", "words": "own", "value": value}
+            | {"low": value - 0.1, "high": value + 0.1}
+            for dataset, value in values.items()
+        ]
+        (tmp_path / name).write_text(json.dumps([{"vectors": "v", "scores": scores}]), "utf-8")
+        return tmp_path / name
+
+    one, two = write("one.json", ws353=0.5, men3000=0.7), write("two.json", ws353=0.8)
+    monkeypatch.setitem(tables.HEADERS, "x", "| vectors | 8 | dev | held out | WS [95%] | RG |")
+    tables.print_table("x", [f"A={one}:v", f"B={two}:v", f"C={two}:other"])
+    assert capsys.readouterr().out.splitlines() == [
+        "| vectors | 8 | dev | held out | WS [95%] | RG |",
+        "|---|---|---|---|---|---|",
+        "| B | 80.0 | 80.0 | – | 80.0 [70.0, 90.0] | – |",
+        "| A | 60.0 | 50.0 | 70.0 | 50.0 [40.0, 60.0] | – |",
+    ]
+    monkeypatch.setitem(tables.HEADERS, "x", "| vectors | A WS | B WS |")
+    tables.print_table("x", [f"A={one}", f"B={two}"])
+    assert capsys.readouterr().out.splitlines()[2] == "| v | 50.0 | 80.0 |"
 
 
 def test_papers_are_all_linked_and_all_links_exist() -> None:

@@ -2,16 +2,17 @@
 
 Files: `classification/*.txt` or `*.tsv` with a label, a space and a text per line (MR, CR, SUBJ, MPQA, TREC, SST-5);
 lines that are not UTF-8 are read as Latin-1. `name.test.txt` needs `name.train.txt` and may have `name.dev.txt`; a
-single file is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021), see `networks.py`; `linear` is logistic
-regression on the mean of the known words, its penalty selected on development items. Vectors are not trained unless
-`tuned` (only `cnn`); the network reads all of them times one factor, so that one learning rate suits all sets.
+single file is cross-validated. `cnn` is the protocol of Gupta & Jaggi (2021), see `networks.py` and
+`network_training.py`; `linear` is logistic regression on the mean of the known words, its penalty selected on
+development items. Vectors are not trained unless `tuned` (only `cnn`); the network reads all of them times one factor,
+so that one learning rate suits all sets.
 
 An item is covered if one of its words is known; `known-words` is the share of known words. OOV words in a text have the
 vector of the policy in the network and are left out of the mean. Values are means over seeds; `-sd` is the standard
 deviation over seeds. Interval: percentile bootstrap over items.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -27,7 +28,16 @@ from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.splits import pool_parts
-from stillvec.evaluation.supervised import LearntItems, beside, estimates, ratio, share, single_thread, spread
+from stillvec.evaluation.supervised import (
+    LearntItems,
+    beside,
+    estimates,
+    ratio,
+    resolve_network_device,
+    share,
+    single_thread,
+    spread,
+)
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 
 _QUICK = 2000  # training texts
@@ -38,6 +48,7 @@ class Classification(CostlyTask):
     model: Literal["both", "cnn", "linear"] = "both"
     seeds: int = 3
     tuned: bool = False
+    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     files: ClassVar[tuple[str, ...]] = ("classification", ".txt", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
@@ -59,18 +70,26 @@ class Classification(CostlyTask):
         return LearntItems(texts[:tested], gold, (), texts[tested:], labels, divided)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+        (answers,) = yield from self.answer_sets([lookup], items)
+        return answers
+
+    def answer_sets(self, lookups: Sequence[Lookup], items: Items) -> Generator[float, None, list[Answers]]:
+        """The answers of several sets of vectors, whose networks are trained together."""
         assert isinstance(items, LearntItems)
-        sequences = lookup.read_texts([text for (text,) in items.all_texts])
+        texts = [text for (text,) in items.all_texts]
+        sequences = [lookup.read_texts(texts) for lookup in lookups]
         labels = np.array(items.labels, np.int64)
         n = len(items)
-        values: dict[str, Floats] = {"known-words": sequences.known_of_all[:n]}
+        values: list[dict[str, Floats]] = [{"known-words": part.known_of_all[:n]} for part in sequences]
         for number, model in enumerate(models := ["linear", "cnn"] if self.model == "both" else [self.model]):
             work = self._linear(sequences, labels, items) if model == "linear" else self._cnn(sequences, labels, items)
             with single_thread():
-                predicted = yield from share(number, len(models), work)  # (n, seeds)
-            values[f"accuracy-{model}"] = (predicted == labels[:n, None]).mean(axis=1)
-            values[f"macro-f1-{model}"] = predicted.astype(np.float64)
-        return Answers(sequences.known[:n] > 0, values)
+                predicted = yield from share(number, len(models), work)  # (S, n, seeds)
+            for of_set, by_seed in zip(values, predicted, strict=True):
+                of_set[f"accuracy-{model}"] = (by_seed == labels[:n, None]).mean(axis=1)
+                of_set[f"macro-f1-{model}"] = by_seed.astype(np.float64)
+        covered = (part.known[:n] > 0 for part in sequences)
+        return [Answers(mask, of_set) for mask, of_set in zip(covered, values, strict=True)]
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         gold = items.gold[chosen]
@@ -87,24 +106,28 @@ class Classification(CostlyTask):
         known = answers.values["known-words"][chosen]
         return estimates(measures | {"known-words": ratio(known[:, 0], known[:, 1])}, len(chosen), resampling)
 
-    def _linear(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
-        means = sequences.means()
-        predicted = np.zeros((len(items), 1), np.int64)
-        for number, split in enumerate(items.rounds, 1):
-            scaling, weights = select_logistic(means, labels, split.train, split.dev)
-            predicted[split.test, 0] = predict(scaling(means[split.test]), weights)
-            yield number / len(items.rounds)
+    def _linear(self, sets: list[Sequences], labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
+        predicted = np.zeros((len(sets), len(items), 1), np.int64)
+        for at, sequences in enumerate(sets):
+            means = sequences.means()
+            for number, split in enumerate(items.rounds, 1):
+                scaling, weights = select_logistic(means, labels, split.train, split.dev)
+                predicted[at, split.test, 0] = predict(scaling(means[split.test]), weights)
+                yield (at + number / len(items.rounds)) / len(sets)
         return predicted
 
-    def _cnn(self, sequences: Sequences, labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
-        from stillvec.evaluation.networks import QUICK, CnnSchedule, Convolution  # torch takes seconds
+    def _cnn(self, sets: list[Sequences], labels: Rows, items: LearntItems) -> Generator[float, None, Rows]:
+        from stillvec.evaluation.network_training import QUICK, CnnSchedule, Convolution  # torch takes seconds
+        from stillvec.evaluation.networks import PaddedTexts
 
         n_seeds, schedule = (1, QUICK) if self.quick else (self.seeds, CnnSchedule())
-        convolution = Convolution(sequences, labels, sequences.scale_table(), schedule, self.tuned)
-        predicted = np.zeros((len(items), n_seeds), np.int64)
-        rounds = yield from beside([convolution.run(split, n_seeds) for split in items.rounds])
+        texts = PaddedTexts(sets, resolve_network_device(self.device), border=1)
+        convolution = Convolution(texts, labels, schedule, self.tuned)
+        predicted = np.zeros((len(sets), len(items), n_seeds), np.int64)
+        works = [convolution.run(split, n_seeds) for split in items.rounds]
+        rounds = yield from beside(works, 1 if texts.device.type == "cuda" else None)
         for split, of_round in zip(items.rounds, rounds, strict=True):
-            predicted[split.test] = of_round
+            predicted[:, split.test] = of_round
         return predicted
 
 

@@ -1,21 +1,17 @@
-"""The networks that supervised tasks train.
+"""The networks that supervised tasks train, several at a time.
 
-`CnnNetwork` is the sentence classifier of X2Static's evaluation (Gupta & Jaggi 2021; after Kim 2014):
+`CnnNetworks` are the sentence classifier of X2Static's evaluation (Gupta & Jaggi 2021; after Kim 2014):
 
     h_t = ReLU(W_0 x_{t-1} + W_1 x_t + W_2 x_{t+1} + b), 100 filters;   scores = A dropout_{0.5}(max over t of h_t) + c
 
-Adam; the learning rate (1e-4, 3e-4 or 1e-3) and the number of epochs (8 to 16) are selected on development items, then
-the network is trained again on training and development items.
+`TaggerNetworks` are a BiLSTM-CRF (Huang, Xu & Yu 2015): 100 units per direction, dropout 0.5 on the inputs and the
+states, and the field of `crf.py`. The vector of a word is the only feature: no characters, no capitalization.
 
-`TaggerNetwork` is a BiLSTM-CRF (Huang, Xu & Yu 2015): 100 units per direction, dropout 0.5 on the inputs and the
-states, Adam with a learning rate that decays from 3e-3 to a third of it, batches of 32 sentences; the epoch that is
-best on development sentences predicts. The vector of a word is the only feature: no characters, no capitalization. Its
-linear-chain conditional random field (Lafferty, McCallum & Pereira 2001) is
-
-    p(y | s) = exp(begin[y_1] + sum_t s_t[y_t] + sum_t step[y_{t-1}, y_t] + end[y_n]) / Z
-
-Z is computed by the forward algorithm in log space, the best path by Viterbi's. Sentences have at least one word and
-are padded; `inside` marks the words.
+A group has networks of different seeds, learning rates and sets of vectors, which make each step together: on a GPU a
+step is a few large operations instead of many small ones. What a network learns depends on its own seed, rate and
+vectors, not on the others in its group: batches are drawn with its seed, and which units dropout keeps is a hash of its
+seed, the step and the place of the unit, the same on every device. Vectors of fewer dimensions than others in the group
+are padded with zeros, whose weights never change.
 
 `perceptron` has one hidden layer and predicts the labels of words from label counts per word:
 
@@ -26,7 +22,7 @@ step is one epoch over the corpus. Optimizer: Adam. Early stopping after 10 step
 paper monitors accuracy, which can stay constant for longer than that while full-batch training still improves).
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,233 +30,328 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from stillvec.evaluation.crf import Steps, best_paths, negative_log_likelihood
 from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.splits import Round
 
-Steps = tuple[Tensor, Tensor, Tensor]  # begin (k,), step (k, k) from row to column, end (k,)
-
-
-def log_partition(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
-    """log Z of each sentence (B,); scores are (B, L, k), inside (B, L)."""
-    begin, step, end = steps
-    alpha = begin + scores[:, 0]  # (B, k)
-    for t in range(1, scores.shape[1]):
-        following = torch.logsumexp(alpha.unsqueeze(2) + step, dim=1) + scores[:, t]
-        alpha = torch.where(inside[:, t, None], following, alpha)
-    return torch.logsumexp(alpha + end, dim=1)
-
-
-def path_score(scores: Tensor, tags: Tensor, inside: Tensor, steps: Steps) -> Tensor:
-    """The unnormalized log score of one path per sentence (B,); tags are (B, L)."""
-    begin, step, end = steps
-    emissions = scores.gather(2, tags.unsqueeze(2)).squeeze(2)  # (B, L)
-    transitions = step[tags[:, :-1], tags[:, 1:]]  # (B, L - 1)
-    last = tags.gather(1, inside.sum(dim=1, keepdim=True) - 1).squeeze(1)
-    return begin[tags[:, 0]] + (emissions * inside).sum(dim=1) + (transitions * inside[:, 1:]).sum(dim=1) + end[last]
-
-
-def negative_log_likelihood(scores: Tensor, tags: Tensor, inside: Tensor, steps: Steps) -> Tensor:
-    """-log p of one path per sentence (B,)."""
-    return log_partition(scores, inside, steps) - path_score(scores, tags, inside, steps)
-
-
-def best_paths(scores: Tensor, inside: Tensor, steps: Steps) -> Tensor:
-    """The most probable path of each sentence (B, L), 0 outside; of equals the one with smaller tags from the end."""
-    begin, step, end = steps
-    best = begin + scores[:, 0]
-    backpointers: list[Tensor] = []
-    for t in range(1, scores.shape[1]):
-        reached, previous = (best.unsqueeze(2) + step).max(dim=1)  # (B, k)
-        here = inside[:, t, None]
-        backpointers.append(torch.where(here, previous, torch.arange(best.shape[1])))  # padding keeps the tag
-        best = torch.where(here, reached + scores[:, t], best)
-    tag = (best + end).argmax(dim=1)
-    path = [tag]
-    for previous in reversed(backpointers):
-        tag = previous.gather(1, tag.unsqueeze(1)).squeeze(1)
-        path.append(tag)
-    return torch.stack(path[::-1], dim=1) * inside
-
-
-_DROPOUT = 0.5
-_FILTERS, _WIDTH, _CNN_BATCH = 100, 3, 50  # Kim's
-_UNITS, _TAGGER_BATCH, _TAGGER_RATE, _DECAY, _CLIP = 100, 32, 3e-3, 1 / 3, 5.0
+_FILTERS, _WIDTH = 100, 3  # Kim's
+_UNITS = 100  # of the tagger, per direction
+_CLIP = 5.0  # norm of the tagger's gradient
+_CLOSED = -1e4  # an input gate that is 0
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8  # Adam
 _RATE, _PATIENCE, _LONGEST = 5e-3, 10, 500  # of the perceptron
 
-
-class TextNetwork:
-    """A network that reads rows of a table of vectors, initialized from a seed; `tuned` also trains the table."""
-
-    def __init__(self, table: NDArray[np.float32], seed: int) -> None:
-        self.random = torch.Generator().manual_seed(seed)  # of its own, so that the global state is unchanged
-        self.table = torch.from_numpy(table.copy())
-        self.parameters: list[Tensor] = []
-
-    def add(self, tensor: Tensor, bound: float) -> Tensor:
-        """Draw the values of a parameter."""
-        with torch.no_grad():
-            tensor.copy_((2 * torch.rand(tensor.shape, generator=self.random) - 1) * bound)
-        self.parameters.append(tensor.requires_grad_())
-        return tensor
-
-    def dropout(self, x: Tensor, training: bool) -> Tensor:
-        if not training:
-            return x
-        return x * (torch.rand(x.shape, generator=self.random) >= _DROPOUT) / (1 - _DROPOUT)
-
-
-class CnnNetwork(TextNetwork):
-    def __init__(self, table: NDArray[np.float32], n_classes: int, seed: int, *, tuned: bool) -> None:
-        super().__init__(table, seed)
-        dim = table.shape[1]
-        self.filters = self.add(torch.empty(dim, _WIDTH * _FILTERS), (_WIDTH * dim) ** -0.5)
-        self.bias = self.add(torch.empty(_FILTERS), (_WIDTH * dim) ** -0.5)
-        self.out = self.add(torch.empty(_FILTERS, n_classes), _FILTERS**-0.5)
-        self.out_bias = self.add(torch.empty(n_classes), _FILTERS**-0.5)
-        self.parameters += [self.table.requires_grad_()] if tuned else []
-
-    def scores(self, ids: Tensor, *, training: bool = False) -> Tensor:
-        """(B, n_classes) for rows of the table (B, 1 + L + 1)."""
-        words, place = torch.unique(ids, return_inverse=True)  # filter a repeated word once
-        filtered = functional.embedding(words, self.table, padding_idx=0) @ self.filters  # (w, 3 F)
-        parts = functional.embedding(place, filtered).view(*ids.shape, _WIDTH, _FILTERS)
-        hidden = parts[:, :-2, 0] + parts[:, 1:-1, 1] + parts[:, 2:, 2] + self.bias  # (B, L, F)
-        inside = (ids[:, 1:-1] != 0).unsqueeze(2)
-        pooled = (torch.relu(hidden) * inside).amax(dim=1)  # (B, F)
-        return self.dropout(pooled, training) @ self.out + self.out_bias
-
-    def predict(self, sequences: Sequences, chosen: Rows) -> Rows:
-        """The label of each chosen text (n,)."""
-        labels = np.zeros(len(sequences), np.int64)
-        with torch.no_grad():
-            for batch in sequences.batches(chosen, 256):
-                labels[batch] = self.scores(torch.from_numpy(sequences.pad(batch, border=1))).argmax(dim=1).numpy()
-        return labels[chosen]
+Shapes = list[tuple[tuple[int, ...], float]]  # of each parameter of a network: its shape and the bound of its values
 
 
 @dataclass(frozen=True)
-class CnnSchedule:
-    rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3)
-    epochs: tuple[int, int] = (8, 16)
+class NetworkSettings:
+    """What distinguishes a network from the others in its group."""
+
+    vectors: int  # number of the set
+    seed: int
+    rate: float
 
 
-QUICK = CnnSchedule((1e-3,), (3, 6))
+class PaddedTexts:
+    """The same texts in several sets of vectors, as padded rows of their tables, on a device."""
+
+    def __init__(self, sequences: Sequence[Sequences], device: torch.device, border: int = 0) -> None:
+        self.sequences, self.device, self.border = sequences, device, border
+        self.n_texts = len(sequences[0])
+        self.width = max(1, *(int(part.lengths.max(initial=0)) for part in sequences))
+        tables = [part.scale_table() for part in sequences]
+        self.dims = [table.shape[1] for table in tables]
+        ids = np.zeros((len(tables), self.n_texts + 1, self.width + 2 * border), np.int64)  # the last text is empty
+        padded = np.zeros((len(tables), max(map(len, tables)), max(self.dims)), np.float32)
+        for number, (part, table) in enumerate(zip(sequences, tables, strict=True)):
+            block = part.pad(np.arange(self.n_texts), border)
+            ids[number, :-1, : block.shape[1]] = block
+            padded[number, : len(table), : table.shape[1]] = table
+        self.ids = torch.from_numpy(ids).to(device)  # (S, n + 1, border + L + border)
+        self.tables = torch.from_numpy(padded).to(device)  # (S, w, d)
+
+    def align(self, of_networks: Sequence[tuple[int, Sequence[Rows]]]) -> tuple[Tensor, list[int]]:
+        """The texts of each step (T, M, B) and its width, from the set and the batches of each network.
+
+        A place without a text has the number of the empty one.
+        """
+        n_steps, size = len(of_networks[0][1]), max(len(batch) for _, batches in of_networks for batch in batches)
+        numbers = np.full((n_steps, len(of_networks), size), self.n_texts)
+        widths = np.ones(n_steps, np.int64)
+        for at, (vectors, batches) in enumerate(of_networks):
+            lengths = self.sequences[vectors].lengths
+            for step, batch in enumerate(batches):
+                numbers[step, at, : len(batch)] = batch
+                widths[step] = max(widths[step], lengths[batch].max(initial=0))
+        return torch.from_numpy(numbers).to(self.device), widths.tolist()
 
 
-@dataclass(frozen=True)
-class Convolution:
-    """Train convolutional networks on the texts of a dataset."""
+class NetworkGroup:
+    """Networks of one kind; a subclass has their parameters, their loss and their predictions.
 
-    sequences: Sequences
-    labels: Rows  # (n,)
-    table: NDArray[np.float32]
-    schedule: CnnSchedule = CnnSchedule()
-    tuned: bool = False
+    The parameters of network m are the row m of `flat`, so that the optimizer makes one step for all.
+    """
 
-    def train(self, rows: Rows, rate: float, n_epochs: int, seed: int) -> Iterator[CnnNetwork]:
-        """The network after each epoch."""
-        network = CnnNetwork(self.table, int(self.labels.max()) + 1, seed, tuned=self.tuned)
-        optimizer = torch.optim.Adam(network.parameters, lr=rate)
-        order = np.random.default_rng(seed)
-        for _ in range(n_epochs):
-            for batch in self.sequences.batches(rows, _CNN_BATCH, order):
-                scores = network.scores(torch.from_numpy(self.sequences.pad(batch, border=1)), training=True)
-                _step(optimizer, functional.cross_entropy(scores, torch.from_numpy(self.labels[batch])))
-            yield network
+    batch_size: int
+    max_norm: float | None = None  # of the gradient
 
-    def run(self, split: Round, n_seeds: int) -> Generator[float, None, Rows]:
-        """Labels of the test items (n, seeds); yields the fraction done."""
-        first, last = self.schedule.epochs
-        steps = last * (len(self.schedule.rates) + n_seeds)
-        done, best = 0, (-1.0, 0.0, 0)
-        for rate in self.schedule.rates:
-            for epoch, network in enumerate(self.train(split.train, rate, last, 0), 1):
-                if epoch >= first:
-                    right = float((network.predict(self.sequences, split.dev) == self.labels[split.dev]).mean())
-                    best = max(best, (right, rate, -epoch))
-                done += 1
-                yield done / steps
-        _, rate, epochs = best
-        labels = []
-        for seed in range(n_seeds):
-            networks = self.train(split.both, rate, -epochs, seed)
-            network = next(networks)
-            for network in networks:  # noqa: B007 - the last one predicts
-                done += 1
-                yield done / steps
-            labels.append(network.predict(self.sequences, split.test))
-        yield 1.0
-        return np.stack(labels, axis=1)
+    def __init__(self, texts: PaddedTexts, networks: Sequence[NetworkSettings], *, tuned: bool) -> None:
+        self.texts, self.networks, self.tuned = texts, networks, tuned
+        self.random = [torch.Generator().manual_seed(network.seed) for network in networks]
+        self.vectors = torch.tensor([network.vectors for network in networks], device=texts.device)
+        self.rates = torch.tensor([[network.rate] for network in networks], device=texts.device)  # (M, 1)
+        whole = self.shapes(texts.tables.shape[2])
+        self.sizes = [int(np.prod(shape)) for shape, _ in whole]
+        rows = [self._draw(network, random) for network, random in zip(networks, self.random, strict=True)]
+        self.flat = torch.stack(rows).to(texts.device)  # (M, P)
+        self.tables = texts.tables
+        if tuned:  # every network has a table of its own, the last of its parameters
+            whole.append((texts.tables.shape[1:], 0.0))
+            self.sizes.append(texts.tables[0].numel())
+            self.flat = torch.cat([self.flat, texts.tables[self.vectors].flatten(1)], dim=1)
+        self.whole = whole
+        self.flat.requires_grad_()
+        self.moments = (
+            torch.zeros_like(self.flat, requires_grad=False),
+            torch.zeros_like(self.flat, requires_grad=False),
+        )
+        self.n_steps = 0
+        self.parameters = self._split()
 
+    def shapes(self, dim: int) -> Shapes:
+        """Of the parameters of a network on vectors of `dim` dimensions."""
+        raise NotImplementedError
 
-class TaggerNetwork(TextNetwork):
-    def __init__(self, table: NDArray[np.float32], n_tags: int, seed: int, *, tuned: bool) -> None:
-        super().__init__(table, seed)
-        self.lstm = nn.LSTM(table.shape[1], _UNITS, batch_first=True, bidirectional=True)
-        self.out = nn.Linear(2 * _UNITS, n_tags)
-        self.steps: Steps = (torch.empty(n_tags), torch.empty(n_tags, n_tags), torch.empty(n_tags))
-        for tensor in (*self.lstm.parameters(), *self.out.parameters(), *self.steps):
-            self.add(tensor, _UNITS**-0.5)
-        self.parameters += [self.table.requires_grad_()] if tuned else []
+    def losses(self, texts: Tensor, width: int, salts: Tensor) -> Tensor:
+        """The mean loss of each network on its texts (M,); texts are (M, B), `salts` (2, M) those of dropout."""
+        raise NotImplementedError
 
-    def scores(self, ids: Tensor, lengths: Tensor, *, training: bool = False) -> Tensor:
-        """(B, L, n_tags) for rows of the table (B, L)."""
-        inputs = self.dropout(functional.embedding(ids, self.table, padding_idx=0), training)
-        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
-        scores: Tensor = self.out(self.dropout(states, training))
-        return scores
+    def _split(self) -> list[Tensor]:
+        """Each parameter of all networks (M, ...)."""
+        parts = torch.split_with_sizes(self.flat, self.sizes, dim=1)
+        return [part.view(-1, *shape) for part, (shape, _) in zip(parts, self.whole, strict=True)]
 
-    def predict(self, sequences: Sequences, chosen: Rows) -> list[Rows]:
-        """The tags of each chosen sentence."""
-        tags: dict[int, Rows] = {}
+    def train(self, rows: Rows, n_epochs: int, decay: float = 1.0) -> Iterator[None]:
+        """Learn from the texts `rows`, epoch by epoch; the rate falls to `decay` of it in the last."""
+        keys = [(network.vectors, network.seed) for network in self.networks]
+        orders = {key: np.random.default_rng(key[1]) for key in keys}
+        for epoch in range(n_epochs):
+            batches = {
+                key: [*self.texts.sequences[key[0]].batches(rows, self.batch_size, order)]
+                for key, order in orders.items()
+            }
+            numbers, widths = self.texts.align([(key[0], batches[key]) for key in keys])
+            salts = self._draw_salts(len(widths))
+            rates = self.rates * decay ** (epoch / max(1, n_epochs - 1))
+            for step, width in enumerate(widths):
+                (gradient,) = torch.autograd.grad(self.losses(numbers[step], width, salts[step]).sum(), self.flat)
+                self._update(gradient, rates)
+                self.parameters = self._split()  # views from before the update have no valid gradient
+            yield
+
+    def read(self, texts: Tensor, width: int) -> Tensor:
+        """Rows of the tables (M, B, border + width + border)."""
+        block = self.texts.ids[:, :, : width + 2 * self.texts.border]
+        return block[self.vectors.unsqueeze(1), texts]
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """The vectors of rows (M, ..., d)."""
+        if not self.tuned:
+            return self.tables[self.vectors.view(-1, *[1] * (ids.ndim - 1)), ids]
+        own = torch.arange(len(ids), device=ids.device).view(-1, *[1] * (ids.ndim - 1))
+        return self.parameters[-1][own, ids] * (ids != 0).unsqueeze(-1)  # padding has no gradient
+
+    def predict(self, rows: Rows) -> Tensor:
+        """What each network says of each text (M, n, ...)."""
+        place = torch.full((self.texts.n_texts + 1,), len(rows), device=self.texts.device)
+        place[torch.from_numpy(rows).to(self.texts.device)] = torch.arange(len(rows), device=self.texts.device)
+        size = 4 * self.batch_size
+        batches = {each.vectors: [*self.texts.sequences[each.vectors].batches(rows, size)] for each in self.networks}
+        numbers, widths = self.texts.align([(each.vectors, batches[each.vectors]) for each in self.networks])
+        own = torch.arange(len(self.networks), device=self.texts.device).unsqueeze(1)
+        said: Tensor | None = None
         with torch.no_grad():
-            for batch in sequences.batches(chosen, 128):
-                ids, lengths, inside = _read_batch(sequences, batch)
-                paths = best_paths(self.scores(ids, lengths), inside, self.steps).numpy()
-                tags |= {n: path[:length] for n, path, length in zip(batch, paths, lengths.tolist(), strict=True)}
-        return [tags[number] for number in chosen]
+            for step, width in enumerate(widths):
+                answers = self.answer(numbers[step], width)
+                if said is None:
+                    shape = [self.texts.width] * (answers.ndim - 2)
+                    said = answers.new_zeros(len(self.networks), len(rows) + 1, *shape)
+                block = said if answers.ndim == 2 else said[:, :, :width]
+                block[own, place[numbers[step]]] = answers
+        assert said is not None
+        return said[:, :-1]
+
+    def answer(self, texts: Tensor, width: int) -> Tensor:
+        """What each network says of each text of a batch (M, B, ...)."""
+        raise NotImplementedError
+
+    def _draw(self, network: NetworkSettings, random: torch.Generator) -> Tensor:
+        """The parameters of a network (P,): uniform up to their bounds, zero where its vectors are padded."""
+        parts = []
+        own, whole = self.shapes(self.texts.dims[network.vectors]), self.shapes(self.texts.tables.shape[2])
+        for (shape, bound), (padded, _) in zip(own, whole, strict=True):
+            part = torch.zeros(padded)
+            part[tuple(map(slice, shape))] = (2 * torch.rand(shape, generator=random) - 1) * bound
+            parts.append(part.flatten())
+        return torch.cat(parts)
+
+    def _draw_salts(self, n_steps: int) -> Tensor:
+        """Random numbers for the dropout of each step and network (T, 2, M)."""
+        least, most = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
+        salts = [torch.randint(least, most, (n_steps, 2), generator=random) for random in self.random]
+        return torch.stack(salts, dim=2).to(self.texts.device, torch.int32)
+
+    @torch.no_grad()
+    def _update(self, gradient: Tensor, rates: Tensor) -> None:
+        """One step of Adam (Kingma & Ba 2015), with the gradient of each network clipped on its own."""
+        if self.max_norm is not None:
+            norms = gradient.norm(dim=1, keepdim=True)
+            gradient = gradient * (self.max_norm / (norms + 1e-6)).clamp(max=1.0)
+        self.n_steps += 1
+        first, second = self.moments
+        first.lerp_(gradient, 1 - _BETAS[0])
+        second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
+        unbiased = [1 - beta**self.n_steps for beta in _BETAS]
+        scale = (second / unbiased[1]).sqrt_().add_(_EPSILON)
+        self.flat -= rates / unbiased[0] * first / scale
 
 
-@dataclass(frozen=True)
-class Recurrence:
-    """Train taggers on the sentences of a dataset."""
+def drop_half(x: Tensor, salts: Tensor) -> Tensor:
+    """Dropout of 0.5 on x (M, ...): whether a number is kept is a hash of its place and of its network's salt (M,)."""
+    keys = salts
+    for size in x.shape[1:]:
+        keys = _mix(keys.unsqueeze(-1) + torch.arange(size, dtype=torch.int32, device=x.device) * -1640531527)
+    return x * (keys < 0) * 2
 
-    sequences: Sequences
-    tags: Rows  # (N,) of each word
-    table: NDArray[np.float32]
-    quality: Callable[[Rows, list[Rows]], float]  # of the tags of sentences (rows, tags)
-    epochs: int = 8
-    tuned: bool = False
 
-    def run(self, split: Round, seed: int) -> Generator[float, None, list[Rows]]:
-        """The tags of the test sentences; yields the fraction done."""
-        best, predicted = -1.0, [np.zeros(length, np.int64) for length in self.sequences.lengths[split.test]]
-        for epoch, network in enumerate(self._train(split.train, seed), 1):
-            quality = self.quality(split.dev, network.predict(self.sequences, split.dev))
-            if quality > best:
-                best, predicted = quality, network.predict(self.sequences, split.test)
-            yield epoch / self.epochs
-        return predicted
+def _mix(keys: Tensor) -> Tensor:
+    """A hash of int32 (after MurmurHash3's finalizer); changes its argument."""
+    keys.bitwise_xor_(keys >> 16).mul_(-2048144789)
+    keys.bitwise_xor_(keys >> 13).mul_(-1028477387)
+    return keys.bitwise_xor_(keys >> 16).mul_(668265263)
 
-    def _train(self, rows: Rows, seed: int) -> Iterator[TaggerNetwork]:
-        """The network after each epoch."""
-        network = TaggerNetwork(self.table, int(self.tags.max()) + 1, seed, tuned=self.tuned)
-        optimizer = torch.optim.Adam(network.parameters, lr=_TAGGER_RATE)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, _DECAY ** (1 / max(1, self.epochs - 1)))
-        order = np.random.default_rng(seed)
-        tags = Sequences(self.sequences.table, self.tags, self.sequences.ends)
-        for _ in range(self.epochs):
-            for batch in self.sequences.batches(rows, _TAGGER_BATCH, order):
-                ids, lengths, inside = _read_batch(self.sequences, batch)
-                scores = network.scores(ids, lengths, training=True)
-                losses = negative_log_likelihood(scores, torch.from_numpy(tags.pad(batch)), inside, network.steps)
-                _step(optimizer, losses.mean(), network.parameters)
-            schedule.step()
-            yield network
+
+class CnnNetworks(NetworkGroup):
+    batch_size = 50  # Kim's
+
+    def __init__(
+        self, texts: PaddedTexts, labels: Rows, networks: Sequence[NetworkSettings], *, tuned: bool = False
+    ) -> None:
+        self.n_labels = int(labels.max()) + 1
+        super().__init__(texts, networks, tuned=tuned)
+        self.labels = torch.from_numpy(np.append(labels, 0)).to(texts.device)  # (n + 1,)
+
+    def shapes(self, dim: int) -> Shapes:
+        near, far = (_WIDTH * dim) ** -0.5, _FILTERS**-0.5
+        filters = ((dim, _WIDTH * _FILTERS), near), ((_FILTERS,), near)
+        return [*filters, ((_FILTERS, self.n_labels), far), ((self.n_labels,), far)]
+
+    def scores(self, ids: Tensor, salts: Tensor | None = None) -> Tensor:
+        """(M, B, labels) for rows of the tables (M, B, 1 + L + 1); with salts (M,), in training."""
+        filters, bias, out, out_bias = self.parameters[:4]
+        parts = self.filter_words(ids, filters).view(*ids.shape, _WIDTH, _FILTERS)
+        hidden = parts[:, :, :-2, 0] + parts[:, :, 1:-1, 1] + parts[:, :, 2:, 2] + bias[:, None, None]  # (M, B, L, F)
+        inside = (ids[:, :, 1:-1] != 0).unsqueeze(-1)
+        pooled = (torch.relu(hidden) * inside).amax(dim=2)  # (M, B, F)
+        return torch.baddbmm(out_bias.unsqueeze(1), pooled if salts is None else drop_half(pooled, salts), out)
+
+    def filter_words(self, ids: Tensor, filters: Tensor) -> Tensor:
+        """The product of each word with each filter (M, B, L, 3 F)."""
+        if ids.device.type != "cpu":
+            return torch.bmm(self.embed(ids).flatten(1, 2), filters).view(*ids.shape, -1)
+        filtered = []  # a repeated word is filtered once, in the time of one matrix product
+        for at, (rows, weights) in enumerate(zip(ids, filters, strict=True)):
+            words, place = torch.unique(rows, return_inverse=True)
+            table = self.parameters[-1][at] if self.tuned else self.tables[self.vectors[at]]
+            filtered.append(functional.embedding(place, functional.embedding(words, table, padding_idx=0) @ weights))
+        return torch.stack(filtered)
+
+    def losses(self, texts: Tensor, width: int, salts: Tensor) -> Tensor:
+        scores = self.scores(self.read(texts, width), salts[0])
+        labels, counted = self.labels[texts], texts < self.texts.n_texts
+        losses = functional.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
+        return (losses * counted).sum(dim=1) / counted.sum(dim=1)
+
+    def answer(self, texts: Tensor, width: int) -> Tensor:
+        return self.scores(self.read(texts, width)).argmax(dim=2)
+
+
+class TaggerNetworks(NetworkGroup):
+    batch_size, max_norm = 32, _CLIP
+
+    def __init__(
+        self, texts: PaddedTexts, tags: Rows, networks: Sequence[NetworkSettings], *, tuned: bool = False
+    ) -> None:
+        self.n_tags = int(tags.max()) + 1
+        super().__init__(texts, networks, tuned=tuned)
+        first = texts.sequences[0]
+        padded = Sequences(first.table, tags, first.ends).pad(np.arange(len(first)))
+        self.tags = torch.from_numpy(np.pad(padded, ((0, 1), (0, 0)))).to(texts.device)  # (n + 1, L)
+        self.lengths = torch.from_numpy(np.append(first.lengths, 0)).to(texts.device)  # (n + 1,) the same in every set
+
+    def shapes(self, dim: int) -> Shapes:
+        gates, tags, bound = 4 * _UNITS, self.n_tags, _UNITS**-0.5  # gates: input, forget, output, cell
+        lstm: list[tuple[int, ...]] = [(dim, 2 * gates), (2, _UNITS, gates), (2, 2 * gates)]  # two biases, as in cuDNN
+        return [(shape, bound) for shape in (*lstm, (2 * _UNITS, tags), (tags,), (tags,), (tags, tags), (tags,))]
+
+    def scores(self, ids: Tensor, inside: Tensor, salts: Tensor | None = None) -> Tensor:
+        """(M, B, L, tags) for rows of the tables (M, B, L); with salts (2, M), in training."""
+        out, out_bias = self.parameters[3:5]
+        inputs = self.embed(ids)
+        states = self.run_lstm(inputs if salts is None else drop_half(inputs, salts[0]), inside)
+        states = states if salts is None else drop_half(states, salts[1])
+        return torch.baddbmm(out_bias.unsqueeze(1), states.flatten(1, 2), out).view(*ids.shape, -1)
+
+    def run_lstm(self, inputs: Tensor, inside: Tensor) -> Tensor:
+        """The states of both directions (M, B, L, 2 U).
+
+        The direction that begins at the end of the padding enters a sentence with a state of zero: outside, the input
+        gate is closed.
+        """
+        enter, recur, biases = self.parameters[:3]
+        n, size, length = inside.shape
+        gates = torch.baddbmm(biases.sum(dim=1, keepdim=True), inputs.flatten(1, 2), enter).view(*inside.shape, 2, -1)
+        closed = torch.zeros_like(gates[0, 0, 0, 0])
+        closed[:_UNITS] = _CLOSED
+        gates = gates + (~inside)[..., None, None] * closed
+        both = torch.stack([gates[..., 0, :], gates[..., 1, :].flip(2)])  # (2, M, B, L, 4 U)
+        recur = recur.transpose(0, 1).flatten(0, 1)  # (2 M, U, 4 U)
+        state = cell = inputs.new_zeros(2 * n, size, _UNITS)
+        states = []
+        for entering in both.flatten(0, 1).unbind(2):
+            opened, update = torch.split_with_sizes(torch.baddbmm(entering, state, recur), [3 * _UNITS, _UNITS], dim=2)
+            taken, kept, shown = opened.sigmoid().chunk(3, dim=2)
+            cell = torch.addcmul(kept * cell, taken, update.tanh())
+            state = shown * cell.tanh()
+            states.append(state)
+        forth, back = torch.stack(states, dim=2).view(2, n, size, length, _UNITS)
+        return torch.cat([forth, back.flip(2)], dim=3)
+
+    def losses(self, texts: Tensor, width: int, salts: Tensor) -> Tensor:
+        ids, inside = self.read(texts, width), self._inside(texts, width)
+        scores = self.scores(ids, inside, salts)
+        losses = negative_log_likelihood(scores, self.tags[:, :width][texts], inside, self._steps())
+        counted = texts < self.texts.n_texts
+        return (losses * counted).sum(dim=1) / counted.sum(dim=1)
+
+    def answer(self, texts: Tensor, width: int) -> Tensor:
+        inside = self._inside(texts, width)
+        return best_paths(self.scores(self.read(texts, width), inside), inside, self._steps()).to(torch.int16)
+
+    def predict_words(self, rows: Rows) -> NDArray[np.int64]:
+        """The tags of the words of sentences, one sentence after another (M, W)."""
+        lengths = self.lengths[torch.from_numpy(rows).to(self.texts.device)]
+        inside = torch.arange(self.texts.width, device=self.texts.device) < lengths.unsqueeze(1)
+        return self.predict(rows)[:, inside].long().cpu().numpy()
+
+    def _inside(self, texts: Tensor, width: int) -> Tensor:
+        return torch.arange(width, device=texts.device) < self.lengths[texts].unsqueeze(-1)
+
+    def _steps(self) -> Steps:
+        begin, step, end = self.parameters[5:8]
+        return begin, step, end
 
 
 def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int, seed: int) -> Rows:
@@ -279,7 +370,9 @@ def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int
     dev, weights = torch.from_numpy(x[in_dev]), torch.from_numpy(judged[in_dev].astype(np.float32))
     best, n_stale, labels = np.inf, 0, np.zeros(len(x), np.int64)
     for _ in range(_LONGEST):
-        _step(optimizer, -(torch.log_softmax(network(train), dim=1) * counts).sum())
+        optimizer.zero_grad()
+        (-(torch.log_softmax(network(train), dim=1) * counts).sum()).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
         with torch.no_grad():
             dev_loss, n_stale = -float((torch.log_softmax(network(dev), dim=1) * weights).sum()), n_stale + 1
             if dev_loss < best:
@@ -287,17 +380,3 @@ def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int
         if n_stale == _PATIENCE:
             break
     return labels
-
-
-def _read_batch(sequences: Sequences, batch: Rows) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows of the table (B, L), lengths (B,), and which places are words (B, L)."""
-    ids, lengths = torch.from_numpy(sequences.pad(batch)), torch.from_numpy(sequences.lengths[batch])
-    return ids, lengths, torch.arange(ids.shape[1]) < lengths[:, None]
-
-
-def _step(optimizer: torch.optim.Optimizer, loss: Tensor, clipped: list[Tensor] | None = None) -> None:
-    optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    if clipped:
-        nn.utils.clip_grad_norm_(clipped, _CLIP)
-    optimizer.step()

@@ -1,5 +1,7 @@
 """Shared parts of supervised tasks: items with training data, parallel training runs, scores over seeds."""
 
+from __future__ import annotations
+
 import importlib
 import importlib.util
 import os
@@ -8,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percenti
 from stillvec.evaluation.splits import Round
 from stillvec.evaluation.tasks import Items
 from stillvec.progress import relay
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 Measure = Callable[[Floats], Floats]  # weights of items (R, n) → (R,)
@@ -46,7 +51,7 @@ def share(part: float, whole: int, work: Generator[float, None, T]) -> Generator
     return relay(work, lambda done: (part + done) / whole)
 
 
-def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None, list[T]]:
+def beside(works: Sequence[Generator[float, None, T]], n_threads: int | None = None) -> Generator[float, None, list[T]]:
     """Run independent generators in threads, as many at a time as there are cores, and return their results.
 
     Threads are enough because torch and NumPy release the GIL while they compute.
@@ -62,7 +67,7 @@ def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None,
                 return cast("T", end.value)
         raise CancelledError
 
-    with ThreadPoolExecutor(min(len(works), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(len(works), n_threads or os.cpu_count() or 1)) as pool:
         futures = [pool.submit(drain, number) for number in range(len(works))]
         try:
             while wait(futures, 0.2, FIRST_EXCEPTION).not_done and not any(_has_failed(future) for future in futures):
@@ -76,6 +81,13 @@ def beside(works: Sequence[Generator[float, None, T]]) -> Generator[float, None,
 
 def _has_failed(future: Future[Any]) -> bool:
     return future.done() and not isinstance(future.exception(), CancelledError | None)
+
+
+def resolve_network_device(name: str) -> torch.device:
+    """The device on which networks are trained: `auto` is a GPU if there is one."""
+    from stillvec.teachers.device import resolve_device  # importing torch takes seconds
+
+    return resolve_device(name)
 
 
 @contextmanager

@@ -8,21 +8,29 @@ An item is a sentence, covered if at least one of its words is known; OOV words 
 are means over seeds; `-sd` is the standard deviation over seeds. Interval: percentile bootstrap over sentences.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from functools import cached_property, partial
+from itertools import chain, product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.splits import pool_parts
-from stillvec.evaluation.supervised import LearntItems, beside, estimates, quotient, ratio, single_thread
+from stillvec.evaluation.supervised import (
+    LearntItems,
+    beside,
+    estimates,
+    quotient,
+    ratio,
+    resolve_network_device,
+    single_thread,
+)
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
-from stillvec.evaluation.treebank import are_spans, counts, read_tagged
+from stillvec.evaluation.treebank import are_spans, count_spans, read_tagged
 from stillvec.registry import check_least
 
 _QUICK = 2000  # training sentences
@@ -34,6 +42,7 @@ class Tagging(CostlyTask):
     seeds: int = 3
     epochs: int = 8
     tuned: bool = False
+    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu", ".conll", ".txt", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
@@ -47,34 +56,35 @@ class Tagging(CostlyTask):
         return LearntItems.from_sentences(words, n_tested, tags, splits)
 
     def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
-        from stillvec.evaluation.networks import Recurrence  # importing torch takes seconds
+        (answers,) = yield from self.answer_sets([lookup], items)
+        return answers
+
+    def answer_sets(self, lookups: Sequence[Lookup], items: Items) -> Generator[float, None, list[Answers]]:
+        """The answers of several sets of vectors, whose networks are trained together."""
+        from stillvec.evaluation.network_training import Recurrence  # importing torch takes seconds
+        from stillvec.evaluation.networks import PaddedTexts
 
         assert isinstance(items, LearntItems)
-        names = sorted({*chain.from_iterable(items.labels)})
-        number = {name: place for place, name in enumerate(names)}
-        has_spans = are_spans(names)
-        sequences = lookup.read_tokens(items.all_texts)
-        tags = np.array([number[tag] for tag in chain.from_iterable(items.labels)], np.int64)
-
-        def count(chosen: Rows, said: list[Rows]) -> Floats:
-            """Correct, predicted and gold counts of each sentence (n, 3)."""
-            pairs = ((items.labels[at], [names[tag] for tag in path]) for at, path in zip(chosen, said, strict=True))
-            count_pair = counts if has_spans else _words
-            return np.array([count_pair(gold, path) for gold, path in pairs], np.float64).reshape(-1, 3)
-
-        def quality(chosen: Rows, said: list[Rows]) -> float:
-            return float(_f1(np.ones((1, len(chosen))), count(chosen, said)[:, :, None])[0])
-
-        seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
-        tagger = Recurrence(sequences, tags, sequences.scale_table(), quality, epochs, self.tuned)
-        totals = np.zeros((len(items), 3, seeds))
-        runs = [(split, seed) for split in items.rounds for seed in range(seeds)]
+        gold = GoldTags.of(items)
+        sequences = [lookup.read_tokens(items.all_texts) for lookup in lookups]
+        texts = PaddedTexts(sequences, resolve_network_device(self.device))
+        n_seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
+        tagger = Recurrence(texts, gold.tags, gold.quality, epochs, self.tuned)
+        totals = np.zeros((len(lookups), len(items), 3, n_seeds))
+        together = texts.device.type == "cuda"  # on a CPU each core trains networks of one seed
+        groups = [range(n_seeds)] if together else [range(seed, seed + 1) for seed in range(n_seeds)]
+        runs = [(split, seeds) for split in items.rounds for seeds in groups]
         with single_thread():
-            tagged = yield from beside([tagger.run(*run) for run in runs])
-        for (split, seed), said in zip(runs, tagged, strict=True):
-            totals[split.test, :, seed] = count(split.test, said)
-        known = sequences.known_of_all[: len(items)]
-        return Answers(known[:, 0] > 0, {"f1" if has_spans else "accuracy": totals, "known-words": known})
+            tagged = yield from beside([tagger.run(*run) for run in runs], 1 if together else None)
+        for (split, seeds), by_set in zip(runs, tagged, strict=True):
+            for at, seed in product(range(len(lookups)), seeds):
+                totals[at, split.test, :, seed] = gold.count(split.test, by_set[at, seed - seeds.start])
+        metric = "f1" if gold.has_spans else "accuracy"
+        known = [part.known_of_all[: len(items)] for part in sequences]
+        return [
+            Answers(of_set[:, 0] > 0, {metric: counts, "known-words": of_set})
+            for counts, of_set in zip(totals, known, strict=True)
+        ]
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         metric = "f1" if "f1" in answers.values else "accuracy"
@@ -86,9 +96,39 @@ class Tagging(CostlyTask):
         return estimates(measures | {"known-words": ratio(known[:, 0], known[:, 1])}, len(chosen), resampling)
 
 
-def _words(gold: tuple[str, ...], said: list[str]) -> tuple[int, int, int]:
-    """Correct, predicted and gold tags of a sentence; with one tag per word, F1 equals accuracy."""
-    return sum(map(str.__eq__, gold, said)), len(gold), len(gold)
+@dataclass(frozen=True)
+class GoldTags:
+    """The tags of all sentences, and how well others match them."""
+
+    names: list[str]
+    tags: Rows  # (N,) of each word
+    ends: Rows  # (n,) of each sentence
+
+    @classmethod
+    def of(cls, items: LearntItems) -> Self:
+        names = sorted({*chain.from_iterable(items.labels)})
+        number = {name: place for place, name in enumerate(names)}
+        tags = np.array([number[tag] for tag in chain.from_iterable(items.labels)], np.int64)
+        return cls(names, tags, np.cumsum([len(labels) for labels in items.labels]))
+
+    @cached_property
+    def has_spans(self) -> bool:
+        return are_spans(self.names)
+
+    def count(self, chosen: Rows, said: Rows) -> Floats:
+        """Correct, predicted and gold counts of sentences (n, 3); with one tag per word, F1 equals accuracy."""
+        lengths = np.diff(self.ends, prepend=0)[chosen]
+        text = np.repeat(np.arange(len(chosen)), lengths)
+        within = np.arange(len(text)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        gold = self.tags[np.repeat(self.ends[chosen] - lengths, lengths) + within]
+        if self.has_spans:
+            return count_spans(gold, said, self.names, text, len(chosen))
+        right = np.bincount(text[gold == said], minlength=len(chosen))
+        return np.stack([right, lengths, lengths], axis=1).astype(np.float64)
+
+    def quality(self, chosen: Rows, said: Rows) -> float:
+        """F1 or accuracy of the tags of the words of sentences."""
+        return float(_f1(np.ones((1, len(chosen))), self.count(chosen, said)[:, :, None])[0])
 
 
 def _f1(weights: Floats, found: Floats, over_seeds: Callable[..., Any] = np.mean) -> Floats:

@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import read_blocks
+from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.files import inner_suffix
 
 _COLUMNS = 10  # of CoNLL-U
 _TAG = re.compile(r"O|[BIESLU]-.+")
-_ENDS = frozenset("ESLU")
-_STARTS = frozenset("BSU")
+_ENDS = "ESLU"
+_STARTS = "BSU"
 
 
 class Token(NamedTuple):
@@ -92,22 +95,26 @@ def are_spans(tags: Iterable[str]) -> bool:
     return any("-" in tag for tag in seen) and all(_TAG.fullmatch(tag) for tag in seen)
 
 
-def spans(tags: Sequence[str]) -> set[tuple[str, int, int]]:
-    """Extract the spans of a sentence as (type, first, last)."""
-    result = set()
-    first, kind, before = 0, "", "O"
-    for place, tag in enumerate([*tags, "O"]):
-        mark, _, now = tag.partition("-")
-        starts = mark in _STARTS or before in "O" or before in _ENDS or now != kind
-        if before != "O" and (mark == "O" or starts):
-            result.add((kind, first, place - 1))
-        if mark != "O" and starts:
-            first = place
-        before, kind = mark, now
-    return result
+def find_spans(tags: Rows, names: Sequence[str], text: Rows) -> tuple[Rows, Rows, Rows]:
+    """The first word, the last word and the number of the type of each span (m,), in order.
+
+    `tags` are the tags of all words (N,) as places in `names`, `text` the sentences that these belong to.
+    """
+    marks, kinds = zip(*((name[0], name[2:]) for name in names), strict=True)
+    kind = np.array([sorted(set(kinds)).index(name) for name in kinds])[tags]
+    named, starts, ends = (np.isin(marks, [*letters])[tags] for letters in ("BIESLU", _STARTS, _ENDS))
+    joined = named[1:] & named[:-1] & ~starts[1:] & ~ends[:-1] & (kind[1:] == kind[:-1]) & (text[1:] == text[:-1])
+    first = np.flatnonzero(named & ~np.append(False, joined))
+    last = np.flatnonzero(named & ~np.append(joined, False))
+    return first, last, kind[first]
 
 
-def counts(gold: Sequence[str], said: Sequence[str]) -> tuple[int, int, int]:
-    """Number of correct, predicted and gold spans of a sentence."""
-    true, predicted = spans(gold), spans(said)
-    return len(true & predicted), len(predicted), len(true)
+def count_spans(gold: Rows, predicted: Rows, names: Sequence[str], text: Rows, n_texts: int) -> Floats:
+    """Number of correct, predicted and gold spans of each sentence (n, 3)."""
+    first, last, kind = find_spans(gold, names, text)
+    span = np.full((2, len(gold)), -1)  # last word and type of the gold span that starts at a word
+    span[:, first] = last, kind
+    begin, end, said = find_spans(predicted, names, text)
+    right = (span[0, begin] == end) & (span[1, begin] == said)
+    counted = (begin[right], begin, first)
+    return np.stack([np.bincount(text[rows], minlength=n_texts) for rows in counted], axis=1).astype(np.float64)

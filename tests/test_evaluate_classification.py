@@ -15,7 +15,9 @@ from stillvec.evaluation.classification import Classification, macro_f1
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.networks import CnnNetwork, CnnSchedule, Convolution
+from stillvec.evaluation.network_training import CnnSchedule, Convolution
+from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts
+from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
 from stillvec.vectors import WordVectors
 
@@ -138,14 +140,18 @@ def test_the_penalty_is_chosen_on_development_items_alone() -> None:
 
 def test_the_network_is_a_convolution_with_the_largest_kept(vectors: WordVectors) -> None:
     sequences = Lookup(vectors).read_texts(["a lovely film", "dull"])
-    network = CnnNetwork(sequences.table, 3, 0, tuned=False)
-    ids = torch.from_numpy(sequences.pad(np.arange(2), border=1))
-    filters = network.filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
+    group = CnnNetworks(_padded(sequences), np.arange(2) + 1, [NetworkSettings(0, 0, 1e-3)])
+    ids = group.read(torch.arange(2)[None], 3)
+    filters, bias, out, out_bias = (parameter[0] for parameter in group.parameters)
+    filters = filters.view(8, 3, 100).permute(2, 0, 1)  # (F, dim, width), torch's order
     for row, length in enumerate((3, 1)):
-        text = network.table[ids[row, : length + 2]].T[None]
-        statistics = torch.relu(torch.nn.functional.conv1d(text, filters, network.bias)).amax(dim=2)
-        want = statistics @ network.out + network.out_bias
-        torch.testing.assert_close(network.scores(ids)[row : row + 1], want)
+        text = torch.from_numpy(sequences.scale_table())[ids[0, row, : length + 2]].T[None]
+        statistics = torch.relu(torch.nn.functional.conv1d(text, filters, bias)).amax(dim=2)
+        torch.testing.assert_close(group.scores(ids)[0, row : row + 1], statistics @ out + out_bias)
+
+
+def _padded(sequences: Sequences) -> PaddedTexts:
+    return PaddedTexts([sequences], torch.device("cpu"), border=1)
 
 
 def test_frozen_vectors_stay_and_tuned_ones_move_but_for_padding_and_words_not_read(vectors: WordVectors) -> None:
@@ -153,9 +159,10 @@ def test_frozen_vectors_stay_and_tuned_ones_move_but_for_padding_and_words_not_r
     sequences = Lookup(vectors).read_texts(texts)
     labels = np.array([1, 0, 1])
     for tuned in (False, True):
-        work = Convolution(sequences, labels, sequences.scale_table(), tuned=tuned)
-        *_, network = work.train(np.array([0, 1]), 0.01, 2, 0)
-        moved = (network.table.detach().numpy() != sequences.scale_table()).any(axis=1)
+        work = Convolution(_padded(sequences), labels, tuned=tuned)
+        *_, group = work.train(np.array([0, 1]), [NetworkSettings(0, 0, 0.01)], 2)
+        read = group.embed(torch.arange(len(sequences.table))[None])[0].detach().numpy()
+        moved = (read != sequences.scale_table()).any(axis=1)
         assert moved.any() == tuned
         assert not moved[0]
         assert not moved[sequences.ids[sequences.text == 2]].any()
@@ -186,7 +193,7 @@ def test_a_text_without_known_words_is_not_covered_and_words_are_counted(vectors
 
 
 def test_seeds_have_a_mean_and_a_spread(vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stillvec.evaluation.networks.CnnSchedule", lambda: CnnSchedule((1e-3,), (1, 1)))
+    monkeypatch.setattr("stillvec.evaluation.network_training.CnnSchedule", lambda: CnnSchedule((1e-3,), (1, 1)))
     _write(tmp_path / "classification" / "a.train.txt", 40)
     path = _write(tmp_path / "classification" / "a.test.txt", 30, seed=5)
     task = Classification(model="cnn", seeds=3)

@@ -17,7 +17,8 @@ from stillvec.evaluation import probing
 from stillvec.evaluation.information import _shares
 from stillvec.evaluation.labels import Labels, kind_labels
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.networks import CnnNetwork, CnnSchedule, Convolution, Recurrence
+from stillvec.evaluation.network_training import CnnSchedule, Convolution, Recurrence
+from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
 from stillvec.evaluation.splits import Round
 from stillvec.progress import drain
@@ -31,77 +32,96 @@ def sequences(n: int = 8) -> Sequences:
     return Sequences(table, np.tile([2, 3, 4, 5], n).astype(np.int64), 4 * np.arange(1, n + 1))
 
 
+def padded(n: int = 8, sets: int = 1, border: int = 0) -> PaddedTexts:
+    return PaddedTexts([sequences(n)] * sets, torch.device("cpu"), border)
+
+
+BEST = {0: (3e-4, 2), 1: (1e-4, 4)}  # of each set, on development items
+
+
 @dataclass
 class Scripted:
-    """A network that is right on development items and on test items after different settings."""
+    """Networks that are right on development items and on test items after different settings."""
 
-    rate: float
+    networks: list[NetworkSettings]
     epoch: int
 
-    def predict(self, sequences: Sequences, chosen: Any) -> Any:
-        right = (self.rate, self.epoch) == ((3e-4, 2) if np.array_equal(chosen, SPLIT.dev) else (1e-3, 3))
-        return np.ones(len(chosen), np.int64) if right else np.zeros(len(chosen), np.int64)
+    def predict(self, chosen: Any) -> torch.Tensor:
+        if np.array_equal(chosen, SPLIT.dev):
+            right = [(network.rate, self.epoch) == BEST[network.vectors] for network in self.networks]
+        else:
+            right = [(network.rate, self.epoch) == (1e-3, 3) for network in self.networks]
+            assert np.array_equal(chosen, SPLIT.test)
+            if self.networks[0].rate == self.networks[1].rate:  # the last fit: tell the epoch
+                return torch.full((len(self.networks), len(chosen)), self.epoch)
+        return torch.tensor([[int(is_right)] * len(chosen) for is_right in right])
 
 
 def test_the_cnn_chooses_rate_and_epochs_on_development_items_and_learns_again_from_both(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls: list[tuple[list[int], float, int]] = []
+    calls: list[tuple[list[int], list[tuple[int, int, float]], int]] = []
 
-    def train(self: Convolution, rows: Any, rate: float, epochs: int, seed: int) -> Iterator[Any]:
-        calls.append((rows.tolist(), rate, epochs))
-        yield from (Scripted(rate, epoch) for epoch in range(1, epochs + 1))
+    def train(self: Convolution, rows: Any, networks: list[NetworkSettings], epochs: int) -> Iterator[Any]:
+        calls.append((rows.tolist(), [(each.vectors, each.seed, each.rate) for each in networks], epochs))
+        yield from (Scripted(networks, epoch) for epoch in range(1, epochs + 1))
 
     monkeypatch.setattr(Convolution, "train", train)
-    schedule = CnnSchedule((1e-4, 3e-4, 1e-3), (2, 4))
-    model = Convolution(sequences(), np.ones(8, np.int64), sequences().table, schedule)
-    drain(model.run(SPLIT, 2))
-    assert [rows for rows, _, _ in calls[:3]] == [SPLIT.train.tolist()] * 3
-    assert calls[3:] == [(SPLIT.both.tolist(), 3e-4, 2)] * 2
+    rates = (1e-4, 3e-4, 1e-3)
+    model = Convolution(padded(sets=2), np.ones(8, np.int64), CnnSchedule(rates, (2, 4)))
+    labels = drain(model.run(SPLIT, 2))
+    assert calls == [
+        (SPLIT.train.tolist(), [(vectors, 0, rate) for vectors in (0, 1) for rate in rates], 4),
+        (SPLIT.both.tolist(), [(0, 0, 3e-4), (0, 1, 3e-4), (1, 0, 1e-4), (1, 1, 1e-4)], 4),
+    ]
+    assert labels.tolist() == [[[2, 2], [2, 2]], [[4, 4], [4, 4]]]
 
 
 def test_the_cnn_drops_half_of_its_features_while_it_learns(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = CnnNetwork(sequences().table, 100, 0, tuned=False)
-    network.out, network.out_bias = torch.eye(100), torch.zeros(100)
-    network.bias = torch.full_like(network.bias, 5.0)  # no feature is zero by itself
-    ids = torch.from_numpy(sequences(200).pad(np.arange(200), border=1))
-    whole, dropped = network.scores(ids), network.scores(ids, training=True)
+    group = CnnNetworks(padded(200, border=1), np.arange(200) % 100, [NetworkSettings(0, 0, 1e-3)])
+    group.parameters[1] = torch.full((1, 100), 5.0)  # no feature is zero by itself
+    group.parameters[2:] = torch.eye(100)[None], torch.zeros(1, 100)
+    ids = group.read(torch.arange(200)[None], 4)
+    whole, dropped = group.scores(ids), group.scores(ids, torch.tensor([7], dtype=torch.int32))
     kept = dropped != 0
     assert 0.45 < kept.float().mean() < 0.55
     torch.testing.assert_close(dropped[kept], 2 * whole[kept])
-    flags: list[bool] = []
-    scores = CnnNetwork.scores
+    salts: list[Any] = []
+    scores = CnnNetworks.scores
     monkeypatch.setattr(
-        CnnNetwork, "scores", lambda self, ids, *, training=False: (flags.append(training), scores(self, ids))[1]
+        CnnNetworks, "scores", lambda self, ids, salt=None: (salts.append(salt), scores(self, ids, salt))[1]
     )
-    next(Convolution(sequences(), np.arange(8) % 2, sequences().table).train(SPLIT.train, 1e-3, 1, 0))
-    assert flags
-    assert all(flags)
+    group = next(Convolution(padded(200, border=1), np.arange(200) % 2).train(np.arange(200), group.networks, 1))
+    assert len({int(salt) for salt in salts}) == 4  # of the four batches
+    group.predict(SPLIT.test)
+    assert salts[4:] == [None]
 
 
 def test_the_tagger_keeps_the_epoch_that_is_best_on_development_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass
-    class Tagger:
+    class Taggers:
         epoch: int
 
-        def predict(self, sequences: Sequences, chosen: Any) -> list[Any]:
-            return [np.full(4, self.epoch) for _ in chosen]
+        def predict_words(self, chosen: Any) -> Any:
+            """Two networks, of which the second is an epoch behind."""
+            return np.full((2, 4 * len(chosen)), [[self.epoch], [self.epoch - 1]])
 
-    def quality(chosen: Any, said: list[Any]) -> float:
+    def quality(chosen: Any, said: Any) -> float:
         best = 2 if np.array_equal(chosen, SPLIT.dev) else 4
-        return float(said[0][0] == best)
+        return float(said[0] == best)
 
-    monkeypatch.setattr(Recurrence, "_train", lambda self, rows, seed: (Tagger(epoch) for epoch in range(1, 6)))
-    tagger = Recurrence(sequences(), np.zeros(32, np.int64), sequences().table, quality, epochs=5)
-    assert [said.tolist() for said in drain(tagger.run(SPLIT, 0))] == [[2] * 4] * 2
+    monkeypatch.setattr(Recurrence, "train", lambda self, rows, networks: map(Taggers, range(1, 6)))
+    tagger = Recurrence(padded(), np.zeros(32, np.int64), quality, epochs=5)
+    assert drain(tagger.run(SPLIT, [0, 1])).tolist() == [[[2] * 8, [2] * 8]]
 
 
 @pytest.mark.parametrize("tuned", [False, True])
 def test_the_tagger_changes_the_vectors_only_where_it_may(tuned: bool) -> None:
-    tags = np.tile([0, 1, 0, 1], 8)
-    tagger = Recurrence(sequences(), tags, sequences().table, lambda rows, said: 0.0, 1, tuned)
-    network = next(tagger._train(SPLIT.train, 0))
-    assert bool((network.table.detach().numpy() != sequences().table).any()) == tuned
+    texts, tags = padded(), np.tile([0, 1, 0, 1], 8)
+    tagger = Recurrence(texts, tags, lambda rows, said: 0.0, 1, tuned)
+    group = next(tagger.train(SPLIT.train, [NetworkSettings(0, 0, 3e-3)]))
+    read = group.embed(torch.arange(6)[None])[0].detach().numpy()
+    assert bool((read != texts.sequences[0].scale_table()).any()) == tuned
 
 
 def treebank(folder: Path) -> Path:

@@ -13,14 +13,14 @@ from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from stillvec.errors import DatasetError, UsageError
+from stillvec.evaluation.crf import best_paths, log_partition, negative_log_likelihood
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.networks import best_paths, log_partition, negative_log_likelihood
 from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
-from stillvec.evaluation.treebank import are_spans, conllu, counts, read_tagged, spans
+from stillvec.evaluation.treebank import are_spans, conllu, count_spans, find_spans, read_tagged
 from stillvec.vectors import WordVectors
 
 LENGTHS, TAGS = (4, 1, 3), 3
@@ -89,21 +89,37 @@ def test_what_stands_outside_a_sentence_changes_nothing(chain: tuple) -> None:  
     assert torch.equal(best_paths(other, inside, steps), best_paths(scores, inside, steps))
 
 
+def _numbers(sentences: list[list[str]], names: list[str]) -> tuple[Any, Any]:
+    """The numbers of all tags, and the number of the sentence of each."""
+    tags = np.array([names.index(tag) for sentence in sentences for tag in sentence])
+    return tags, np.repeat(np.arange(len(sentences)), [*map(len, sentences)])
+
+
 @pytest.mark.parametrize("marks", ["BI", "BIES", "I", "IE"])
 def test_spans_are_those_of_seqeval_also_where_tags_break_the_rules(marks: str) -> None:
     generator = np.random.default_rng(0)
     tags = ["O", "O", *(f"{mark}-{kind}" for mark in marks for kind in ("PER", "geo-loc"))]
     sentences = [[str(tag) for tag in generator.choice(tags, generator.integers(1, 9))] for _ in range(400)]
-    for sentence in sentences:
-        assert spans(sentence) == set(get_entities(sentence)), sentence
+    names = sorted({*tags})
+    numbers, text = _numbers(sentences, names)
+    starts = np.cumsum([0, *map(len, sentences)])
+    found: list[set[tuple[str, int, int]]] = [set() for _ in sentences]
+    for first, last, kind in zip(*find_spans(numbers, names, text), strict=True):
+        number = text[first]
+        name = ["", "PER", "geo-loc"][kind]
+        found[number].add((name, int(first - starts[number]), int(last - starts[number])))
+    assert found == [set(get_entities(sentence)) for sentence in sentences]
 
 
 def test_span_f1_is_that_of_seqeval() -> None:
     generator = np.random.default_rng(1)
-    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    tags = ["B-X", "B-Y", "I-X", "I-Y", "O"]
     gold, said = ([[str(t) for t in generator.choice(tags, 6)] for _ in range(100)] for _ in range(2))
-    right, named, there = np.sum([counts(a, b) for a, b in zip(gold, said, strict=True)], axis=0)
+    (true, text), (predicted, _) = _numbers(gold, tags), _numbers(said, tags)
+    totals = count_spans(true, predicted, tags, text, 100)
+    right, named, there = totals.sum(axis=0)
     assert 2 * right / (named + there) == pytest.approx(f1_score(gold, said))
+    assert totals[:, 2].tolist() == [len(get_entities(sentence)) for sentence in gold]
 
 
 def test_tags_of_words_are_no_spans() -> None:

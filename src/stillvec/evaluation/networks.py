@@ -259,9 +259,15 @@ class CnnNetworks(NetworkGroup):
 
     def filter_words(self, ids: Tensor, filters: Tensor) -> Tensor:
         """The product of each word with each filter (M, B, L, 3 F)."""
-        if ids.device.type != "cpu":
-            return torch.bmm(self.embed(ids).flatten(1, 2), filters).view(*ids.shape, -1)
-        filtered = []  # a repeated word is filtered once, in the time of one matrix product
+        return self.filter_unique(ids, filters) if ids.device.type == "cpu" else self.filter_all(ids, filters)
+
+    def filter_all(self, ids: Tensor, filters: Tensor) -> Tensor:
+        """The products in one operation, best for a GPU."""
+        return torch.bmm(self.embed(ids).flatten(1, 2), filters).view(*ids.shape, -1)
+
+    def filter_unique(self, ids: Tensor, filters: Tensor) -> Tensor:
+        """The same, with one product for all occurrences of a word in the batch, best for a CPU."""
+        filtered = []
         for at, (rows, weights) in enumerate(zip(ids, filters, strict=True)):
             words, place = torch.unique(rows, return_inverse=True)
             table = self.parameters[-1][at] if self.tuned else self.tables[self.vectors[at]]

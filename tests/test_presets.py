@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from stillvec.formats import read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.settings import Distillation, resolve_presets
 from stillvec.registry import settings_from
+from stillvec.verbs.distillation import Arguments, _Call
 
 METHODS = {"gupta-jaggi-2021": "x2static", "wang-2020": "attentive_skipgram", "zheng-2022": "context_to_vec"}
 FREE = {"settings", "seed", "stream"}  # not decided by a paper
@@ -338,6 +341,45 @@ def test_a_finished_run_is_found_again(model: str, corpus: Path, tmp_path: Path)
     assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == before
     with pytest.raises(StillvecError, match="exists"):
         distill(corpus, **given, out=tmp_path / "out", contexts=20)
+
+
+@pytest.mark.parametrize("engine", ["local", "torchrun", "ray"])
+def test_every_kind_of_run_has_the_same_settings(
+    engine: str, model: str, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray") if engine == "ray" else None
+    monkeypatch.setattr("stillvec.distributed.ray_reader.connect", lambda address: object())
+    given = {"teacher": model, "method": PAPERS["gupta-jaggi-2021"], "min_count": 5, "device": "cpu"}
+    call = bind(corpus, **given, engine="ray" if engine == "ray" else "local")
+    group: Any = SimpleNamespace(rank=0, world_size=2) if engine == "torchrun" else None
+    made = call._run(group)
+    assert (made.settings.contexts, made.settings.min_count, made.settings.max_words) == (None, 5, 750_000)
+    assert made.corpus is not None
+    assert [*made.corpus.paragraphs()] == TEXT[:10]
+
+
+def bind(*corpus: Any, **arguments: Any) -> _Call:
+    return _Call.build(Arguments.bind(inspect.signature(distill), *corpus, **arguments))
+
+
+def test_a_checkpoint_has_the_settings_that_hold(model: str, corpus: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"teacher": model, "method": PAPERS["wang-2020"], "device": "cpu", "out": tmp_path / "out"}
+    made = bind(corpus, **given)._run(None)
+    assert made.checkpoint is not None
+    made.checkpoint.write(made._decisive, dict)
+    bind(corpus, **given, resume=True)._run(None)
+    bind(corpus, **given, resume=True, contexts="all", min_count=5)._run(None)
+    with pytest.raises(StillvecError, match="contexts"):
+        bind(corpus, **given, resume=True, contexts=20)._run(None)
+
+
+def test_a_result_that_is_added_to_keeps_its_paragraphs(model: str, corpus: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"teacher": model, "device": "cpu"}
+    distill(corpus, **given, method="aggregate", min_sentences=3, min_characters=140, out=tmp_path / "first")
+    corpus.write_text("\n".join(TEXT[1:]), "utf-8")
+    added = distill(corpus, **given, add_to=tmp_path / "first").provenance
+    assert (added["distillation"]["min_sentences"], added["distillation"]["min_characters"]) == (3, 140)
+    assert added["corpus"]["paragraphs"] == 9
 
 
 def test_text_without_a_paragraph_that_is_long_enough_is_one_line(

@@ -10,6 +10,7 @@ from stillvec.evaluation.evaluation_report import (
     Score,
 )
 from stillvec.evaluation.evaluation_run import Evaluation, evaluate
+from stillvec.evaluation.label_probes import LabelProbe, ProbeAgreement
 from stillvec.evaluation.means import Difference, mean_difference
 from stillvec.evaluation.tasks import TASKS, CostlyTask, Task
 
@@ -20,9 +21,11 @@ __all__ = [
     "Detail",
     "Difference",
     "Evaluation",
+    "LabelProbe",
     "NeighbourOverlap",
     "OovPolicy",
     "PolicyRanking",
+    "ProbeAgreement",
     "Report",
     "Score",
     "Task",

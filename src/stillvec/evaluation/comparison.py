@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from stillvec.evaluation.evaluation_report import Comparison, Words
-from stillvec.evaluation.intervals import Floats, Resampling, Rows, resample_metric
+from stillvec.evaluation.intervals import Floats, Resampling, Rows, holm, resample_metric
 from stillvec.evaluation.tasks import Answers, Items, Task
 
 _MAX_SCORED = 200  # resamples if the task has to score each of them
@@ -87,11 +87,8 @@ def correct_holm(comparisons: Iterable[Comparison]) -> tuple[Comparison, ...]:
     corrected = [*comparisons]
     for words in dict.fromkeys(comparison.words for comparison in corrected):
         family = [at for at, pair in enumerate(corrected) if pair.words == words and not np.isnan(pair.p)]
-        family.sort(key=lambda at: corrected[at].p)
-        least = 0.0
-        for rank, at in enumerate(family):
-            least = max(least, min(1.0, (len(family) - rank) * corrected[at].p))
-            corrected[at] = replace(corrected[at], p_corrected=least)
+        for at, p in zip(family, holm(np.array([corrected[at].p for at in family])).tolist(), strict=True):
+            corrected[at] = replace(corrected[at], p_corrected=p)
     return tuple(corrected)
 
 

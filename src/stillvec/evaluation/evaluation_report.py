@@ -12,6 +12,7 @@ import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Floats, Mask, Rows
+from stillvec.evaluation.label_probes import LabelProbe
 from stillvec.registry import require
 
 OovPolicy = Literal["skip", "mean", "zero", "subword"]  # what becomes of items with out-of-vocabulary words
@@ -185,6 +186,7 @@ class Report:
     means: tuple[Score, ...] = ()  # of each set over the similarity datasets, which its details name
     left_out: tuple[str, ...] = ()  # costly tasks that have data but were not requested
     pairs: tuple[ScoredPairs, ...] = field(default=(), compare=False, repr=False)  # the answers to similarity datasets
+    label_probes: tuple[LabelProbe, ...] = ()  # of the task `labels`: F1 per label, restarts, agreement of the sets
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -223,7 +225,8 @@ class Report:
     def to_json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """`{"vectors": name, "scores": [...]}` for one set of vectors, a list of these for several.
 
-        A comparison of two sets is listed with the first of them, rankings by OOV policy with the first set.
+        A comparison of two sets is listed with the first of them, rankings by OOV policy and label probes with the
+        first set.
         """
         sets: list[dict[str, Any]] = []
         for name in self.names:
@@ -231,6 +234,7 @@ class Report:
             parts = {key: [pair.to_json() for pair in getattr(self, key) if pair.a == name] for key in keys}
             if not sets:
                 parts["policies"] = [ranking.to_json() for ranking in self.policies]
+                parts["label_probes"] = [_replace_nan(asdict(probe)) for probe in self.label_probes]
             parts["means"] = [score.to_json() for score in self.means if score.vectors == name]
             scores = [score.to_json() for score in self.by(name)]
             sets.append({"vectors": name, "scores": scores} | {key: values for key, values in parts.items() if values})
@@ -250,10 +254,16 @@ class Report:
         kinds = {"scores": Score, "means": Score, "policies": PolicyRanking, "overlaps": NeighbourOverlap}
         kinds |= dict.fromkeys(("comparisons", "overall"), Comparison)
         pairs = tuple(map(ScoredPairs.from_json, values.pop("pairs")))
+        probes = tuple(map(LabelProbe.from_json, values.pop("label_probes", ())))
         for key, parts in values.items():
             values[key] = tuple(kinds[key](**part) if key in kinds else part for part in parts)
-        return cls(**values, pairs=pairs)
+        return cls(**values, pairs=pairs, label_probes=probes)
 
 
-def _replace_nan(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in values.items()}
+def _replace_nan(value: Any) -> Any:
+    """NaN as None, also inside of mappings and sequences."""
+    if isinstance(value, Mapping):
+        return {key: _replace_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replace_nan(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

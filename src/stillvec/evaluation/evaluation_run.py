@@ -29,10 +29,13 @@ from stillvec.evaluation.evaluation_report import (
     Words,
 )
 from stillvec.evaluation.intervals import Mask, Resampling
+from stillvec.evaluation.label_probes import LabelProbe, correct_tests
+from stillvec.evaluation.labels import Labels, compare_probes
 from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
+from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tasks import Task, select_tasks, split_tasks
 from stillvec.formats import VectorSets, open_sets
 from stillvec.input_checks import check_arguments, check_count
@@ -181,6 +184,7 @@ class Evaluation:
             tuple(means.scores(compares)),
             left_out,
             tuple(self._pairs(result) for result in similarity),
+            correct_tests(chain.from_iterable(self._compare_probes(result) for result in results)),
         )
 
     def _pairs(self, result: DatasetResult) -> ScoredPairs:
@@ -188,6 +192,10 @@ class Evaluation:
         cosines = {name: answer.values["spearman"] for name, answer in answers.items()}
         covered = {name: answer.covered for name, answer in answers.items()}
         return ScoredPairs(result.dataset.name, result.items.texts, result.items.gold, cosines, covered)
+
+    def _compare_probes(self, result: DatasetResult) -> Iterator[LabelProbe]:
+        if isinstance(result.task, Labels) and isinstance(result.items, LearntItems):
+            yield from compare_probes(result.dataset.name, result.items, result.answers[self.oov])
 
     def _overlaps(self) -> tuple[NeighbourOverlap, ...]:
         """Each two sets that have enough words in common."""

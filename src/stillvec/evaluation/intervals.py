@@ -83,6 +83,16 @@ def percentiles(blocks: list[Floats]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def holm(p: Floats) -> Floats:
+    """p values (n,) with Holm's correction for their number; NaN are not counted."""
+    corrected, least = np.full(len(p), np.nan), 0.0
+    tested = [at for at in np.argsort(p, kind="stable") if not np.isnan(p[at])]
+    for rank, at in enumerate(tested):
+        least = max(least, min(1.0, (len(tested) - rank) * float(p[at])))
+        corrected[at] = least
+    return corrected
+
+
 def mean_estimate(values: NDArray[Any], resampling: Resampling) -> Estimate:
     """The mean over items with the percentile interval of its resamples; a share has Wilson's interval."""
     if values.dtype == bool:

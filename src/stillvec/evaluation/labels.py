@@ -7,26 +7,29 @@ with 500 hidden units, to be compared with
     -majority    the most frequent label of the word in training, or of all words for a word not seen there: the upper
                  bound for a model that sees only the word, except that vectors generalize to unseen words
     -random      the same probe with a random vector per word, of the same dimension
+    -sd          the standard deviation of the accuracy over restarts (`seeds`, 20 in the paper)
 
 An item is a sentence, covered if one of its words is known. With the policy "skip" OOV words are not counted; else they
-have the vector of the policy. Interval: percentile bootstrap over sentences.
+have the vector of the policy. Interval: percentile bootstrap over sentences. `Report.label_probes` has the F1 of each
+label, the agreement of the sets, and tests over restarts (`label_probes.py`).
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
+from stillvec.evaluation.label_probes import MAJORITY, RANDOM, LabelProbe, Predictions, study_probes
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
 from stillvec.evaluation.splits import pool_parts
-from stillvec.evaluation.supervised import LearntItems, estimates, ratio
+from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, spread
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.evaluation.treebank import Sentence, conllu
 from stillvec.registry import check_least
@@ -38,10 +41,10 @@ KINDS = ("upos", "relation", "parent", "grandparent")
 @dataclass(frozen=True)
 class Labels(CostlyTask):
     hidden: int = 500  # units
-    seeds: int = 1
+    seeds: int = 3  # restarts
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
-    controls: ClassVar[tuple[str, ...]] = ("-majority", "-random")
+    controls: ClassVar[tuple[str, ...]] = ("-majority", "-random", "-sd")
 
     def __post_init__(self) -> None:
         check_least(self, hidden=1, seeds=1)
@@ -56,10 +59,10 @@ class Labels(CostlyTask):
         tables = {"probe": sequences.scale_table(), "random": randomize(sequences).table}
         n = len(items)
         n_words = np.bincount(sequences.text[counted], minlength=len(sequences))
-        values: dict[str, Floats] = {"words": n_words[:n].astype(np.float64)}
+        values: dict[str, NDArray[Any]] = {"words": n_words[:n].astype(np.float64)}
         for at, kind in enumerate(KINDS):
             labels = kind_labels(items, at)
-            right = {name: np.zeros(n) for name in (*tables, "majority")}
+            said: dict[str, Rows] = {}  # the label of each word (N, restarts), -1 for a word that is not counted
             for split in items.rounds:
                 train, dev, both = (_counts(sequences, labels, rows) for rows in (split.train, split.dev, split.both))
                 majority = np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())
@@ -67,16 +70,25 @@ class Labels(CostlyTask):
                 for number, (name, table) in enumerate(tables.items()):
                     predicted[name] = self._probe(table, train, dev)
                     yield (at + (number + 1) / len(tables)) / len(KINDS)
+                tested = counted & np.isin(sequences.text, split.test)
                 for name, of_words in predicted.items():
-                    hits = (of_words[sequences.ids] == labels[:, None]).mean(axis=1)  # over seeds
-                    hits *= counted & np.isin(sequences.text, split.test)
-                    right[name] += np.bincount(sequences.text, hits, minlength=len(sequences))[:n]
-            values |= {f"{kind}-{name}": n_right for name, n_right in right.items()}
+                    rows = said.setdefault(name, np.full((len(sequences.ids), of_words.shape[1]), -1, np.int64))
+                    rows[tested] = of_words[sequences.ids[tested]]
+            of_items = sequences.text < n
+            for name, rows in said.items():
+                hits = [np.bincount(sequences.text, column == labels, minlength=len(sequences)) for column in rows.T]
+                values[f"{kind}-{name}"] = np.stack(hits, axis=1)[:n].astype(np.float64)
+                values[f"said:{kind}-{name}"] = rows[of_items].astype(np.int16)
         return Answers(sequences.known[:n] > 0, values)
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         words = answers.values["words"][chosen]
-        measures = {name: ratio(right[chosen], words) for name, right in answers.values.items() if name != "words"}
+        measures: dict[str, Measure] = {}
+        for metric in (f"{kind}-{name}" for kind in KINDS for name in ("probe", "random", "majority")):
+            right = answers.values[metric][chosen]  # (n, restarts)
+            measures[metric] = ratio(right, words)
+            if right.shape[1] > 1:
+                measures[f"{metric}-sd"] = spread(right, words)
         return estimates(measures, len(chosen), resampling)
 
     def _probe(self, table: NDArray[np.float32], train: Floats, dev: Floats) -> Rows:
@@ -93,6 +105,21 @@ def read_labels(path: Path, n_max: int | None) -> LearntItems:
     words = tuple(tuple(token.form for token in sentence) for sentence in pool)
     labels = tuple(tuple(_labels(sentence)) for sentence in pool)
     return LearntItems.from_sentences(words, tested, labels, divided)
+
+
+def compare_probes(dataset: str, items: LearntItems, answers: Mapping[str, Answers]) -> Iterator[LabelProbe]:
+    """The probes of all sets on the words that each of them counts, per kind of label."""
+    texts = np.repeat(np.arange(len(items)), [*map(len, items.texts)])
+    first = next(iter(answers.values())).values
+    for at, kind in enumerate(KINDS):
+        names = sorted({labels[at] for labels in chain.from_iterable(items.labels)})
+        said = {name: answer.values[f"said:{kind}-probe"].astype(np.int64) for name, answer in answers.items()}
+        common = np.logical_and.reduce([rows[:, 0] != -1 for rows in said.values()])
+        said[RANDOM] = first[f"said:{kind}-random"].astype(np.int64)
+        said[MAJORITY] = first[f"said:{kind}-majority"].astype(np.int64)
+        chosen = {name: rows[common] for name, rows in said.items()}
+        gold = kind_labels(items, at)[: len(texts)][common]
+        yield study_probes(dataset, kind, Predictions(tuple(names), gold, texts[common], chosen))
 
 
 def kind_labels(items: LearntItems, kind: int) -> Rows:

@@ -374,7 +374,7 @@ def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int
     optimizer = torch.optim.Adam(network.parameters(), lr=_RATE)
     in_dev = judged.sum(axis=1) > 0
     dev, weights = torch.from_numpy(x[in_dev]), torch.from_numpy(judged[in_dev].astype(np.float32))
-    best, n_stale, labels = np.inf, 0, np.zeros(len(x), np.int64)
+    best, n_stale, weights_of_best = np.inf, 0, network.state_dict()
     for _ in range(_LONGEST):
         optimizer.zero_grad()
         (-(torch.log_softmax(network(train), dim=1) * counts).sum()).backward()  # type: ignore[no-untyped-call]
@@ -382,7 +382,11 @@ def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int
         with torch.no_grad():
             dev_loss, n_stale = -float((torch.log_softmax(network(dev), dim=1) * weights).sum()), n_stale + 1
             if dev_loss < best:
-                best, n_stale, labels = dev_loss, 0, network(torch.from_numpy(x)).argmax(dim=1).numpy()
+                best, n_stale = dev_loss, 0
+                weights_of_best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         if n_stale == _PATIENCE:
             break
+    network.load_state_dict(weights_of_best)
+    with torch.no_grad():
+        labels: Rows = network(torch.from_numpy(x)).argmax(dim=1).numpy()
     return labels

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from textwrap import wrap
-from typing import NamedTuple
 
 from stillvec.evaluation.evaluation_report import Comparison, Report
-from stillvec.evaluation.score_table import ScoreRow, group_scores, rank_sets
+from stillvec.evaluation.label_tables import label_tables
+from stillvec.evaluation.score_table import ScoreRow, TextTable, group_scores, rank_sets
 from stillvec.evaluation.tasks import task_class
 
 _MAX_COLUMNS = 3  # sets shown as columns
@@ -18,13 +18,6 @@ _WORDS = {"own": "", "common": "on common words", "unleaked": "outside the lexic
 
 
 Labels = Mapping[str, str]  # set → the name shown
-
-
-class TextTable(NamedTuple):
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    notes: Sequence[str] = ()  # lines below the table
 
 
 Tables = Iterator[TextTable]
@@ -40,6 +33,7 @@ def build_tables(report: Report, width: int = 100) -> Tables:
     for task in dict.fromkeys(score.task for score in report.scores):
         scores, means = _task_rows(report, task)
         yield from (_by_dataset(task, scores, means, labels) if few else _by_set(task, scores, means, labels, width))
+    yield from label_tables(report.label_probes)
     best = next((mean.name for mean in rank_sets(report) if math.isfinite(mean.value)), report.names[0])
     yield from _all_differences(report, labels) if few else _lead_differences(report, best, labels)
     yield from _policy_orders(report, None if few else _LEADERS)

@@ -13,6 +13,15 @@ from stillvec.evaluation.tasks import task_class
 Basis = Literal["own", "common"]
 
 
+class TextTable(NamedTuple):
+    """A table as text."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    notes: Sequence[str] = ()  # lines below the table
+
+
 @dataclass(frozen=True)
 class ScoreRow:
     """The scores of all sets by one metric on one dataset; every table and page is drawn from these rows."""

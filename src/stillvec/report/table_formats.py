@@ -65,7 +65,9 @@ def markdown_text(data: ReportData, title: str) -> str:
         parts.append(_markdown_table(("a", "b", "a − b", "p", "significant"), differences))
     for label_table in label_tables(report.label_probes, n_labels=None):
         parts += [_markdown(f"{label_table.title[0].upper()}{label_table.title[1:]}.")]
-        parts.append(_markdown_table(tuple(label_table.columns), [*map(tuple, label_table.rows)], literal=1))
+        parts.append(
+            _markdown_table(tuple(label_table.columns), [tuple(map(str, row)) for row in label_table.rows], literal=1)
+        )
         parts += [_markdown(note.strip()) for note in label_table.notes]
     return "\n\n".join(parts) + "\n"
 

@@ -36,6 +36,8 @@ from scores import (
     split_cells,
 )
 
+from stillvec.pipeline.settings import parse_methods
+
 PARSED = ("deps", "syngcn")
 BASELINES = ("skipgram", "cbow", "fasttext", "glove", "sent2vec", *PARSED, "context_lstm")
 LEARNERS = (
@@ -97,10 +99,10 @@ def _make_together(options: argparse.Namespace) -> None:
     missing = [method for method in missing if not (options.out / f"{_name(method)}.cost.json").exists()]
     if len(missing) < 2:
         return
-    place = options.out / "together"
-    result = _run([*_distill(options), *_rest(",".join(missing), place)]) | {"together": len(missing)}
-    for method in missing:
-        (place / _name(method)).rename(options.out / _name(method))
+    place, together = options.out / "together", ",".join(missing)
+    result = _run([*_distill(options), *_rest(together, place)]) | {"together": len(missing)}
+    for method, (folder, _) in zip(missing, parse_methods(together), strict=True):
+        (place / folder).rename(options.out / _name(method))
         (options.out / f"{_name(method)}.cost.json").write_text(json.dumps(result))
 
 

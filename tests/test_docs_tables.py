@@ -15,7 +15,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -248,6 +248,27 @@ def test_scores_are_printed_below_the_header(
     monkeypatch.setitem(tables.HEADERS, "x", "| vectors | A WS | B WS |")
     tables.print_table("x", [f"A={one}", f"B={two}"])
     assert capsys.readouterr().out.splitlines()[2] == "| v | 50.0 | 80.0 |"
+
+
+def test_methods_that_share_a_forward_pass_keep_their_settings_in_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(RUNNER.parent))
+    table = load_script(RUNNER.with_name("table.py"))
+
+    def distill(call: list[str]) -> dict[str, float]:
+        for name in ("whitened_window", "whitened_window-2"):  # as `stillvec distill` names them
+            (tmp_path / "together" / name).mkdir(parents=True)
+        return {"seconds": 1}
+
+    monkeypatch.setattr(table, "_run", distill)
+    methods = ["whitened_window", "whitened_window:context_weight=0"]
+    options = {"only": methods, "out": tmp_path, "corpus": [], "teacher": "t", "contexts": "5", "precision": "fp32"}
+    table._make_together(SimpleNamespace(**options))
+    assert {path.name for path in tmp_path.glob("whitened*") if path.is_dir()} == {
+        "whitened_window",
+        "whitened_window-context_weight-0",
+    }
 
 
 def test_papers_are_all_linked_and_all_links_exist() -> None:

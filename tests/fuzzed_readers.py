@@ -281,6 +281,8 @@ def _folders() -> Iterator[Reader]:
     yield Reader("vectors whose words are read late", _late, (plain,), still=_UNREAD)
     grams = _written(lambda folder: save(_vectors(subwords=True), folder / "v"))
     yield Reader("vectors with n-grams", partial(_load, "v", "stillvec"), (grams,), still=_UNREAD)
+    tables = _written(lambda folder: save(_vectors().with_matrix(MATRIX, contexts=MATRIX), folder / "v"))
+    yield Reader("vectors with a context table", partial(_load, "v", "stillvec"), (tables,), still=_UNREAD)
     sums = {"around/sum:states": MATRIX, "around/sum:contexts": np.arange(5), "around/total:x": np.array(3.0)}
     result_files = _written(lambda folder: write_folder(_vectors(), folder / "v", MADE, sums, {"model": MATRIX}))
     yield Reader("folder and its statistics", _beside, (result_files,), still=_UNREAD)

@@ -47,6 +47,7 @@ class WordVectors(GensimNames):
     vocabulary: the words, one per row, or a `Vocabulary` with their counts.
     matrix: one row of numbers per word (V, dim).
     subwords: a table of character n-grams, which gives out-of-vocabulary words vectors (default: none).
+    contexts: the context table that was trained with them, vectors or one row of numbers per word (default: none).
     provenance: how the vectors were made, the manifest of a folder; `save` writes it (default: nothing).
     """
 
@@ -56,6 +57,7 @@ class WordVectors(GensimNames):
         matrix: Any,
         *,
         subwords: SubwordTable | None = None,
+        contexts: Any = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
@@ -77,6 +79,20 @@ class WordVectors(GensimNames):
         self.matrix: Matrix = rows
         self.subwords = subwords
         self.provenance: Mapping[str, Any] = {} if provenance is None else provenance
+        table = contexts.matrix if isinstance(contexts, WordVectors) else contexts
+        self._contexts = None if table is None else WordVectors(self.vocabulary, table).matrix
+        if self._contexts is not None and self._contexts.shape != rows.shape:
+            raise UsageError.expected(f"a table of shape {rows.shape}", self._contexts.shape, where="contexts")
+
+    @property
+    def contexts(self) -> WordVectors | None:
+        """The context table of the same training as vectors, such as the output vectors of skip-gram; None without one.
+
+        `stillvec train --context-table` keeps it; `with_matrix` and refine steps drop it.
+        """
+        if self._contexts is None:
+            return None
+        return WordVectors(self.vocabulary, self._contexts, provenance={**self.provenance, "table": "contexts"})
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -116,7 +132,7 @@ class WordVectors(GensimNames):
         return self  # immutable, and scikit-learn copies its parameters often
 
     def __reduce__(self) -> tuple[Any, ...]:
-        create = partial(WordVectors, subwords=self.subwords, provenance=dict(self.provenance))
+        create = partial(WordVectors, subwords=self.subwords, contexts=self._contexts, provenance=dict(self.provenance))
         return create, (self.vocabulary, np.asarray(self.matrix))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -349,7 +365,12 @@ class WordVectors(GensimNames):
         return np.asarray(sums, np.float32)
 
     def with_matrix(
-        self, matrix: Any, *, subwords: SubwordTable | None = None, provenance: Mapping[str, Any] | None = None
+        self,
+        matrix: Any,
+        *,
+        subwords: SubwordTable | None = None,
+        contexts: Any = None,
+        provenance: Mapping[str, Any] | None = None,
     ) -> WordVectors:
         """The same words with another matrix.
 
@@ -357,10 +378,11 @@ class WordVectors(GensimNames):
         ----------
         matrix: one row per word (V, dim).
         subwords: a subword table fitted to the matrix (default: none, since the old one was fitted to the old matrix).
+        contexts: a context table that belongs to the matrix (default: none, for the same reason).
         provenance: how the new vectors were made (default: the provenance of the old ones).
         """
         history = self.provenance if provenance is None else provenance
-        return WordVectors(self.vocabulary, matrix, subwords=subwords, provenance=history)
+        return WordVectors(self.vocabulary, matrix, subwords=subwords, contexts=contexts, provenance=history)
 
     def truncate(self, dim: int) -> WordVectors:
         """The first dimensions of each vector, as a view; warns if their order means nothing.
@@ -405,7 +427,8 @@ class WordVectors(GensimNames):
 
     def with_provenance(self, provenance: Mapping[str, Any]) -> WordVectors:
         """The same vectors with another provenance."""
-        return self.with_matrix(self.matrix, subwords=self.subwords, provenance=provenance)
+        subwords, contexts = self.subwords, self._contexts
+        return self.with_matrix(self.matrix, subwords=subwords, contexts=contexts, provenance=provenance)
 
     def subset(self, words: Iterable[str]) -> WordVectors:
         """The vectors of the given words, in this order.
@@ -418,7 +441,10 @@ class WordVectors(GensimNames):
         counts = self.vocabulary.counts[rows].tolist()
         names = [self.words[row] for row in rows]
         vocabulary = Vocabulary(names, counts, lowercase=self.vocabulary.lowercase)
-        return WordVectors(vocabulary, self.matrix[rows], subwords=self.subwords, provenance=self.provenance)
+        contexts = None if self._contexts is None else self._contexts[rows]
+        return WordVectors(
+            vocabulary, self.matrix[rows], subwords=self.subwords, contexts=contexts, provenance=self.provenance
+        )
 
     def _oov_sums(self, texts: Sequence[str]) -> tuple[Floats, Floats]:
         """The sum of the vectors of the OOV words of each text (n, dim), and their number (n,)."""

@@ -43,6 +43,7 @@ class Baseline:
     PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {}  # the settings of papers
     resumes: ClassVar[bool] = True  # it uses the checkpoint
     parsed: ClassVar[bool] = False  # it needs dependency parses
+    has_contexts: ClassVar[bool] = False  # its vectors come with a context table, one row per word
     settings: str = "stillvec"  # or a paper's settings, by their name
     dim: int = 300  # dimensions of the vectors
     epochs: int = 5  # passes over the corpus

@@ -69,10 +69,17 @@ class EncodedCorpus:
         words = [word for word, selected in zip(self.vocabulary, chosen.tolist(), strict=True) if selected]
         return Vocabulary(words, self.vocabulary.counts[chosen], lowercase=self.vocabulary.lowercase)
 
-    def vectors(self, matrix: NDArray[np.float32], trained: NDArray[np.bool_] | None = None) -> WordVectors:
-        """The rows of a table (V, D) whose words were trained; by default the words of the sentences."""
+    def vectors(
+        self,
+        matrix: NDArray[np.float32],
+        trained: NDArray[np.bool_] | None = None,
+        contexts: NDArray[np.float32] | None = None,
+    ) -> WordVectors:
+        """The rows of tables (V, D) whose words were trained; by default the words of the sentences."""
         trained = self._occurs if trained is None else trained
-        return WordVectors(self._select(trained), matrix if trained.all() else matrix[trained])
+        chosen = slice(None) if trained.all() else trained
+        context_rows = None if contexts is None else contexts[chosen]
+        return WordVectors(self._select(trained), matrix[chosen], contexts=context_rows)
 
     def blocks(self, size: int) -> Iterator[tuple[Rows, Ends]]:
         """(rows, sentence ends in them) of about `size` words in whole sentences, in corpus order."""

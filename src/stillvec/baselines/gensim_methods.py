@@ -34,6 +34,7 @@ class GensimBaseline(SampledBaseline):
     GENSIM: ClassVar[str] = "Word2Vec"  # the class of gensim
     ARGUMENTS: ClassVar[Mapping[str, int]] = {}  # of that class, which are no setting of ours
     resumes = False
+    has_contexts = True
     epochs: int = 15  # passes over the corpus
     window: int = 5  # largest distance of a context word; the actual one is drawn per word
     negatives: int = 5  # negatives per target
@@ -65,7 +66,7 @@ class GensimBaseline(SampledBaseline):
     def vectors(self, model: Any, corpus: EncodedCorpus) -> WordVectors:
         """Vectors of the words of the corpus; gensim's rows are in our order."""
         matrix = model.wv.vectors + model.syn1neg if self.add_contexts else model.wv.vectors
-        return WordVectors(corpus.known, np.asarray(matrix, np.float32))
+        return WordVectors(corpus.known, np.asarray(matrix, np.float32), contexts=model.syn1neg)
 
     def steps(self, corpus: EncodedCorpus, resources: Resources) -> Generator[TrainingProgress, None, Result]:
         workers = max(1, min(resources.threads, corpus.n_words // _WORDS_PER_THREAD))
@@ -134,7 +135,9 @@ class FastText(GensimBaseline):
 
     def vectors(self, model: Any, corpus: EncodedCorpus) -> WordVectors:
         matrix = np.stack([model.wv.get_vector(as_token(word)) for word in corpus.vocabulary])
-        return WordVectors(corpus.vocabulary, np.asarray(matrix, np.float32))
+        contexts = np.zeros(matrix.shape, np.float32)  # a word that the corpus lacks is no context
+        contexts[corpus.known.rows_in(corpus.vocabulary)] = model.syn1neg
+        return WordVectors(corpus.vocabulary, np.asarray(matrix, np.float32), contexts=contexts)
 
     def notes(self, model: Any) -> dict[str, Any]:
         return {"buckets": model.wv.bucket}

@@ -154,6 +154,7 @@ class Glove(Baseline):
     SUMMARY = "trained on co-occurrence counts (no teacher)"
     PAPERS = ("pennington-2014",)
     PRESETS: ClassVar = {"pennington-2014": {"epochs": 100, "x_max": 100.0, "add_contexts": True}}
+    has_contexts = True
     epochs: int = 20  # passes over the co-occurrence counts
     window: int = 10  # largest distance of two words that count as a pair
     x_max: float = 10.0  # count from which a pair has full weight; the paper's 100 is for a thousand times more text
@@ -178,7 +179,8 @@ class Glove(Baseline):
                     yield from thread_rounds(part, generator.permutation(len(part.starts) - 1), resources.threads)
 
             loss = yield from train_epochs(self, model, blocks, [n_pairs], corpus.n_words, resources)
-        return Result(corpus.vectors(model.result()), {**loss_note(loss), "pairs": n_pairs})
+        contexts = model.contexts[:, 0, : self.dim]
+        return Result(corpus.vectors(model.result(), contexts=contexts), {**loss_note(loss), "pairs": n_pairs})
 
 
 class GloveJob(NamedTuple):

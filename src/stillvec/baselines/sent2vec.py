@@ -36,6 +36,7 @@ class Sent2vec(SampledBaseline):
     PAPERS = ("pagliardini-2018",)
     RENAMED: ClassVar = {"ngrams": "word_ngrams", "dropped": "dropped_ngrams"}
     PRESETS: ClassVar = {"pagliardini-2018": _PAPER}
+    has_contexts = True
     epochs: int = 40  # passes over the corpus
     word_ngrams: int = 1  # words of the longest n-gram; the paper tries 1 and 2
     dropped_ngrams: int = 4  # n-grams left out at random per sentence
@@ -55,7 +56,8 @@ class Sent2vec(SampledBaseline):
                 n_before += len(rows)
 
         loss = yield from train_epochs(self, model, blocks, [corpus.n_words], corpus.n_words, resources)
-        return Result(corpus.vectors(model.sources[: len(corpus.vocabulary)]), loss_note(loss))
+        words = model.sources[: len(corpus.vocabulary)]
+        return Result(corpus.vectors(words, contexts=model.targets), loss_note(loss))
 
 
 class Sent2vecJob(NamedTuple):

@@ -18,13 +18,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", "--to", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the ending of OUT)")
     add("--from", dest="source_format", metavar="NAME", help="the format of VECTORS (default: recognised)")
     add("--replace-space", metavar="CHAR", help="write this for a space inside a word")
+    add("--contexts", action="store_true", help="write the context table of stillvec train --context-table instead")
     add_common(parser, "--force")
 
 
 def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     name = options.format or format_by_ending(out)
-    settings = {name: getattr(options, name) for name in ("source_format", "replace_space", "force")}
+    settings = {name: getattr(options, name) for name in ("source_format", "replace_space", "contexts", "force")}
     with show_warnings():
         vectors = convert(options.vectors, out, format=name, **settings)
     files = [*out.rglob("*")] if out.is_dir() else [out, words_file(out)] if name == "npy" else [out]

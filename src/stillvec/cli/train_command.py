@@ -36,6 +36,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "(deps, syngcn), and cache the parses; without it they read CoNLL-U"
     )
     add("--parse", dest="parser", nargs="?", const="en_core_web_sm", metavar="PIPELINE", help=parsing)
+    contexts = "keep the context vectors, one per word, beside the vectors (skipgram, cbow, fasttext, glove, sent2vec)"
+    add("--context-table", action="store_true", help=contexts)
     add_cache(parser, "parses and checkpoints are cached (default: $STILLVEC_CACHE, or the user's cache)")
     resume = "continue from the last checkpoint; methods of gensim start again"
     add("--resume", action="store_true", help=resume)

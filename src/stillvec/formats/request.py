@@ -89,5 +89,7 @@ def digest_vectors(vectors: WordVectors) -> str:
     header = f"{matrix.dtype} {matrix.shape} {n_rows} {vocabulary.lowercase}"
     if (table := vectors.subwords) is not None:
         header += f" {table.ngrams} {hashlib.blake2b(np.ascontiguousarray(table.matrix).data).hexdigest()}"
+    if vectors.contexts is not None:
+        header += f" {hashlib.blake2b(np.ascontiguousarray(vectors.contexts.matrix).data).hexdigest()}"
     words = "\n".join(vocabulary.words)
     return digest(iter([header.encode(), *parts, words.encode(), np.ascontiguousarray(vocabulary.counts).tobytes()]))

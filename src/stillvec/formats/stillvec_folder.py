@@ -34,6 +34,8 @@ _MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS = (
     "subwords.safetensors",
 )  # fmt: skip
 INDEX_VERSION_KEY = "search_index"  # in the manifest of the folder of a search index, which has no vectors to load
+_CONTEXTS = "contexts"  # the context table, in the file of the model
+_HAS_CONTEXTS = "context_table"  # true in the manifest if there is one
 _CHECKSUMS = "checksums"  # of the other files, in the manifest
 _REQUEST = "request"  # what decided the result, as digests (formats/request.py)
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
@@ -61,7 +63,8 @@ def read(path: Path) -> WordVectors:
     if shape != matrix.shape:
         raise FormatError.expected(f"shape {shape} as in {_MANIFEST}", matrix.shape, path=file, code="shape")
     check_finite(file, vocabulary, matrix)
-    return WordVectors(vocabulary, matrix, subwords=_read_subwords(path, manifest, matrix), provenance=manifest)
+    subwords, contexts = _read_subwords(path, manifest, matrix), _read_contexts(path, manifest, vocabulary, matrix)
+    return WordVectors(vocabulary, matrix, subwords=subwords, contexts=contexts, provenance=manifest)
 
 
 def write(vectors: WordVectors, path: Path) -> None:
@@ -102,11 +105,16 @@ def write_folder(
         "dtype": vectors.matrix.dtype.name,
         "lowercase": vectors.vocabulary.lowercase,
     }
-    history = {key: value for key, value in manifest.items() if key not in ("stored", "subwords", _REQUEST)}
+    history = {
+        key: value for key, value in manifest.items() if key not in ("stored", "subwords", _HAS_CONTEXTS, _REQUEST)
+    }
     if request is not None:
         facts[_REQUEST] = dict(request)
     if vectors.subwords is not None:
         facts["subwords"] = asdict(vectors.subwords.ngrams)
+    if vectors.contexts is not None:
+        facts[_HAS_CONTEXTS] = True
+        model = {**(model or {}), _CONTEXTS: vectors.contexts.matrix}
     if arrays is not None:
         facts["stored"] = packed
     with atomic_folder(folder, LAYOUT) as part:
@@ -242,6 +250,21 @@ def _read_subwords(path: Path, manifest: Mapping[str, Any], words: NDArray[Any])
     if not np.isfinite(matrix[:: max(1, matrix.size // MAX_CHECKED)]).all():
         raise FormatError.expected("finite numbers", "NaN or infinity", path=file)
     return SubwordTable(ngrams, matrix)
+
+
+def _read_contexts(
+    path: Path, manifest: Mapping[str, Any], vocabulary: Vocabulary, words: NDArray[Any]
+) -> NDArray[Any] | None:
+    if manifest.get(_HAS_CONTEXTS) is not True:
+        return None
+    require_files(path, (_MODEL,), "stillvec folder with a context table")
+    file = path / _MODEL
+    table = map_tensors(file).get(_CONTEXTS)
+    if table is None or table.shape != words.shape or table.dtype.kind != "f":
+        got = "none" if table is None else f"{table.dtype} of shape {table.shape}"
+        raise FormatError.expected(f"{_CONTEXTS!r} of {words.shape[0]:,} x {words.shape[1]} floats", got, path=file)
+    check_finite(file, vocabulary, table)
+    return table
 
 
 class _LazyVocabulary(Vocabulary):

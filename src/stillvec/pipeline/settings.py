@@ -13,7 +13,7 @@ from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, check_least, require_all, settings_from
 
 OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
-_ADDED_LATER = ("min_sentences", "min_characters")
+_ADDED_LATER = ("min_sentences", "min_characters", "context_table")
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 
@@ -114,6 +114,7 @@ class Training:
     oov: str | None = None  # "subword": n-grams that give out-of-vocabulary words a vector
     threads: int | None = None  # None: all cores
     parser: str | None = None  # a spaCy pipeline, by name or folder; None: methods that need parses read CoNLL-U
+    context_table: bool = False  # keep the context vectors that are trained with the words
 
     def __post_init__(self) -> None:
         check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1, min_sentences=1, min_characters=0)
@@ -126,6 +127,10 @@ class Training:
         methods = parse_methods(self.method, BASELINES)
         packages = dict(PACKAGES[spec.name] for _, spec in methods if spec.name in PACKAGES)
         require_all(packages | ({"spacy": "spacy"} if self.parser else {}), f"Training {self.method}")
+        for _, spec in methods if self.context_table else ():
+            if not getattr(BASELINES[spec.name], "has_contexts", False):
+                cure = "skipgram, cbow, fasttext, glove and sent2vec have one"
+                raise UsageError.conflict(f"{spec.name} has no context table with one row per word", cure=cure)
         return {
             label: settings_from(BASELINES[spec.name], {**values, **spec.settings}, f"method {spec.name!r}")
             for label, spec in methods
@@ -165,7 +170,8 @@ def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
     """
     keys = {new: old for old, new in settings.RENAMED.items()}
     values = dataclasses.asdict(settings) | {"include_words": len(settings.include_words)}
-    known = {name: value for name, value in values.items() if value is not None or name not in _ADDED_LATER}
+    missing = {name for name in _ADDED_LATER if name in values and (values[name] is None or values[name] is False)}
+    known = {name: value for name, value in values.items() if name not in missing}
     return {keys.get(name, name): value for name, value in known.items()}
 
 

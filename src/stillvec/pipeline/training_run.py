@@ -191,7 +191,8 @@ class TrainingRun:
             "seconds": prepared + seconds,
             **describe_program(),
         }
-        return complete(learnt.vectors, manifest, self.settings.oov)
+        vectors = learnt.vectors if self.settings.context_table else learnt.vectors.with_matrix(learnt.vectors.matrix)
+        return complete(vectors, manifest, self.settings.oov)
 
 
 def _describe_method(baseline: Baseline) -> dict[str, Any]:

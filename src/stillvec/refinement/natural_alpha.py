@@ -5,8 +5,9 @@ the Fisher matrix `I = Σ p0 ΔV ΔVᵀ`, the word is `W(w) = I⁻¹ Σ_χ l(χ)
 `l = p0 (2/(1-α)) ((p_w/p0)^((1-α)/2) - 1)`, at α = 1 `p0 ln(p_w/p0)`. With α = 1 and a uniform reference W is U.
 The limit of α → -∞ is `I⁻¹ ΔV` of the context with the largest p_w/p0, or the mean over the `top` largest.
 
-U are the vectors; V are `contexts`, a .npy file with one row per word, or the vectors themselves. The time is quadratic
-in the size of the vocabulary. Rows that would overflow are scaled down.
+U are the vectors. V is `contexts`, a .npy file with one row per word; by default the context table of the vectors
+(`stillvec train --context-table`) or, for vectors without one, the vectors themselves. A step before this one drops the
+table. The time is quadratic in the size of the vocabulary. Rows that would overflow are scaled down.
 """
 
 from collections.abc import Iterator
@@ -61,7 +62,7 @@ class NaturalAlpha:
 
     def _contexts(self, vectors: WordVectors) -> Array:
         if self.contexts is None:
-            return np.asarray(vectors.matrix, np.float64)
+            return np.asarray((vectors.contexts or vectors).matrix, np.float64)
         try:
             table = map_array(self.contexts)
         except ValueError as error:

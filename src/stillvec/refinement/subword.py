@@ -57,7 +57,8 @@ class Subword:
         words = [vectors.words[row] for row in np.flatnonzero(live).tolist()]
         weight = np.power(np.maximum(vectors.vocabulary.counts[live], 1), self.power)
         table = fit_table(design(ngrams, words), targets - mean, weight / weight.mean(), self.ridge, self.sweeps) + mean
-        return vectors.with_matrix(np.array(vectors.matrix), subwords=SubwordTable(ngrams, _halve_precision(table)))
+        subwords = SubwordTable(ngrams, _halve_precision(table))
+        return vectors.with_matrix(np.array(vectors.matrix), subwords=subwords, contexts=vectors.contexts)
 
 
 def count_buckets(n_words: int) -> int:

@@ -41,6 +41,7 @@ def train(
     oov: str | None = None,
     threads: int | None = None,
     parser: str | None = None,
+    context_table: bool = False,
     out: str | os.PathLike[str] | None = None,
     context_cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -53,6 +54,8 @@ def train(
     method: a baseline, with settings as in "glove:epochs=25" (default: skipgram). For several use `train_all`.
     threads: CPU threads; with one, the same call gives the same bytes (default: one per core).
     parser: a spaCy pipeline for methods that need parses (default: they read CoNLL-U).
+    context_table: keep the context vectors that skipgram, cbow, fasttext, glove and sent2vec train beside those of the
+        words, as `contexts` of the result (default: False).
     context_cache: where parses and checkpoints are cached (default: $STILLVEC_CACHE or the user's cache).
     resume: continue from the last checkpoint; methods of gensim start again (default: False).
     """

@@ -170,6 +170,7 @@ def convert(
     format: str | None = None,
     source_format: str | None = None,
     replace_space: str | None = None,
+    contexts: bool = False,
     force: bool = False,
 ) -> WordVectors:
     """Write vectors in another format, and return what was written.
@@ -181,6 +182,7 @@ def convert(
     format: a name in `stillvec.formats.FORMATS` (default: by the ending of `out`).
     source_format: the format of `vectors` (default: recognised from the content).
     replace_space: what to write for a space inside a word (default: the space itself).
+    contexts: write the context table of `stillvec train --context-table` instead of the vectors (default: False).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
     """
     check_arguments(convert, locals())
@@ -196,6 +198,8 @@ def convert(
         existing = error
     with lock_outputs([place], FORMATS[name].layout):
         opened = vectors if isinstance(vectors, WordVectors) else load(vectors, format=source_format)
+        if contexts:
+            opened = _take_contexts(opened)
         if replace_space is not None:
             opened = _replace_spaces(opened, replace_space)
         if existing is None:
@@ -315,6 +319,13 @@ def _describe_effect(description: Mapping[str, Any], after: WordVectors) -> str:
     return f"{size}{figures}"
 
 
+def _take_contexts(vectors: WordVectors) -> WordVectors:
+    if vectors.contexts is None:
+        cure = "train them with stillvec train --context-table"
+        raise UsageError.expected("vectors with a context table", "none", where="contexts", cure=cure)
+    return vectors.contexts
+
+
 def _replace_spaces(vectors: WordVectors, char: str) -> WordVectors:
     if not char or set(char) & set(" \t\n"):
         raise UsageError.expected("characters that are no space, as in '_'", repr(char), where="replace_space")
@@ -324,4 +335,5 @@ def _replace_spaces(vectors: WordVectors, char: str) -> WordVectors:
         if word != before and word in old.index:
             raise UsageError.conflict(f"With {char!r} for the space, {before!r} becomes the other word {word!r}")
     vocabulary = Vocabulary(words, old.counts.tolist(), lowercase=old.lowercase)
-    return WordVectors(vocabulary, vectors.matrix, subwords=vectors.subwords, provenance=vectors.provenance)
+    subwords, contexts = vectors.subwords, vectors.contexts
+    return WordVectors(vocabulary, vectors.matrix, subwords=subwords, contexts=contexts, provenance=vectors.provenance)

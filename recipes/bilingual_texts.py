@@ -1,6 +1,7 @@
 """Texts in several languages and dictionaries of words, from Debian packages: out/bilingual/en.txt, en-de.tsv, ...
 
-    apt-get install dict-freedict-{eng,deu,fra,spa,ita}-... gimp-help-{en,de,fr,es,it} libreoffice-help-{en-us,de,fr,es,it}
+    apt-get install dict-freedict-{eng-{deu,fra,spa,ita},{deu,fra,spa,ita}-eng} gimp-help-{en,de,fr,es,it} \\
+        libreoffice-help-{en-us,de,fr,es,it}
     python recipes/bilingual_texts.py [--root /]
 
 The texts are the manuals of LibreOffice and GIMP, each paragraph once. The dictionaries are FreeDict's of both

@@ -51,7 +51,7 @@ def main() -> None:
     print("        " + "".join(f"{alpha:>7}" for alpha in ALPHAS))
     for alpha, row in zip(ALPHAS, table, strict=True):
         print(f"{alpha:>7} " + "".join(f"{100 * value:7.1f}" for value in row))
-    _draw(options.out, table, [Path(path).stem for path in options.spaces])
+    draw(options.out, table, [Path(path).stem for path in options.spaces])
 
 
 def _mrr(method: Align, pair: tuple[WordVectors, WordVectors], left: np.ndarray, right: np.ndarray) -> float:
@@ -61,7 +61,7 @@ def _mrr(method: Align, pair: tuple[WordVectors, WordVectors], left: np.ndarray,
     return float((1 / (1 + (cosines > true[:, None]).sum(1))).mean())
 
 
-def _draw(file: Path, table: np.ndarray, names: list[str]) -> None:
+def draw(file: Path, table: np.ndarray, names: list[str]) -> None:
     figure = Figure(figsize=(6, 5.4), dpi=160, layout="constrained")
     axes = figure.subplots()
     axes.imshow(table, cmap="Blues", vmin=max(0.0, float(table.min()) - 0.15))

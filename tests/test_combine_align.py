@@ -11,6 +11,7 @@ from scipy.linalg import orthogonal_procrustes, sqrtm
 from scipy.stats import ortho_group
 
 from stillvec.combination.align import Align
+from stillvec.combination.rcsls import minimize_rcsls, rcsls_gradient
 from stillvec.combination.rotation import mutual_nearest, neighbourhood, procrustes, reweight_directions
 from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.vectors import WordVectors
@@ -253,3 +254,70 @@ def test_the_order_of_similarity_is_changed_before_rows_are_scaled_to_length_one
     values, axes = np.linalg.eigh(_unit(matrix).T @ _unit(matrix))
     swapped = _unit(_unit(matrix) @ axes * values**-0.25)
     assert not np.allclose(ours @ ours.T, swapped @ swapped.T, atol=1e-2)
+
+
+def test_orders_of_similarity_are_taken_before_the_length() -> None:
+    """Sheet 07: `x Q Δ^α` of the raw rows, then length, mean and length; the order of length-one rows is another."""
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(60, 5)) * np.linspace(3, 0.5, 5) * random.exponential(size=(60, 1))
+
+    def order(table: np.ndarray) -> np.ndarray:
+        values, axes = np.linalg.eigh(table.T @ table)
+        return _unit(table @ (axes * values**-0.25))
+
+    space = WordVectors([f"w{number}" for number in range(60)], rows)
+    made = Align(alphas=(-0.25, 0.0)).fit(space, space)[0].rows(np.arange(60))
+    wanted, after = (_unit(turned - turned.mean(0)) for turned in (order(rows), order(_unit(rows))))
+    assert np.allclose(made @ made.T, wanted @ wanted.T, atol=1e-12)
+    assert np.abs(made @ made.T - after @ after.T).max() > 0.01
+
+
+def test_the_loss_of_rcsls_and_its_gradient_by_hand() -> None:
+    """One pair, one neighbour: -2 x·z + x·(1, 0) + (0, 1)·z with the identity as the map."""
+    x, z, both = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), np.eye(2)
+    loss, gradient = rcsls_gradient(np.eye(2), (x, z), (both, both), 1)
+    assert loss == 2
+    assert gradient.tolist() == [[1, -2], [0, 1]]
+
+
+@pytest.mark.parametrize("neighbours", [1, 3, 99])
+def test_the_gradient_of_rcsls_is_that_of_autograd(neighbours: int) -> None:
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(8)
+    x, z, all_x, all_z = (_unit(random.normal(size=(count, 4))) for count in (7, 7, 20, 25))
+    start = random.normal(size=(4, 4))
+    w = torch.tensor(start, requires_grad=True)
+    a, b, all_a, all_b = map(torch.tensor, (x, z, all_x, all_z))
+    near_z = (a @ w @ all_b.T).topk(min(neighbours, 25)).values.mean(1)
+    near_x = (b @ (all_a @ w).T).topk(min(neighbours, 20)).values.mean(1)
+    value = (-2 * (a @ w * b).sum(1) + near_z + near_x).mean()
+    value.backward()
+    loss, gradient = rcsls_gradient(start, (x, z), (all_x, all_z), neighbours)
+    assert loss == pytest.approx(value.item(), abs=1e-12)
+    assert np.abs(gradient - w.grad.numpy()).max() < 1e-12
+
+
+def test_rcsls_lowers_its_loss_and_its_singular_values_can_be_limited() -> None:
+    random = np.random.default_rng(9)
+    x = _unit(random.normal(size=(30, 8)))
+    z = _unit(x @ ortho_group.rvs(8, random_state=random) + 0.1 * random.normal(size=(30, 8)))
+    start, given = procrustes(x, z), {"neighbours": 3, "rate": 1.0}
+    before = rcsls_gradient(start, (x, z), (x, z), 3)[0]
+    for spectral in (False, True):
+        made = minimize_rcsls(start, (x, z), (x, z), steps=10, spectral=spectral, **given)
+        assert rcsls_gradient(made, (x, z), (x, z), 3)[0] < before
+        assert (np.linalg.svd(made)[1].max() <= 1 + 1e-12) == spectral
+
+
+def test_rcsls_finds_more_translations_than_the_rotation(tmp_path: Path) -> None:
+    pair, seeds = _languages(1), _dictionary(tmp_path, SEED)
+    trained = _mrr(Align(seeds, rounds=0, mapping="rcsls"), *pair)
+    assert trained > _mrr(Align(seeds, rounds=0), *pair)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rate": 0.0}, {"rate": np.nan}, {"steps": 0}, {"mapping": "rcsls", "reweight": 0.5}]
+)
+def test_settings_of_rcsls_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Align(**settings)

@@ -153,7 +153,8 @@ def test_a_damaged_table_is_reported_with_its_file(change: str, vectors: WordVec
     save(vectors, tmp_path / "v")
     file = tmp_path / "v" / "model.safetensors"
     file.unlink()
-    arrays = {"no array": {"x": TABLE}, "other shape": {"contexts": TABLE[:2]}, "not finite": {"contexts": TABLE * np.nan}}
+    arrays = {"no array": {"x": TABLE}, "other shape": {"contexts": TABLE[:2]}}
+    arrays["not finite"] = {"contexts": TABLE * np.nan}
     if change != "no file":
         write_tensors(file, arrays[change])
     with pytest.raises(FormatError) as caught:

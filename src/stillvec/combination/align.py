@@ -1,19 +1,21 @@
-"""Alignment: every space is rotated onto the first, by a seed dictionary or by identical words.
+"""Alignment: every space is mapped onto the first, by a seed dictionary or by identical words.
 
 Orthogonal Procrustes with self-learning (Artetxe et al. 2018) and CSLS retrieval (Conneau et al. 2018); before it each
 space may be mapped to another order of similarity (Vulić, Korhonen & Glavaš 2020); after it the directions may be
-weighted by the agreement of the two spaces (symmetric re-weighting of VecMap, Artetxe et al. 2018).
+weighted by the agreement of the two spaces (symmetric re-weighting of VecMap, Artetxe et al. 2018), or the rotation be
+replaced by a linear map that RCSLS trains from it (Joulin et al. 2018).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.combination.joint_space import Floats, Words, join_spaces, powers
+from stillvec.combination.rcsls import minimize_rcsls
 from stillvec.combination.rotation import mutual_nearest, procrustes, reweight_directions
 from stillvec.errors import LexiconError, UsageError, VocabularyError
 from stillvec.lexicons import LEXICONS
@@ -28,7 +30,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AlignedSpace:
-    """A space and its map `unit(unit(x Q Δ^α) - mean) R`; `R` rotates, and may weight directions."""
+    """A space and its map `unit(unit(x Q Δ^α) - mean) R`; `R` rotates, unless it weights directions or is RCSLS's."""
 
     space: WordVectors
     order: Floats  # Q Δ^α (D, D)
@@ -50,7 +52,7 @@ class Align:
     """
 
     SUMMARY: ClassVar[str] = "its own vector, rotated onto the first space"
-    PAPERS: ClassVar[tuple[str, ...]] = ("artetxe-2018-align", "vulic-2020")
+    PAPERS: ClassVar[tuple[str, ...]] = ("artetxe-2018-align", "joulin-2018", "vulic-2020")
 
     dictionary: Path | None = None  # per line, a word of each space; None: identical words
     alphas: tuple[float, ...] = ()  # α per space, order 2α + 1; -0.25,0.15 in the paper; empty: 0
@@ -61,9 +63,17 @@ class Align:
     reweight: float = 0.0  # power of the agreement, for two spaces; 0.5 in VecMap; 0: rotation only
     tags: tuple[str, ...] = ()
     words: Words = "union"
+    mapping: Literal["procrustes", "rcsls"] = "procrustes"  # rcsls: gradient steps on the seed, from the rotation
+    steps: int = 10  # of RCSLS
+    rate: float = 1.0  # learning rate of RCSLS; 1 to 50 in the paper
+    spectral: bool = False  # RCSLS: limit the singular values of the map to 1
 
     def __post_init__(self) -> None:
-        check_least(self, rounds=0, candidates=1, neighbours=1)
+        check_least(self, rounds=0, candidates=1, neighbours=1, steps=1)
+        if not 0 < self.rate < np.inf:
+            raise UsageError.expected("a finite number above 0", self.rate, where="rate")
+        if self.mapping == "rcsls" and self.reweight:
+            raise UsageError.conflict("reweight is for rotations, and mapping=rcsls is none")
         if not 0 <= self.reweight <= 1:
             raise UsageError.expected("0 to 1", self.reweight, where="reweight")
         if len(set(self.tags)) < len(self.tags):
@@ -90,7 +100,8 @@ class Align:
         width = max(space.dim for space in spaces)
         alphas = self.alphas or (0.0,) * len(spaces)
         first, *others = (self._prepare(*pair, width) for pair in zip(spaces, alphas, strict=True))
-        aligned = [first, *(self._rotate(first, other) for other in others)]
+        rotated = [self._rotate(first, other) for other in others]
+        aligned = [first, *([self._train(first, other) for other in rotated] if self.mapping == "rcsls" else rotated)]
         return self._reweight(*aligned) if self.reweight else aligned
 
     def _reweight(self, first: AlignedSpace, other: AlignedSpace) -> list[AlignedSpace]:
@@ -131,6 +142,16 @@ class Align:
             most, best = len(left), current
             current = replace(other, rotation=procrustes(plain[right], target[left]))
         return best
+
+    def _train(self, first: AlignedSpace, rotated: AlignedSpace) -> AlignedSpace:
+        """Replace the rotation by a linear map that RCSLS trains on the seed."""
+        left, right = self.pairs(first.space, rotated.space)
+        plain = replace(rotated, rotation=np.eye(len(rotated.rotation)))
+        pairs = plain.rows(right), first.rows(left)
+        candidates = self._candidate_rows(plain), self._candidate_rows(first)
+        settings = {"neighbours": self.neighbours, "steps": self.steps}
+        map_ = minimize_rcsls(rotated.rotation, pairs, candidates, **settings, rate=self.rate, spectral=self.spectral)
+        return replace(rotated, rotation=map_)
 
     def _candidate_rows(self, space: AlignedSpace) -> Floats:
         return space.rows(np.arange(min(self.candidates, len(space.space))))

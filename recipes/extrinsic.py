@@ -4,13 +4,15 @@ table 3; Zheng et al. 2022, table 3) for any number of vectors.
     export STILLVEC_DATA=...
     python recipes/extrinsic.py NAME=VECTORS ... --json out/extrinsic.jsonl [--jobs 9]
     python recipes/extrinsic.py --print --json out/extrinsic.jsonl --reference NAME
-    python recipes/extrinsic.py NAME=VECTORS ... --restrict FOLDER      # small folders with the words of the datasets
+    python recipes/extrinsic.py NAME=VECTORS ... --restrict FOLDER
+
 
 Every set is trained with three seeds, settings are selected on development items, and unknown words have the zero
 vector, so that all items count. The networks of all sets are trained together, a process per dataset; `random` is a
 control, Gaussian vectors for the words of the first set. A line of JSON is written for every set and dataset when it is
 finished; a later run skips what is there. `--print` compares each row with the reference on the same items (paired
-bootstrap, the mean over seeds of each item; Holm's correction over the rows of a table).
+bootstrap, the mean over seeds of each item; Holm's correction over the rows of a table). `--restrict` writes small
+folders to take to another machine: FOLDER/NAME with the words of the datasets, and FOLDER/data, the datasets.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import lzma
 import subprocess
 import sys
 import time
@@ -37,6 +40,7 @@ from stillvec.evaluation.classification import Classification
 from stillvec.evaluation.comparison import BootstrapSample, bootstrap, compare, correct_holm
 from stillvec.evaluation.intervals import Floats, Resampling
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.splits import parts_beside
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
@@ -94,8 +98,8 @@ def open_vectors(specs: Sequence[str]) -> dict[str, WordVectors]:
     sets: dict[str, WordVectors] = {}
     for spec in specs:
         name, equals, path = spec.partition("=")
-        if not equals or name == RANDOM:
-            raise SystemExit(f"expected NAME=VECTORS with another name than {RANDOM}, got {spec!r}")
+        if not equals or name in (RANDOM, "data"):
+            raise SystemExit(f"expected NAME=VECTORS, with a name that is not {RANDOM} or data, got {spec!r}")
         sets[name] = stillvec.load(path)
     return sets
 
@@ -105,7 +109,13 @@ def select_datasets(only: str | None) -> dict[str, Path]:
     for name in chosen:
         if name not in DATASETS:
             raise SystemExit(str(UsageError.unknown("dataset", name, DATASETS)))
-    return {name: data_folder() / path for name, path in DATASETS.items() if name in chosen}
+    return {name: find_dataset(name) for name in DATASETS if name in chosen}
+
+
+def find_dataset(name: str) -> Path:
+    """The file of a dataset, which may be compressed."""
+    path = data_folder() / DATASETS[name]
+    return path if path.exists() else path.with_name(f"{path.name}.xz")
 
 
 def make_task(path: Path, *, device: Device = "auto", quick: bool = False) -> Trained:
@@ -115,7 +125,7 @@ def make_task(path: Path, *, device: Device = "auto", quick: bool = False) -> Tr
 
 
 def restrict(sets: Mapping[str, WordVectors], folder: Path, to: str) -> None:
-    """Save the vectors of the words that occur in the datasets, which give the same results as all of them."""
+    """Save the datasets, and the vectors of their words, which give the same results as all vectors."""
     texts, tokens = list[str](), set[str]()
     for path in select_datasets(None).values():
         items = make_task(path).read(path)
@@ -123,6 +133,10 @@ def restrict(sets: Mapping[str, WordVectors], folder: Path, to: str) -> None:
             tokens.update(token for sentence in items.all_texts for token in sentence)
         else:
             texts += [text for (text,) in items.all_texts]
+        for file in parts_beside(path).values():
+            copy = folder / "data" / file.parent.name / f"{file.name.removesuffix('.xz')}.xz"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(file.read_bytes() if file.suffix == ".xz" else lzma.compress(file.read_bytes()))
     for name, vectors in sets.items():
         plain = WordVectors(vectors.vocabulary, vectors.matrix)  # without n-grams, which the tasks do not use
         lookup = Lookup(plain, "zero")
@@ -240,7 +254,7 @@ class DatasetScore(NamedTuple):
 def score_dataset(stream: int, lines: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, DatasetScore]]:
     """The score of each set on a dataset, with resamples of the same items for all."""
     first = next(iter(lines.values()))
-    path = data_folder() / DATASETS[first["dataset"]]
+    path = find_dataset(first["dataset"])
     task = make_task(path, quick=first["quick"])
     items = task.read(path)
     for name, line in lines.items():

@@ -84,6 +84,7 @@ def test_the_tables_are_those_of_every_set_and_of_the_control(
     restricted = [f"{name}={tmp_path / 'small' / name}" for name in ("one", "two")]
     run(monkeypatch, *specs, "--restrict", tmp_path / "small")
     assert len(stillvec.load(tmp_path / "small" / "one")) == 8
+    monkeypatch.setenv("STILLVEC_DATA", str(tmp_path / "small" / "data"))
     run(monkeypatch, *restricted, "--quick", "--device", "cpu", "--only", "TREC", "--json", tmp_path / "small.jsonl")
     of_small = [json.loads(line) for line in (tmp_path / "small.jsonl").read_text().splitlines()]
     of_whole = [line for line in lines if line["dataset"] == "TREC"]

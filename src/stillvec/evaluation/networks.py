@@ -168,8 +168,9 @@ class NetworkGroup:
         place = torch.full((self.texts.n_texts + 1,), len(rows), device=self.texts.device)
         place[torch.from_numpy(rows).to(self.texts.device)] = torch.arange(len(rows), device=self.texts.device)
         size = 4 * self.batch_size
-        batches = {each.vectors: [*self.texts.sequences[each.vectors].batches(rows, size)] for each in self.networks}
-        numbers, widths = self.texts.align([(each.vectors, batches[each.vectors]) for each in self.networks])
+        sets = [network.vectors for network in self.networks]
+        batches = {number: [*self.texts.sequences[number].batches(rows, size)] for number in sets}
+        numbers, widths = self.texts.align([(number, batches[number]) for number in sets])
         own = torch.arange(len(self.networks), device=self.texts.device).unsqueeze(1)
         said: Tensor | None = None
         with torch.no_grad():
@@ -328,9 +329,9 @@ class TaggerNetworks(NetworkGroup):
         states = []
         for entering in both.flatten(0, 1).unbind(2):
             opened, update = torch.split_with_sizes(torch.baddbmm(entering, state, recur), [3 * _UNITS, _UNITS], dim=2)
-            taken, kept, shown = opened.sigmoid().chunk(3, dim=2)
-            cell = torch.addcmul(kept * cell, taken, update.tanh())
-            state = shown * cell.tanh()
+            write, keep, show = opened.sigmoid().chunk(3, dim=2)
+            cell = torch.addcmul(keep * cell, write, update.tanh())
+            state = show * cell.tanh()
             states.append(state)
         forth, back = torch.stack(states, dim=2).view(2, n, size, length, _UNITS)
         return torch.cat([forth, back.flip(2)], dim=3)

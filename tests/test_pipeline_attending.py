@@ -20,11 +20,12 @@ from stillvec.pipeline.sentence_attention import attention
 from stillvec.teachers import load_teacher
 
 SENTENCE = "The farmer never sells zebras near the old river!"
+CLOSED = "start=closed,whiten=true,projection_rate=0,optimizer=adam,rate=0.001,epochs=1"  # weights that differ
 METHODS = {
-    "attentive": "attentive_skipgram:window=3,attention=2,include_center=false,start=closed,whiten=true,bias=true",
-    "with its own": "attentive_skipgram:window=2,attention=5,include_center=true,bias=false,start=closed,whiten=true",
+    "attentive": f"attentive_skipgram:window=3,attention=2,include_center=false,bias=true,{CLOSED}",
+    "with its own": f"attentive_skipgram:window=2,attention=5,include_center=true,bias=false,{CLOSED}",
     "context to vec": "context_to_vec:window=5,pool=attention,attention=3,context_weight=0.4,activation=tanh,"
-    "include_center=false,start=closed,whiten=true,bias=true",
+    f"include_center=false,bias=true,{CLOSED}",
     "defaults": "attentive_skipgram",
     "summed": "attentive_skipgram:pool=sum",
     "another": "aggregate",

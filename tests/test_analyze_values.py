@@ -110,7 +110,14 @@ def test_analyze_compares_the_values_of_common_words(
     assert main([*call, "--json", "-"]) == 0
     values = json.loads(capsys.readouterr().out)["values"]
     assert values["rank_movement"] == pytest.approx(change.rank_movement)
-    assert values["pruned_differences"]["0.3"] == pytest.approx(change.pruned_differences[0.3])
+    assert values["pruned_differences"]["0.6"] == pytest.approx(change.pruned_differences[0.6])
+
+
+def test_zeros_have_no_order_among_them(pair: tuple[Any, Any]) -> None:
+    """Which of 40% zeros 20% pruning would remove is undefined."""
+    sizes = np.abs(pair[1])
+    pruned = np.where(sizes < np.quantile(sizes, 0.4), 0, pair[1])
+    assert [*compare_values(pair[0], pruned).pruned_differences] == [0.4, 0.6, 0.9]
 
 
 def test_values_need_something_to_be_compared_with(vectors: WordVectors) -> None:

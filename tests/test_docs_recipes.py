@@ -20,7 +20,9 @@ def inputs(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "data" / "corpora").mkdir(parents=True)
     (tmp_path / "data" / "corpora" / "a.txt.xz").write_bytes(lzma.compress(text.encode()))
     (tmp_path / "out" / "sizes").mkdir(parents=True)
-    (tmp_path / "out" / "words.txt").write_text("farmer\nriver\n", "utf-8")
+    for name in ("words.txt", "tuples/words.txt"):
+        (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "out" / name).write_text("farmer\nriver\n", "utf-8")
     for every in (64, 32, 16, 8, 4, 2, 1):
         (tmp_path / "out" / "sizes" / f"every-{every}.txt").write_text(text, "utf-8")
     monkeypatch.chdir(tmp_path)

@@ -29,7 +29,7 @@ class ValueChange:
     zeros: tuple[float, float]  # share of zeros before and after
     mask_difference: float  # share of values that are zero in exactly one matrix
     mask_chance: float
-    pruned_differences: dict[float, float]  # sparsity → difference of the masks, if magnitude pruning made them
+    pruned_differences: dict[float, float]  # sparsity, above that of both → difference of the masks of pruning
     rank_movement: float  # mean distance of a value's places in both orders of magnitude, as a share; chance: 1/3
     rank_spread: float  # standard deviation of the distance
     movement_by_tenth: tuple[float, ...]  # mean distance of each tenth of the values before, smallest first
@@ -54,7 +54,9 @@ def compare_values(before: Matrix, after: Matrix) -> ValueChange:
         zeros=(shares[0], shares[1]),
         mask_difference=differ(*masks),
         mask_chance=shares[0] * (1 - shares[1]) + shares[1] * (1 - shares[0]),
-        pruned_differences={sparsity: pruned_difference(before, after, sparsity) for sparsity in SPARSITIES},
+        pruned_differences={
+            sparsity: pruned_difference(before, after, sparsity) for sparsity in SPARSITIES if sparsity >= max(shares)
+        },
         rank_movement=float(distance.mean()),
         rank_spread=float(distance.std()),
         movement_by_tenth=tuple(float(part.mean()) for part in np.array_split(distance.ravel()[order], _TENTHS)),

@@ -204,6 +204,7 @@ def test_a_costly_task_tells_how_far_it_is(slow: None, data: Path) -> None:
     events = [*work.steps()]
     assert [(step.done, step.total) for step in events] == [(0, 1), (0, 1), (1, 1)]
     assert events[1].remark == "slow pets, v, 50%"
+    assert events[1].part == (0.5, 1)  # so that the time that is left can be estimated
     assert work.report.scores[0].task == "slow"
 
 

@@ -138,8 +138,9 @@ class Evaluation:
         results: list[DatasetResult] = []
         errors: list[str] = []
 
-        def progress(remark: str) -> Progress:
-            return Progress(Phase.EVALUATING, done, total, "tests", time.perf_counter() - start, remark)
+        def progress(remark: str, fraction: float = 0.0) -> Progress:
+            work = done + fraction, float(total)  # a test that takes minutes counts while it runs
+            return Progress(Phase.EVALUATING, done, total, "tests", time.perf_counter() - start, remark, work=work)
 
         for stream, dataset in enumerate(datasets):
             result = DatasetResult(dataset, tasks[dataset.task], stream)
@@ -149,7 +150,7 @@ class Evaluation:
                     label = f"{dataset.task} {dataset.name}, {candidate.name}"
                     yield progress(label)
                     for fraction in result.answer(candidate, policy):
-                        yield progress(f"{label}, {fraction:.0%}")
+                        yield progress(f"{label}, {fraction:.0%}", fraction)
                     done += 1
             except DatasetError as error:
                 errors.append(str(error))

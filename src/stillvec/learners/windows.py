@@ -22,6 +22,7 @@ from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import BatchResult, RateAt
+from stillvec.learners.whitened_window import WhitenedWindow
 from stillvec.learners.whitening import Moments, Whitening
 from stillvec.registry import check_least
 from stillvec.statistics import Array
@@ -29,7 +30,6 @@ from stillvec.training.negative_sampling import NegativeSampler, keep_probabilit
 from stillvec.training.optimizers import RowAdam, RowSgd, clip_gradients
 from stillvec.training.step_graph import Inputs, StepGraph, pad_segments, round_capacity, unique_padded
 
-_PRIOR = 8.0  # centres at the overall mean, added to those of each word: a mean of few is noisy
 _SENTENCES = 512  # read at once before training
 
 
@@ -382,7 +382,7 @@ class WindowTable:
                 known = batch.words >= 0
                 sums.index_add_(0, batch.words[known], total[known])
                 counts.index_add_(0, batch.words[known], n_centres[known])
-        return sums / (counts[:, None] + _PRIOR)
+        return sums / (counts[:, None] + WhitenedWindow.prior)
 
 
 def compute_attention(config: WindowLearner, model: Mapping[str, Array], words: Array, states: Array) -> Array:

@@ -27,6 +27,7 @@ from stillvec.learners.context_blocks import ContextBlock
 from stillvec.learners.stored_contexts import StoredContexts
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.learners.training_loop import BatchResult, RateAt
+from stillvec.learners.whitened_context import WhitenedContext
 from stillvec.learners.whitening import Whitening, whiten_contexts
 from stillvec.registry import check_least, check_positive
 from stillvec.training.negative_sampling import NegativeSampler, keep_probability
@@ -39,8 +40,6 @@ from stillvec.training.step_graph import (
     round_capacity,
     spread_padding,
 )
-
-_PRIOR = 4.0  # contexts at the overall mean, added to those of each word: a mean of few is noisy
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class LogisticTable:
         if settings.whiten or settings.start == "closed":
             whitening, sums, n_contexts = whiten_contexts(sample, len(counts), settings.ridge, device)
             if settings.start == "closed":
-                closed = sums / (n_contexts[:, None] + _PRIOR)
+                closed = sums / (n_contexts[:, None] + WhitenedContext.prior)
                 table[:, :width] = closed if settings.whiten else closed @ whitening.matrix.T
                 logit = closed.square().sum(1) / 2
             if settings.whiten:

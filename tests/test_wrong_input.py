@@ -70,6 +70,7 @@ def calls(place: Place) -> Calls:
     table: Calls = {
         "Corpus": (stillvec.Corpus, {"*sources": [place.text]}),
         "Corpus.from_texts": (stillvec.Corpus.from_texts, {"texts": ["a b"]}),
+        "Corpus.drop_short_paragraphs": (texts.drop_short_paragraphs, {"min_sentences": 1, "min_characters": 0}),
         "Corpus.paragraphs_by_file": (lambda wanted: [*texts.paragraphs_by_file(wanted)], {"wanted": None}),
         "TextVectorizer": (lambda **k: stillvec.TextVectorizer(**k).fit_transform(["the ice"]), {"vectors": v}),
         "TextVectorizer.fit": (stillvec.TextVectorizer(v).fit, {"X": ["ice"]}),
@@ -136,7 +137,7 @@ def calls(place: Place) -> Calls:
 OTHERS = {"StillvecError", "SearchIndex"}  # an error, and a class that `index` makes
 CALLS = (
     *(f"SearchIndex.{name}" for name in ("load", "save", "search")),
-    *(f"Corpus{name}" for name in ("", ".from_texts", ".paragraphs_by_file")),
+    *(f"Corpus{name}" for name in ("", ".from_texts", ".drop_short_paragraphs", ".paragraphs_by_file")),
     *(f"TextVectorizer{name}" for name in ("", ".fit", ".fit_transform", ".transform")),
     *(f"Vocabulary{name}" for name in ("", ".row", ".rows_in", ".union", ".build")),
     "WordVectors",

@@ -15,7 +15,7 @@ from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStat
 from stillvec.corpus.sentence_splitter import sentence_ends, split_sentences
 from stillvec.corpus.sources import Pipe, Source, is_file_name, resolve, split_sources
 from stillvec.errors import CorpusError, UsageError
-from stillvec.input_checks import check_arguments, check_strings, describe
+from stillvec.input_checks import check_arguments, check_count, check_strings, describe
 
 _BATCH = 4  # paragraphs
 
@@ -123,9 +123,9 @@ class Corpus:
         min_sentences: sentences that a paragraph needs (default: 1).
         min_characters: characters that a paragraph needs (default: 0).
         """
-        check_arguments(Corpus.drop_short_paragraphs, locals())
+        least = check_count(min_sentences, "min_sentences"), check_count(min_characters, "min_characters", least=0)
         corpus = copy(self)
-        corpus.settings = replace(self.settings, min_sentences=min_sentences, min_characters=min_characters)
+        corpus.settings = replace(self.settings, min_sentences=least[0], min_characters=least[1])
         return corpus
 
     def watch(self) -> None:

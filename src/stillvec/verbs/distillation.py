@@ -344,7 +344,7 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
     """The corpus, the settings and the other arguments of a call."""
     names = {field.name for field in fields(kind)}
     values = {name: value for name, value in arguments.items() if name in names}
-    if values.get("contexts") == "all":
+    if isinstance(contexts := values.get("contexts"), str) and contexts == "all":
         values["contexts"] = None
     settings = settings_from(kind, values)
     options = {name: value for name, value in arguments.items() if name not in names and name != "corpus"}

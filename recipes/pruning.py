@@ -101,7 +101,6 @@ def values() -> None:
         "`retrofit:beta=1`": f"retrofit:beta=1,{lexicon}",
         "`center`": "center",
         "`all_but_the_top`": "all_but_the_top",
-        "`whiten`": "whiten",
     }
     for name, vectors in load_sets():
         for label, step in steps.items():

@@ -109,10 +109,10 @@ def probe(vectors: WordVectors, texts: Sequence[str], labels: Sequence[str], nam
     space = PrincipalSpace(vectors)
     rows = (vectors.encode(texts) - space.mean) @ space.axes  # (n, d)
     gold = np.array([names.index(label) for label in labels])
-    test = _split(gold)
-    accuracies = tuple(_accuracy(rows[:, [component]], gold, test) for component in range(vectors.dim))
+    test = split_texts(gold)
+    accuracies = tuple(measure_accuracy(rows[:, [component]], gold, test) for component in range(vectors.dim))
     majority = np.bincount(gold[~test], minlength=len(names)).argmax()
-    baseline, whole = float((gold[test] == majority).mean()), _accuracy(rows, gold, test)
+    baseline, whole = float((gold[test] == majority).mean()), measure_accuracy(rows, gold, test)
     trend = float(spearmanr(np.arange(len(accuracies)), accuracies)[0]) if np.ptp(accuracies) else 0.0
     return Probed(name, len(texts), len(names), baseline, whole, accuracies, trend)
 
@@ -123,7 +123,7 @@ def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     return [text for _, text in pairs], [label for label, _ in pairs]
 
 
-def _split(gold: NDArray[np.int64]) -> NDArray[np.bool_]:
+def split_texts(gold: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Mask of the test texts: every fifth text of each label."""
     test = np.zeros(len(gold), bool)
     for label in np.unique(gold):
@@ -131,7 +131,7 @@ def _split(gold: NDArray[np.int64]) -> NDArray[np.bool_]:
     return test
 
 
-def _accuracy(rows: Floats, gold: NDArray[np.int64], test: NDArray[np.bool_]) -> float:
+def measure_accuracy(rows: Floats, gold: NDArray[np.int64], test: NDArray[np.bool_]) -> float:
     scaling = Scaling.of(rows[~test])
     weights = logistic(scaling(rows[~test]), one_hot(gold[~test], int(gold.max()) + 1), _PENALTY)
     return float((predict(scaling(rows[test]), weights) == gold[test]).mean())

@@ -1,9 +1,10 @@
 """Label probes of several sets of vectors over restarts (Chang & Rafferty 2020): the tables of docs/papers/02.
 
-    STILLVEC_DATA=... python recipes/label_probes.py TABLE NAME=VECTORS ... [--seeds 3] [--hidden 50] [--cache FOLDER]
+    STILLVEC_DATA=... python recipes/label_probes.py TABLE NAME=VECTORS ... [--seeds 3] [--hidden 32] [--dim 64]
 
-TABLE is accuracy, f1 or agreement. Treebank: UD English EWT. Answers are cached in `--cache`, so that a second table of
-the same vectors takes seconds. A script for the layout; `stillvec evaluate --tasks labels` prints the same figures.
+TABLE is accuracy, f1 or agreement. Treebank: UD English EWT. All vectors are reduced to the same number of principal
+components. Answers are cached in `--cache`, so that a second table of the same vectors takes seconds. A script for the
+layout; `stillvec evaluate --tasks labels` prints the same figures.
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ def main() -> None:
     parser.add_argument("table", choices=["accuracy", "f1", "agreement"])
     parser.add_argument("vectors", nargs="+", metavar="NAME=VECTORS")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--hidden", type=int, default=50)
+    parser.add_argument("--hidden", type=int, default=32)
+    parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--cache", type=Path, default=Path("out/label-probes"))
     options = parser.parse_args()
-    sets = {name: path for name, _, path in (text.partition("=") for text in options.vectors)}
+    sets = {}
+    for name, _, path in (text.partition("=") for text in options.vectors):
+        sets[name] = stillvec.refine(stillvec.load(path), f"pca:dim={options.dim}")
     task = f"labels:seeds={options.seeds},hidden={options.hidden}"
     report = stillvec.evaluate(
         sets, data_folder(), [task], only=[TREEBANK], resamples=200, cache=options.cache, progress=True

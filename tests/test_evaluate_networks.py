@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from stillvec.evaluation import networks
 from stillvec.evaluation.crf import best_paths, negative_log_likelihood
 from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks, drop_half
 from stillvec.evaluation.sequence_batches import Sequences
 
 CPU = torch.device("cpu")
+TEXT = torch.tensor([[0]])
 ROWS, TESTED = np.arange(20, 110), np.arange(20)
 NETWORKS = [NetworkSettings(*each) for each in ((0, 0, 1e-3), (1, 0, 3e-3), (1, 1, 1e-3), (0, 2, 3e-3))]
 
@@ -34,8 +36,8 @@ def labels(kind: type) -> Any:
     return generator.integers(0, 3, 120) if kind is CnnNetworks else generator.integers(0, 4, SETS[0].ends[-1])
 
 
-def train(kind: Any, sets: list[Sequences], networks: list[NetworkSettings], tuned: bool, device: Any = CPU) -> Any:
-    group = kind(PaddedTexts(sets, device, int(kind is CnnNetworks)), labels(kind), networks, tuned=tuned)
+def train(kind: Any, sets: list[Sequences], settings: list[NetworkSettings], tuned: bool, device: Any = CPU) -> Any:
+    group = kind(PaddedTexts(sets, device, int(kind is CnnNetworks)), labels(kind), settings, tuned=tuned)
     for _ in group.train(ROWS, 3, 0.5):
         pass
     return group
@@ -55,6 +57,51 @@ def test_a_network_learns_beside_others_what_it_learns_alone(kind: Any, tuned: b
             assert of_all[at].count_nonzero() <= of_one[0].count_nonzero()  # padded dimensions have no weight
         torch.testing.assert_close(said[at], alone.predict(TESTED)[0])
     assert not torch.equal(together.parameters[0][1, :9], together.parameters[0][2, :9])
+
+
+@pytest.mark.parametrize("kind", [CnnNetworks, TaggerNetworks])
+def test_training_is_adam_on_the_mean_loss_of_texts_with_decay_and_clipping(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(networks, "drop_half", lambda x, salts: x)
+    assert (CnnNetworks.max_norm, TaggerNetworks.max_norm) == (None, 5.0)
+    monkeypatch.setattr(TaggerNetworks, "max_norm", 0.05)  # less than the gradients here
+    settings = [NetworkSettings(0, 3, 0.02)]
+    trained = train(kind, SETS[:1], settings, False)
+    plain = kind(trained.texts, labels(kind), settings)
+    parameters = plain.parameters = [part.detach().clone().requires_grad_() for part in plain.parameters]
+    optimizer = torch.optim.Adam(parameters, lr=0.02)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5 ** (1 / 2))
+    order, salts = np.random.default_rng(3), torch.zeros(2, 1, dtype=torch.int32)
+    for _ in range(3):
+        for batch in SETS[0].batches(ROWS, kind.batch_size, order):
+            optimizer.zero_grad()
+            alone = [plain.losses(torch.tensor([[text]]), int(SETS[0].lengths[text]), salts) for text in batch]
+            torch.cat(alone).mean().backward()  # type: ignore[no-untyped-call]
+            if kind is TaggerNetworks:
+                assert torch.nn.utils.clip_grad_norm_(parameters, 0.05) > 0.05
+            optimizer.step()
+        schedule.step()
+    for part, expected in zip(trained.parameters, parameters, strict=True):
+        torch.testing.assert_close(part, expected, atol=2e-5, rtol=0)
+
+
+def test_the_tagger_drops_half_of_inputs_and_states_only_while_it_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def drop(x: torch.Tensor, salts: torch.Tensor) -> torch.Tensor:
+        seen.append((int(salts[0]), x.shape[-1]))
+        return drop_half(x, salts)
+
+    monkeypatch.setattr(networks, "drop_half", drop)
+    group = TaggerNetworks(PaddedTexts(SETS[:1], CPU), labels(TaggerNetworks), NETWORKS[:1])
+    next(group.train(ROWS, 1))
+    assert [size for _, size in seen] == [6, 200] * 3  # three batches
+    assert len({salt for salt, _ in seen}) == 6
+    group.predict_words(TESTED)
+    assert len(seen) == 6
+    ids, inside = group.read(TEXT, 11), group._inside(TEXT, 11)
+    assert not torch.equal(group.scores(ids, inside), group.scores(ids, inside, torch.ones(2, 1, dtype=torch.int32)))
 
 
 @pytest.mark.gpu

@@ -12,7 +12,7 @@ import pytest
 
 from stillvec import Vocabulary, WordVectors, analyze, refine, save
 from stillvec.analysis import compare_values
-from stillvec.analysis.value_change import move_ranks, pruned_difference
+from stillvec.analysis.value_change import compare_pruned_masks, move_ranks
 from stillvec.cli import main
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.refinement.feature_tuples import FeatureTuples
@@ -47,7 +47,7 @@ def test_masks_differ_as_a_loop_counts_them(pair: tuple[Any, Any]) -> None:
             values = np.abs(matrix).ravel().tolist()
             masks.append({*sorted(range(60), key=values.__getitem__)[: round(60 * sparsity)]})
         expected = len(masks[0] ^ masks[1]) / 60
-        assert pruned_difference(*pair, sparsity) == pytest.approx(expected)
+        assert compare_pruned_masks(*pair, sparsity) == pytest.approx(expected)
         pruned = [np.where([[row * 5 + column in mask for column in range(5)] for row in range(12)], 0, matrix)
                   for mask, matrix in zip(masks, pair, strict=True)]  # fmt: skip
         change = compare_values(*pruned)

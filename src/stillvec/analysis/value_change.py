@@ -24,8 +24,8 @@ _TENTHS = 10
 class ValueChange:
     """Shares are of all values; chance is what two independent matrices would have."""
 
-    rows: int
-    columns: int
+    n_rows: int
+    n_columns: int
     zeros: tuple[float, float]  # share of zeros before and after
     mask_difference: float  # share of values that are zero in exactly one matrix
     mask_chance: float
@@ -49,13 +49,15 @@ def compare_values(before: Matrix, after: Matrix) -> ValueChange:
     masks = before == 0, after == 0
     shares = [float(mask.mean()) for mask in masks]
     return ValueChange(
-        rows=len(before),
-        columns=before.shape[1],
+        n_rows=len(before),
+        n_columns=before.shape[1],
         zeros=(shares[0], shares[1]),
         mask_difference=differ(*masks),
         mask_chance=shares[0] * (1 - shares[1]) + shares[1] * (1 - shares[0]),
         pruned_differences={
-            sparsity: pruned_difference(before, after, sparsity) for sparsity in SPARSITIES if sparsity >= max(shares)
+            sparsity: compare_pruned_masks(before, after, sparsity)
+            for sparsity in SPARSITIES
+            if sparsity >= max(shares)
         },
         rank_movement=float(distance.mean()),
         rank_spread=float(distance.std()),
@@ -83,7 +85,7 @@ def differ(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
     return float((before != after).mean())
 
 
-def pruned_difference(before: Matrix, after: Matrix, sparsity: float) -> float:
+def compare_pruned_masks(before: Matrix, after: Matrix, sparsity: float) -> float:
     """The share of places at which the masks of magnitude pruning differ."""
     masks = (find_smallest(np.abs(matrix).reshape(-1), sparsity) for matrix in (before, after))
     return differ(*masks)

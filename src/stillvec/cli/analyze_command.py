@@ -172,7 +172,7 @@ def _print_values(change: ValueChange) -> None:
         ("  by tenths of the values before, smallest first", _list_percents(change.movement_by_tenth)),
         ("mean and lowest cosine of a word, x 100", _list_percents((change.mean_cosine, change.lowest_cosine))),
     ]
-    table(f"values of {change.rows:,} common words x {change.columns}, in %", ("measure", "value"), rows)
+    table(f"values of {change.n_rows:,} common words x {change.n_columns}, in %", ("measure", "value"), rows)
 
 
 def _list_percents(values: Sequence[float]) -> str:

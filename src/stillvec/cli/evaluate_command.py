@@ -14,6 +14,7 @@ from stillvec.evaluation import TASKS, Evaluation, Report
 from stillvec.evaluation.candidates import Encoder, TeacherEncoder, parse_baseline
 from stillvec.evaluation.report_tables import build_tables, list_notes
 from stillvec.evaluation.tasks import split_tasks, task_class
+from stillvec.evaluation.teacher_states import is_teacher
 from stillvec.files import cache_folder
 from stillvec.formats import local_path, read_manifest
 
@@ -28,7 +29,8 @@ _POLICIES = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags; the `dest` of a flag is the field of `Evaluation` that it sets."""
     add = parser.add_argument
-    add("vectors", metavar="VECTORS", nargs="+", help="folders of vectors, or files in any supported format")
+    sources = "folders of vectors, or files in any supported format; teacher:NAME[@LAYER][:cls] is a teacher at a layer"
+    add("vectors", metavar="VECTORS", nargs="+", help=sources)
     add("--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's)")
     tasks = f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)"
     add("--tasks", metavar="A,B:key=value", type=_tasks, help=tasks)
@@ -99,7 +101,8 @@ def make_evaluation(options: argparse.Namespace) -> Evaluation:
 def _write_reports(options: argparse.Namespace, work: Evaluation) -> None:
     from stillvec.report import write_report
 
-    folders = {name: local_path(path) for name, path in zip(work.sets, options.vectors, strict=True)}
+    paths = [source for source in options.vectors if not is_teacher(source)]
+    folders = {name: local_path(path) for name, path in zip(work.sets, paths, strict=True)}
     manifests = {name: read_manifest(path) for name, path in folders.items() if (path / "manifest.json").is_file()}
     for file in options.report:
         write_report(work.report, work.sets, file, manifests=manifests)

@@ -1,4 +1,5 @@
-"""What is evaluated: a set of vectors, on every task; any other sentence encoder, on sentences.
+"""What is evaluated: a set of vectors, on every task; a teacher at a layer, on tasks that read sentences word by word;
+any other sentence encoder, on sentences.
 
 A candidate takes from the cache what it answered before. `answer_steps` is a generator of the fraction done.
 
@@ -26,7 +27,9 @@ from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sentences import Sentences
-from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.evaluation.supervised import LearntItems, share
+from stillvec.evaluation.tasks import Answers, Items, Task, TokenTask
+from stillvec.evaluation.teacher_states import TeacherSource, TeacherStates
 from stillvec.formats.request import digest_vectors
 from stillvec.vectors import WordVectors
 
@@ -53,7 +56,7 @@ class Encoder(Protocol):
 @dataclass
 class Candidate:
     name: str
-    source: WordVectors | Encoder
+    source: WordVectors | TeacherStates | Encoder
     cache: AnswerCache
     lookups: dict[OovPolicy, Lookup] = field(default_factory=dict)
 
@@ -76,6 +79,11 @@ class Candidate:
 
     def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         vectors = self.source
+        if isinstance(vectors, TeacherStates):
+            assert isinstance(task, TokenTask)
+            assert isinstance(items, LearntItems)
+            yield from share(0, 2, vectors.read_steps(items.all_texts))  # which the task then finds
+            return (yield from share(1, 2, task.answer_steps(vectors, items)))
         if not isinstance(vectors, WordVectors):
             assert isinstance(task, Sentences)
             return task.answer_with(np.asarray(vectors.encode(task.texts(items)), np.float32))
@@ -85,27 +93,8 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class TeacherEncoder:
-    """A contextual model, by folder or name."""
-
-    source: str
-    device: str = "auto"
-
-    @cached_property
-    def identity(self) -> str:
-        """The files of its folder, else the digest of the model; with the device, as rounding differs."""
-        folder: Path | None = Path(self.source)
-        if folder is None or not folder.is_dir():
-            from stillvec.teachers.loader import locate_folder
-
-            folder = locate_folder(self.source)
-        return f"{self.teacher.digest if folder is None else digest_folder(folder)} {self.device}"
-
-    @cached_property
-    def teacher(self) -> Teacher:
-        from stillvec.teachers import load_teacher
-
-        return load_teacher(self.source, device=self.device, precision="fp32")
+class TeacherEncoder(TeacherSource):
+    """A contextual model whose sentences are the mean of its last layer."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Batches of similar length; zero for a text without tokens."""

@@ -36,7 +36,9 @@ from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.supervised import LearntItems
-from stillvec.evaluation.tasks import Task, select_tasks, split_tasks
+from stillvec.evaluation.tasks import Task, check_occurrences, select_tasks, split_tasks
+from stillvec.evaluation.teacher_states import TeacherStates, open_teachers, split_teachers
+from stillvec.files import cache_folder
 from stillvec.formats import VectorSets, open_sets
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.lexicons import as_pair, find_pairs, lexicon_digest, read_lexicon
@@ -69,9 +71,12 @@ class Evaluation:
     cache: StrPath | None = None
     report: Report = field(init=False, default_factory=lambda: Report(()))
     sets: dict[str, WordVectors] = field(init=False)  # the vectors by name
+    states: dict[str, TeacherStates] = field(init=False)  # the teachers by name
 
     def __post_init__(self) -> None:
-        self.sets = open_sets(self.vectors)
+        vectors, teachers = split_teachers(self.vectors)
+        self.sets = open_sets(vectors)
+        self.states = open_teachers(teachers, None if self.cache is None else cache_folder())
         self.encoders = dict(self.encoders or {})
         self.tasks = split_tasks(self.tasks) if isinstance(self.tasks, str) else self.tasks
         self.only = self.only.split(",") if isinstance(self.only, str) else self.only
@@ -85,9 +90,10 @@ class Evaluation:
             raise UsageError.conflict(f"The vectors {without[0]!r} have no subword table for OOV words", cure=cure)
         check_count(self.resamples, "resamples", least=0)
         check_count(self.seed, "seed", least=0)
-        if not self.sets:
+        if not self.sets and not self.states:
             raise UsageError.expected("at least one set of vectors", "none")
-        if twice := [name for name in self.encoders if name in self.sets]:
+        names = [*self.sets, *self.states, *self.encoders]
+        if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError.conflict(f"Two sets are called {twice[0]!r}", cure="rename one of them")
 
     def steps(self) -> Iterator[Progress]:
@@ -96,11 +102,17 @@ class Evaluation:
             next(read_lexicon(lexicon), None)  # fail before the work if it cannot be read
         names = None if self.tasks is None else [*self.tasks]
         tasks, skipped = select_tasks(names, costly=self.costly, quick=self.quick)
+        for name in self.states:
+            check_occurrences(tasks, name)
         datasets = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
         source = DatasetSource.of(self.data)
         left_out = tuple(name for name, task in skipped.items() if source.find(name, task))
         cache = AnswerCache(None if self.cache is None else Path(self.cache))
-        sources: dict[str, WordVectors | Encoder] = {**self.sets, **(self.encoders or {})}
+        sources: dict[str, WordVectors | TeacherStates | Encoder] = {
+            **self.sets,
+            **self.states,
+            **(self.encoders or {}),
+        }
         candidates = [Candidate(name, source, cache) for name, source in sources.items()]
         key: dict[str, object] = {}
         if cache.folder is not None:
@@ -116,6 +128,8 @@ class Evaluation:
             if (cached := cache.get_report(key)) is not None:
                 self.report = cached
                 return
+        for states in self.states.values():
+            states.check()
         results, errors = yield from self._answer(datasets, tasks, candidates)
         self.report = self._make_report(results, errors, left_out)
         if cache.folder is not None and not errors:
@@ -165,13 +179,14 @@ class Evaluation:
         """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""
         compare_oov = self.compare_oov and len(self.sets) > 1 and task.ordered and not task.costly
         policies = [self.oov, *(other for other in PLAIN_POLICIES if compare_oov and other != self.oov)]
-        answering = [item for item in candidates if isinstance(item.source, WordVectors) or isinstance(task, Sentences)]
+        kinds = WordVectors | TeacherStates  # a sentence encoder answers only sentences
+        answering = [item for item in candidates if isinstance(item.source, kinds) or isinstance(task, Sentences)]
         return [(candidate, policy) for policy in policies for candidate in answering]
 
     def _make_report(self, results: list[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:
         self._mark_leaks(results)
         resampling = Resampling(self.resamples, self.seed)
-        compares = self.common and len(self.sets) + len(self.encoders or {}) > 1
+        compares = self.common and len(self.sets) + len(self.states) + len(self.encoders or {}) > 1
         similarity = [result for result in results if isinstance(result.task, Similarity)]
         means = _Means(similarity, self.oov, resampling)
         comparisons, overall = self._compare(results, means, resampling) if compares else ([], [])
@@ -296,7 +311,8 @@ def evaluate(
     """Score one or several sets of vectors on all datasets of a folder.
 
     Args:
-        vectors: vectors, the path of vectors, a list of either, or a mapping from names to either.
+        vectors: vectors, the path of vectors, a list of either, or a mapping from names to either. For the tasks
+            `probing` and `information` also a teacher at a layer, `"teacher:minilm@4"`.
         data: a folder with `similarity/`, `analogy/`, `sentences/`, ... Default: $STILLVEC_DATA, or else the datasets
             in gensim.
         tasks: task names, with settings after a colon (`"similarity,classification:seeds=3"`). Default: all tasks

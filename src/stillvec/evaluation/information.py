@@ -28,13 +28,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
+from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN
+from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
 from stillvec.evaluation.supervised import LearntItems
-from stillvec.evaluation.tasks import Answers, CostlyTask, Items
+from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.numerics import kmeans, unit_rows
 from stillvec.registry import check_least
 
@@ -44,7 +43,7 @@ _SWEEPS = 30  # of k-means
 
 
 @dataclass(frozen=True)
-class MutualInformation(CostlyTask):
+class MutualInformation(TokenTask):
     k: int = 100  # clusters
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
@@ -57,22 +56,27 @@ class MutualInformation(CostlyTask):
         items = read_labels(path, _QUICK if self.quick else None)
         return LearntItems.from_sentences(items.all_texts, len(items.all_texts), items.labels)
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
+    def answer(self, lookup: Representation, items: Items) -> Answers:
         assert isinstance(items, LearntItems)
         sequences = lookup.read_tokens(items.texts)
-        counts = np.bincount(sequences.ids, minlength=len(sequences.table)).astype(np.float64)
-        counts[UNKNOWN] = counts[UNKNOWN] if lookup.oov == "mean" else 0
-        used = np.flatnonzero(counts)
-        k, tries = min(self.k, max(1, len(used))), 1 if self.quick else 3
-        values: dict[str, Rows] = {}
-        for name, table in {"vectors": sequences.table, "random": randomize(sequences).table}.items():
-            cluster = np.zeros(len(counts), np.int64)
-            if len(used):
-                cluster[used] = clusters(unit_rows(table[used]), k, counts[used], tries=tries)
-            values[f"cluster-{name}"] = cluster[sequences.ids]
-        values["cluster-words"] = sequences.ids
-        values["kept"] = (counts > 0)[sequences.ids].astype(np.int64)
+        kept = (sequences.ids != UNKNOWN) | (lookup.oov == "mean")
+        values = {
+            "cluster-vectors": self._cluster(sequences, kept),
+            "cluster-random": self._cluster(randomize(sequences), kept),
+            "cluster-words": sequences.types,
+            "kept": kept.astype(np.int64),
+        }
         return Answers(sequences.known > 0, values)
+
+    def _cluster(self, sequences: Sequences, kept: Mask) -> Rows:
+        """The cluster of each word (N,); each row counts as often as it occurs."""
+        counts = np.bincount(sequences.ids[kept], minlength=len(sequences.table)).astype(np.float64)
+        used = np.flatnonzero(counts)
+        cluster = np.zeros(len(counts), np.int64)
+        if len(used):
+            rows, k = unit_rows(np.asarray(sequences.table[used], np.float32)), min(self.k, len(used))
+            cluster[used] = clusters(rows, k, counts[used], tries=1 if self.quick else 3)
+        return cluster[sequences.ids]
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         assert isinstance(items, LearntItems)

@@ -4,7 +4,7 @@ Data: `tagging/*.conllu`. The targets are numeric features of each sentence with
 al. 2020): `raw` (length, characters per word, type/token ratio of forms and lemmas), `morphosyntax` (distributions of
 parts of speech and of mood, number, person, tense and form of verbs and auxiliaries, lexical density), `syntax` (depth,
 links, clauses, order, subordination, distribution of relations). A mean over no words is 0. Ridge regression
-predicts each feature from the mean and the sum of the known words' vectors, with the penalty chosen on the development
+predicts each feature from the mean and the sum of the known words' rows, with the penalty chosen on the development
 set. The score is Spearman's ρ on the test set, averaged over the features of a group. The paper uses support vector
 regression; with ridge, all features share one matrix decomposition.
 
@@ -29,11 +29,10 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences
+from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Representation, Sequences
 from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates
-from stillvec.evaluation.tasks import Answers, CostlyTask, Items
+from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.evaluation.treebank import Sentence, Token, conllu
 
 _CONTENT = {"NOUN", "PROPN", "VERB", "ADJ", "ADV"}
@@ -166,7 +165,7 @@ class ProfiledItems(LearntItems):
 
 
 @dataclass(frozen=True)
-class Probing(CostlyTask):
+class Probing(TokenTask):
     pooling: str = "mean+sum"  # any of mean, sum, min, max, first, last, joined by +
     each: bool = False  # also report every feature separately
 
@@ -185,7 +184,7 @@ class Probing(CostlyTask):
         names, numbers = table(pool)
         return ProfiledItems.from_sentences(words, n_tested, (), splits, names, numbers)
 
-    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
         sequences = lookup.read_tokens(items.all_texts)
         poolings = self.pooling.split("+")
@@ -231,10 +230,12 @@ def fit_probe(x: NDArray[Any], y: Floats, split: Round) -> Floats:
 
 
 def randomize(sequences: Sequences, seed: int = 0) -> Sequences:
-    """Replace the vectors by random ones, one per word."""
-    vectors = np.random.default_rng(seed).standard_normal(sequences.table.shape, np.float32)
+    """Replace the rows by random vectors, one per word type."""
+    by_row = sequences.occurrence_types is None
+    n_rows = len(sequences.table) if by_row else int(sequences.types.max(initial=UNKNOWN)) + 1
+    vectors = np.random.default_rng(seed).standard_normal((n_rows, sequences.table.shape[1]), np.float32)
     vectors[[PADDING, UNKNOWN]] = 0
-    return replace(sequences, table=vectors)
+    return replace(sequences, table=vectors, ids=sequences.types, occurrence_types=None)
 
 
 def _edge(sequences: Sequences, last: bool) -> NDArray[np.float32]:
@@ -243,7 +244,7 @@ def _edge(sequences: Sequences, last: bool) -> NDArray[np.float32]:
     order = at if last else at[::-1]  # the last assignment to a text wins
     rows = np.full(len(sequences), PADDING)
     rows[sequences.text[order]] = sequences.ids[order]
-    return np.asarray(sequences.table[rows])
+    return np.asarray(sequences.table[rows], np.float32)
 
 
 def _extreme(sequences: Sequences, best: np.ufunc) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows, mean_estimate
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.splits import whole_datasets
 from stillvec.files.path_names import files_in
 from stillvec.notation import parse_specs
@@ -103,6 +104,21 @@ class CostlyTask(Task):
         return whole_datasets(folder / self.files[0], self.files[1:])
 
 
+@dataclass(frozen=True)
+class TokenTask(CostlyTask):
+    """A task that asks for a row of every word of a sentence, which vectors and teachers have.
+
+    Its items are `LearntItems`, and it reads `all_texts` of these.
+    """
+
+    def answer(self, lookup: Representation, items: Items) -> Answers:
+        return drain(self.answer_steps(lookup, items))
+
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
+        yield from ()
+        return self.answer(lookup, items)
+
+
 TASKS: Registry[type[Task]] = Registry(
     "task",
     {
@@ -128,6 +144,15 @@ TASKS: Registry[type[Task]] = Registry(
 def task_class(name: str) -> type[Task]:
     """The class of a task by name; a name from a report of another version has the default facts."""
     return TASKS[name] if name in TASKS else Task  # noqa: SIM401 - a registry has no get
+
+
+def check_occurrences(tasks: Mapping[str, Task], name: str) -> None:
+    """Raise an error if a task needs a vector per word, while `name` has one per occurrence."""
+    others = [label for label, task in tasks.items() if not isinstance(task, TokenTask)]
+    if others:
+        able = [label for label in TASKS if issubclass(TASKS[label], TokenTask)]
+        reason = f"The task {others[0]!r} needs one vector per word, but {name} has one per occurrence"
+        raise UsageError.conflict(reason, cure=f"give it only tasks that read sentences: --tasks {','.join(able)}")
 
 
 def split_tasks(text: str) -> list[str]:

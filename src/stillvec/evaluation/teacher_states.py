@@ -1,0 +1,191 @@
+"""A teacher at a layer as a representation: a row for every occurrence of a word.
+
+    teacher:NAME[@LAYER][:cls]      teacher:minilm  teacher:minilm@4  teacher:minilm@4-6  teacher:models/bert@0:cls
+
+NAME is a teacher as for `distill`, LAYER a layer or several as for its methods (`last`, the default; 0, the input
+embeddings; 4; -2; 4-6, `last3` and `all`, the mean of several). The row of a word is the mean over its tokens; with
+`:cls`, all words of a text have the state of its first token ([CLS]), so that the mean of the text is that state.
+
+All representations of one teacher read a text in one pass. States are float16, in files of the cache that are mapped
+into memory (`encoding/word_states.py`), under a digest of teacher, precision, kind of device, layer and text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.errors import UsageError
+from stillvec.evaluation.answer_cache import digest_folder
+from stillvec.evaluation.evaluation_report import OovPolicy
+from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Sequences
+from stillvec.formats import VectorSets
+from stillvec.progress import drain
+from stillvec.teachers.layer_choice import parse_layers
+
+if TYPE_CHECKING:  # only the pass needs torch
+    from stillvec.encoding.context_store import Contexts
+    from stillvec.encoding.word_states import MarkedTexts
+    from stillvec.teachers import Teacher
+
+PREFIX = "teacher:"
+_FORM = re.compile(rf"{PREFIX}(?P<teacher>.+?)(@(?P<layer>[^@/:]+))?(?P<cls>:cls)?")
+
+
+@dataclass(frozen=True)
+class TeacherSource:
+    """A contextual model, by folder or name, loaded on first use."""
+
+    source: str
+    device: str = "auto"
+
+    @cached_property
+    def identity(self) -> str:
+        """The files of its folder, else the digest of the model; with the device, as rounding differs."""
+        folder: Path | None = Path(self.source)
+        if folder is None or not folder.is_dir():
+            from stillvec.teachers.loader import locate_folder
+
+            folder = locate_folder(self.source)
+        return f"{self.teacher.digest if folder is None else digest_folder(folder)} {self.device}"
+
+    @cached_property
+    def teacher(self) -> Teacher:
+        from stillvec.teachers import load_teacher
+
+        return load_teacher(self.source, device=self.device, precision="fp32")
+
+
+@dataclass
+class StateReader:
+    """Reads texts with one teacher, all layers that are wanted in one pass."""
+
+    source: TeacherSource
+    folder: Path | None = None  # of the cache; None: in memory, until another text is read
+    wanted: list[str] = field(default_factory=list)  # layers, of all representations of this teacher
+    _latest: tuple[str, dict[int, Contexts]] = field(default=("", {}), init=False, repr=False)
+
+    def read_steps(self, marked: MarkedTexts) -> Generator[float, None, dict[int, Contexts]]:
+        """The stored states of each layer; a generator of the fraction done."""
+        from stillvec.encoding.word_states import read_states
+
+        if self._latest[0] != marked.digest:
+            teacher = self.source.teacher
+            layers = sorted({number for layer in self.wanted for number in parse_layers(layer, teacher.depth)})
+            self._latest = "", {}  # frees those of another text first
+            self._latest = marked.digest, (yield from read_states(teacher, marked, layers, self.folder))
+        return self._latest[1]
+
+
+@dataclass(frozen=True)
+class TeacherStates:
+    """A teacher at a layer, or at the mean of several."""
+
+    reader: StateReader
+    layer: str = "last"
+    cls: bool = False
+    oov: ClassVar[OovPolicy] = "skip"
+
+    @property
+    def identity(self) -> str:
+        """A digest of what determines its rows."""
+        return f"states {self.reader.source.identity} {self.layer} {self.cls}"
+
+    def check(self) -> None:
+        """Raise an error if the teacher does not have these states."""
+        teacher = self.reader.source.teacher
+        parse_layers(self.layer, teacher.depth, f"{PREFIX}{self.reader.source.source}@{self.layer}")
+        if self.cls and not teacher.tokenizer.prefix:
+            cure = f"leave out :cls for the mean of the words, or take another teacher than {teacher.name}"
+            raise UsageError.conflict(f"The tokenizer of {teacher.name} puts no token before a text", cure=cure)
+
+    def read_tokens(self, sentences: Sequence[Sequence[str]]) -> Sequences:
+        """The rows of tokenized sentences; every token is one word."""
+        return drain(self.read_steps(sentences))
+
+    def read_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:
+        """The same as a generator of the fraction done."""
+        from stillvec.encoding.word_states import N_SPECIAL, MarkedTexts
+
+        assert N_SPECIAL == SPECIAL
+        self.check()
+        stores = yield from self.reader.read_steps(MarkedTexts.from_tokens(sentences))
+        chosen = [stores[layer] for layer in parse_layers(self.layer, self.reader.source.teacher.depth)]
+        lengths = chosen[0].lengths[SPECIAL:].astype(np.int64)
+        known = chosen[0].words[SPECIAL:] >= 0
+        row = np.repeat(np.arange(len(lengths)), lengths) if self.cls else np.arange(len(known))
+        types = number_types(token for sentence in sentences for token in sentence)
+        return Sequences(
+            _average(chosen, "contexts" if self.cls else "states"),
+            np.where(known, SPECIAL + row, UNKNOWN),
+            np.cumsum(lengths),
+            np.where(known, SPECIAL + types, UNKNOWN),
+        )
+
+
+def number_types(words: Iterable[str]) -> NDArray[np.int64]:
+    """The number of the lower-cased form of each word (N,), from 0 in the order of appearance."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(word.lower(), len(numbers)) for word in words], np.int64)
+
+
+def _average(stores: Sequence[Contexts], name: str) -> NDArray[Any]:
+    """The rows of one store, mapped as they are if they are not scaled, or the mean of several."""
+    if len(stores) == 1 and stores[0].scale == 1:
+        return np.asarray(getattr(stores[0], name))
+    total = np.zeros(getattr(stores[0], name).shape, np.float32)
+    for store in stores:
+        total += np.multiply(getattr(store, name), np.float32(store.scale), dtype=np.float32)
+    return total / np.float32(len(stores))
+
+
+def is_teacher(source: object) -> bool:
+    """Whether a source of `evaluate` names a teacher."""
+    return isinstance(source, str) and source.startswith(PREFIX)
+
+
+def split_teachers(sources: VectorSets) -> tuple[VectorSets, dict[str, str]]:
+    """The sources that are vectors, and those that name teachers, by name."""
+    if isinstance(sources, Mapping):
+        teachers = {str(name): str(source) for name, source in sources.items() if is_teacher(source)}
+        return {name: source for name, source in sources.items() if not is_teacher(source)}, teachers
+    listed: list[Any] = (
+        [sources] if isinstance(sources, str) else [*sources] if isinstance(sources, list | tuple) else []
+    )
+    named = {_name(source): source for source in listed if is_teacher(source)}
+    if not named:
+        return sources, {}
+    return [source for source in listed if not is_teacher(source)], named
+
+
+def open_teachers(sources: Mapping[str, str], folder: Path | None, device: str = "auto") -> dict[str, TeacherStates]:
+    """The representations by name; those of one teacher share a reader."""
+    readers: dict[str, StateReader] = {}
+    opened: dict[str, TeacherStates] = {}
+    for name, text in sources.items():
+        teacher, layer, cls = parse_teacher(text)
+        reader = readers.setdefault(teacher, StateReader(TeacherSource(teacher, device), folder))
+        reader.wanted.append(layer)
+        opened[name] = TeacherStates(reader, layer, cls)
+    return opened
+
+
+def parse_teacher(text: str) -> tuple[str, str, bool]:
+    """`teacher:NAME[@LAYER][:cls]` → the teacher, the layer and whether [CLS] stands for all words."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise UsageError.expected("teacher:NAME[@LAYER][:cls], as in teacher:minilm@4", repr(text))
+    return match["teacher"], match["layer"] or "last", bool(match["cls"])
+
+
+def _name(text: str) -> str:
+    """`teacher:models/bert@4` → `bert@4`."""
+    teacher = parse_teacher(text)[0]
+    return Path(teacher).name + text.removeprefix(PREFIX + teacher)

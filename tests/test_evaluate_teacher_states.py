@@ -189,8 +189,9 @@ def test_teachers_and_vectors_are_evaluated_side_by_side(
     assert scores["static"].keys() == scores["bert@1"].keys() >= {"all-mean", "all-mean-random", "upos-vectors"}
     assert scores["bert@1"]["all-length"] == scores["bert:cls"]["all-length"] == scores["static"]["all-length"]
     assert len([*cache.glob("*/store.json")]) == 2  # two layers of one text
-    assert main(call) == 0
+    assert main([*call, "--report", str(tmp_path / "report.html")]) == 0
     assert json.loads(capsys.readouterr().out) == first
+    assert "bert@1" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_in_python_a_teacher_can_be_named(model: str, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""stillvec analyze VECTORS: the geometry of a space, what its components encode, and what changed since another."""
+"""stillvec analyze VECTORS: the geometry of a space, what its components encode, and what changed since another.
+
+stillvec analyze teacher:NAME --text FILE: how much of its input each layer of a teacher keeps.
+"""
 
 import argparse
 import math
@@ -6,13 +9,27 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from stillvec.analysis import Analysis, Geometry, Probed, Study, ValueChange, analyze, mean_value, saturation
+from stillvec.analysis import (
+    Analysis,
+    Geometry,
+    Probed,
+    Study,
+    ValueChange,
+    analyze,
+    analyze_layers,
+    mean_value,
+    saturation,
+)
 from stillvec.cli.console import note, print_json, table, write_json
 from stillvec.cli.figures import check_drawable, draw_geometry
 from stillvec.cli.flags import add_common
+from stillvec.cli.progress_bar import show_events
 from stillvec.combination.change import Moves
 from stillvec.errors import UsageError
 from stillvec.evaluation import Score
+from stillvec.evaluation.intervals import Estimate
+from stillvec.evaluation.teacher_states import is_teacher
+from stillvec.files import cache_folder
 
 _FACTS = {
     "mean_cosine": "mean cosine of random pairs (0: isotropic)",
@@ -56,9 +73,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
     add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
     add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
+    text = "with teacher:NAME in the place of VECTORS: text whose words it reads; may be repeated"
+    add("--text", action="append", default=[], metavar="FILE", help=text)
+    add("--sentences", type=int, metavar="N", help="sentences to read (default: 5000)")
+    add("--words", type=int, metavar="N", help="words whose occurrences are used (default: 1000)")
+    drawn = "the most frequent words, or words drawn by frequency to the power 0.75 (default: frequent)"
+    add("--sample", choices=["frequent", "random"], help=drawn)
+    add("--clusters", type=int, dest="k_means", metavar="K", help="clusters of states (default: 100)")
+    add("--seeds", type=int, metavar="N", help="clusterings to average over (default: 3)")
 
 
 def run(options: argparse.Namespace) -> int:
+    if is_teacher(options.vectors):
+        return _run_layers(options)
+    if options.text:
+        what = "teacher:NAME in the place of VECTORS"
+        raise UsageError.expected(what, repr(options.vectors), where="--text")
     if options.out is not None:
         check_drawable(options.out)
     analysis = analyze(
@@ -83,6 +113,39 @@ def run(options: argparse.Namespace) -> int:
         if options.json != "-":
             note(f"Wrote {options.out}")
     return 0
+
+
+def _run_layers(options: argparse.Namespace) -> int:
+    if not options.text:
+        raise UsageError.expected("--text FILE, which the teacher reads", "none", where=options.vectors)
+    names = {"words": "words", "sample": "sample", "k_means": "k", "seeds": "seeds", "sentences": "sentences"}
+    given = {names[flag]: value for flag, value in vars(options).items() if flag in names and value is not None}
+    with show_events(quiet=options.json == "-") as listener:
+        analysis = analyze_layers(options.vectors, options.text, **given, cache=cache_folder(), progress=listener)
+    if options.json == "-":
+        print_json(analysis.to_json(), indent=1)
+        return 0
+    rows = []
+    for layer in analysis.layers:
+        shuffled = f"{layer.of_input_shuffled:.3f}", f"{layer.of_words_shuffled:.3f}"
+        rows.append((layer.layer, _nats(layer.of_input), shuffled[0], _nats(layer.of_words), shuffled[1]))
+    columns = ("layer", "I(input; layer)", "shuffled", "I(word; layer)", "shuffled")
+    table("mutual information in nats [95%], bias subtracted; layer 0 is the input", columns, rows)
+    words = "most frequent words" if analysis.sample == "frequent" else "words drawn by frequency"
+    note(
+        f"{analysis.n_occurrences:,} occurrences of {analysis.n_words:,} {words} in {analysis.n_sentences:,} "
+        f"sentences, {analysis.k} clusters, mean of {analysis.seeds} seeds."
+    )
+    note(
+        f"At most {analysis.input_entropy:.3f} (entropy of the input's clusters), {analysis.word_entropy:.3f} (words)."
+    )
+    if options.json:
+        write_json(options.json, analysis.to_json())
+    return 0
+
+
+def _nats(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
 def _print_analysis(analysis: Analysis, options: argparse.Namespace) -> None:

@@ -7,7 +7,8 @@ Each score (`-vectors`) is to be compared with
     -random    the same with a random vector per word: the information in `k` clusters of frequent words
     -words     the same with one cluster per word: the upper bound for vectors of words
 
-`mutual_information` also measures two sets of vectors, or a model's layer and its input:
+A teacher at a layer has a vector per occurrence of a word, so that it may pass `-words`. `stillvec analyze
+teacher:NAME --text FILE` measures each layer against the input, `mutual_information` any two sets of vectors:
 
     I(A; B) = sum over a, b of p(a, b) log p(a, b) / (p(a) p(b)), in nats; A is the cluster of a vector, B another label
 
@@ -124,11 +125,20 @@ class Information(NamedTuple):
 def mutual_information(x: NDArray[Any], y: NDArray[Any], k: int = 1000, seed: int = 0) -> Information:
     """Mutual information of two sets of vectors of the same words, (n, d) and (n, e), with k clusters per set."""
     a, b = (clusters(matrix, min(k, len(matrix)), seed=seed + side) for side, matrix in enumerate((x, y)))
-    joint = np.zeros((a.max() + 1, b.max() + 1))
-    np.add.at(joint, (a, b), 1)
-    permuted = np.zeros_like(joint)
-    np.add.at(permuted, (a, np.random.default_rng(seed).permutation(b)), 1)
+    return label_information(a, b, seed)
+
+
+def label_information(a: Rows, b: Rows, seed: int = 0, weights: NDArray[Any] | None = None) -> Information:
+    """Mutual information of two labels of the same items (n,), each of which counts `weights` times."""
+    joint = cross_tabulate(a, b, weights)
+    permuted = cross_tabulate(a, np.random.default_rng(seed).permutation(b)) if weights is None else np.ones((1, 1))
     return Information(information(joint) - bias(joint), bias(joint), information(permuted) - bias(permuted))
+
+
+def cross_tabulate(a: Rows, b: Rows, weights: NDArray[Any] | None = None) -> Floats:
+    """How often each two labels occur together (a, b)."""
+    n_rows, n_columns = int(a.max()) + 1, int(b.max()) + 1
+    return np.bincount(a * n_columns + b, weights, n_rows * n_columns).reshape(n_rows, n_columns).astype(np.float64)
 
 
 def information(joint: NDArray[Any]) -> float:

@@ -1,7 +1,7 @@
 """The layers of a teacher: what can be read from them, and how much of their input they keep (papers 15 and 17).
 
-    STILLVEC_DATA=... python recipes/layers.py probing auto=out/common/distilled/auto skipgram=out/common/trained/skipgram
-    STILLVEC_DATA=... python recipes/layers.py probes skipgram=out/common/trained/skipgram
+    STILLVEC_DATA=... python recipes/layers.py probing auto=VECTORS skipgram=VECTORS
+    STILLVEC_DATA=... python recipes/layers.py probes skipgram=VECTORS
     python recipes/layers.py information out/sizes/every-64.txt [--teachers minilm FOLDER ...]
 
 A script because the tables join several evaluations.
@@ -27,9 +27,9 @@ from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.files import cache_folder
 
 HEADERS = {
-    "layers": "| sentence vector | all | raw text | morphosyntax | syntax | all, less skip-gram |",
-    "probes": "| feature | skip-gram, ridge | SVR | layer 2, ridge | SVR | layer 6, ridge | SVR |",
-    "information": "| teacher | words | layer | I(input; layer) | shuffled | I(word; layer) | shuffled |",
+    "layers-probing": "| sentence vector | all | raw text | morphosyntax | syntax | all, less skip-gram |",
+    "layers-probes": "| feature | skip-gram, ridge | SVR | layer 2, ridge | SVR | layer 6, ridge | SVR |",
+    "layers-information": "| teacher | words | layer | I(input; layer) | shuffled | I(word; layer) | shuffled |",
 }
 FEATURES = ("raw:sent_length", "raw:char_per_tok", "morphosyntax:upos_dist_NOUN", "morphosyntax:upos_dist_PRON")
 FEATURES += ("syntax:parse_depth", "syntax:max_links_len", "syntax:dep_dist_obj", "syntax:subordinate_proposition_dist")
@@ -62,10 +62,11 @@ def print_probing(options: argparse.Namespace) -> None:
     sources |= {f"layer {layer}, [CLS]": f"teacher:minilm@{layer}:cls" for layer in range(1, 7)}
     settings = {"only": TEST, "quick": True, "common": False, "resamples": 100, "cache": cache_folder() / "answers"}
     report = evaluate(sources, data_folder(), "probing:pooling=mean", **settings, progress=True)
-    print_header(*split_cells(HEADERS["layers"]))
+    print_header(*split_cells(HEADERS["layers-probing"]))
     for name in sources:
         print_row(name, *_groups(report, name, "mean"), f"{_all(report, name) - _all(report, 'skipgram'):+.1f}")
-    print_row("random vectors, mean", *_groups(report, "layer 6", "mean-random"), "")
+    for name, label in (("layer 6", "all words"), ("skipgram", "words of skip-gram")):
+        print_row(f"random vectors, {label}", *_groups(report, name, "mean-random"), "")
     print_row("length only", *_groups(report, "layer 6", "length"), "")
 
 
@@ -111,7 +112,7 @@ def print_probes(options: argparse.Namespace) -> None:
             model.fit(x[part.both], gold[part.both, at] / spread)
             rows.append(_rho(spearmanr(model.predict(x[part.test]), gold[part.test, at])))
         found["svr"].append(rows)
-    print_header(*split_cells(HEADERS["probes"]))
+    print_header(*split_cells(HEADERS["layers-probes"]))
     for at, name in enumerate(FEATURES):
         cells = [found[kind][source][at] for source in range(3) for kind in ("ridge", "svr")]
         print_row(name.partition(":")[2], *(100 * cell for cell in cells))
@@ -125,7 +126,7 @@ def _rho(result: Any) -> float:
 
 def print_information(options: argparse.Namespace) -> None:
     """Both samples of words; the states are read once."""
-    print_header(*split_cells(HEADERS["information"]))
+    print_header(*split_cells(HEADERS["layers-information"]))
     for teacher in options.teachers:
         for sample in ("frequent", "random"):
             analysis = analyze_layers(

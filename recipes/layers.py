@@ -132,11 +132,11 @@ def print_information(options: argparse.Namespace) -> None:
             analysis = analyze_layers(
                 teacher,
                 os.fspath(options.text),
-                words=options.words,
+                n_words=options.words,
                 sample=sample,
                 k=options.clusters,
                 seeds=options.seeds,
-                sentences=options.sentences,
+                n_sentences=options.sentences,
                 cache=cache_folder(),
             )
             _print_layers(analysis)

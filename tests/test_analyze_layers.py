@@ -47,7 +47,7 @@ def test_information_of_labels_is_that_of_scikit_learn() -> None:
 
 
 def test_each_layer_is_measured_as_by_hand(model: str, text: str) -> None:
-    analysis = analyze_layers(model, text, words=6, k=8, seeds=1)
+    analysis = analyze_layers(model, text, n_words=6, k=8, seeds=1)
     assert [layer.layer for layer in analysis.layers] == [0, 1, 2]
     assert (analysis.n_sentences, analysis.n_words, analysis.seeds) == (120, 6, 1)
 
@@ -77,13 +77,15 @@ def test_each_layer_is_measured_as_by_hand(model: str, text: str) -> None:
 
 
 def test_depth_mixes_the_words_of_a_sentence(model: str, text: str, tmp_path: Path) -> None:
-    analysis = analyze_layers(f"teacher:{model}", text, words=12, k=12, cache=tmp_path)
+    analysis = analyze_layers(f"teacher:{model}", text, n_words=12, k=12, cache=tmp_path)
     values = [layer.of_words.value for layer in analysis.layers]
     assert values[0] > values[2]  # random weights, so that a state depends on all of its context
     assert max(values) <= analysis.word_entropy + 0.01 <= math.log(12) + 0.01
     assert len([*tmp_path.glob("*/store.json")]) == 3
-    assert analyze_layers(model, text, words=12, k=12, cache=tmp_path) == analyze_layers(model, text, words=12, k=12)
-    drawn = analyze_layers(model, text, words=5, k=5, seeds=1, sample="random", cache=tmp_path)
+    assert analyze_layers(model, text, n_words=12, k=12, cache=tmp_path) == analyze_layers(
+        model, text, n_words=12, k=12
+    )
+    drawn = analyze_layers(model, text, n_words=5, k=5, seeds=1, sample="random", cache=tmp_path)
     assert drawn.n_words == 5
 
 

@@ -1,7 +1,7 @@
 """How much of its input each layer of a teacher keeps: I(input; layer) over the words of a text (Tutek & Šnajder 2020).
 
-The occurrences of `words` words are clustered by k-means twice, by their input embedding e (layer 0) and by their state
-h at a layer; I(e; h) is the mutual information of the two clusterings, in nats, with the bias subtracted
+The occurrences of `n_words` words are clustered by k-means twice, by their input embedding e (layer 0) and by their
+state h at a layer; I(e; h) is the mutual information of the two clusterings, in nats, with the bias subtracted
 (`evaluation/information.py`). I(word; h) is the same with the word itself, of which all occurrences are alike, in the
 place of the cluster of e. At layer 0, I(e; h) compares two clusterings of the same vectors: what is missing to the
 entropy is lost by clustering, not by the teacher. Each is reported beside the same for shuffled pairs, which must be
@@ -71,11 +71,11 @@ def analyze_layers(
     teacher: str,
     texts: CorpusSource,
     *,
-    words: int = 1000,
+    n_words: int = 1000,
     sample: Sample = "frequent",
     k: int = 100,
     seeds: int = 3,
-    sentences: int = 5000,
+    n_sentences: int = 5000,
     cache: Path | None = None,
     progress: bool | Callable[[Progress], object] = False,
 ) -> LayerAnalysis:
@@ -85,16 +85,21 @@ def analyze_layers(
     ----------
     teacher: `teacher:NAME`, or only the name or folder of a teacher.
     texts: a file, folder or glob of text, a `Corpus`, or a list of texts.
-    words: number of words whose occurrences are used (default: 1000).
+    n_words: number of words whose occurrences are used (default: 1000).
     sample: "frequent" takes the most frequent words, "random" draws by frequency to the power 0.75 (default: frequent).
     k: number of clusters (default: 100).
     seeds: number of clusterings to average over (default: 3).
-    sentences: number of sentences to read, from the beginning (default: 5000).
+    n_sentences: number of sentences to read, from the beginning (default: 5000).
     cache: a folder for the states (default: in memory).
     progress: True shows a bar; a function gets every `Progress` event (default: False).
     """
     check_arguments(analyze_layers, locals())
-    for name, value, least in (("words", words, 2), ("k", k, 2), ("seeds", seeds, 1), ("sentences", sentences, 1)):
+    for name, value, least in (
+        ("n_words", n_words, 2),
+        ("k", k, 2),
+        ("seeds", seeds, 1),
+        ("n_sentences", n_sentences, 1),
+    ):
         check_count(value, name, least=least)
     if sample not in get_args(Sample):
         raise UsageError.unknown("sample of words", sample, get_args(Sample))
@@ -102,8 +107,8 @@ def analyze_layers(
     if layer != "last" or cls:
         raise UsageError.expected("a teacher without a layer, since all of them are compared", repr(teacher))
     corpus = open_corpus([texts])
-    read = [] if corpus is None else [*islice(corpus.sentences(), sentences)]
-    study = _LayerStudy(name, read, words, sample, k, seeds, cache)
+    read = [] if corpus is None else [*islice(corpus.sentences(), n_sentences)]
+    study = _LayerStudy(name, read, n_words, sample, k, seeds, cache)
     with show_progress(progress) as listener:
         steps = study.steps()
         return drain(steps if listener is None else relay(steps, listener))
@@ -113,7 +118,7 @@ def analyze_layers(
 class _LayerStudy:
     teacher: str
     sentences: list[str]
-    words: int
+    n_words: int
     sample: Sample
     k: int
     seeds: int
@@ -162,7 +167,7 @@ class _LayerStudy:
     def _choose(self, types: Rows) -> Rows:
         """The words whose occurrences are used."""
         counts = np.bincount(types)
-        n_words = min(self.words, int((counts > 0).sum()))
+        n_words = min(self.n_words, int((counts > 0).sum()))
         if self.sample == "frequent":
             return np.argsort(-counts, kind="stable")[:n_words]
         weights = counts**_POWER

@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_layers(options: argparse.Namespace) -> int:
     if not options.text:
         raise UsageError.expected("--text FILE, which the teacher reads", "none", where=options.vectors)
-    names = {"words": "words", "sample": "sample", "k_means": "k", "seeds": "seeds", "sentences": "sentences"}
+    names = {"words": "n_words", "sample": "sample", "k_means": "k", "seeds": "seeds", "sentences": "n_sentences"}
     given = {names[flag]: value for flag, value in vars(options).items() if flag in names and value is not None}
     with show_events(quiet=options.json == "-") as listener:
         analysis = analyze_layers(options.vectors, options.text, **given, cache=cache_folder(), progress=listener)

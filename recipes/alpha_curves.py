@@ -3,7 +3,7 @@
     STILLVEC_DATA=... python recipes/texts.py --every 4
     stillvec train out/sizes/every-4.txt --dim 100 --method skipgram:epochs=5,glove:epochs=15 --min-count 30 \\
         --context-table --seed 1 --out out/alpha
-    STILLVEC_DATA=... python recipes/alpha_curves.py out/alpha/glove out/alpha/skipgram [--words 3000]
+    STILLVEC_DATA=... python recipes/alpha_curves.py out/alpha/glove out/alpha/skipgram [--words 2500]
 
 The score is the mean of Spearman's rho x 100 over similarity datasets, on the pairs of the most frequent words. The
 pairs of each dataset are split into three folds; alpha is chosen on two and scored on the third, over ten random
@@ -27,9 +27,10 @@ from stillvec.evaluation.similarity import Similarity
 from stillvec.refinement.natural_alpha import NaturalAlpha
 
 HEADERS = {"alpha": "| vectors | embedding | reference, metric | α chosen | held-out score | difference from U+V |"}
-ALPHAS = (-10.0, -5.0, -3.0, -1.0, 0.0, 1.0, 2.0, 3.0)
+ALPHAS = (-10.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0, 10.0)  # the paper's range
 FAMILIES = (("uniform", "identity"), ("unigram", "identity"), ("unigram", "fisher"), ("counts", "fisher"))
-N_FOLDS, N_SPLITS, N_RESAMPLES, MIN_PAIRS = 3, 10, 1000, 50
+CONTROLS = {"centred": ("center",), "whitened": ("center", "similarity_order:alpha=-0.5")}
+N_FOLDS, N_SPLITS, N_RESAMPLES, MIN_PAIRS = 3, 10, 300, 50
 
 Pairs = dict[str, tuple[list[str], list[str], np.ndarray]]  # by dataset: words, words, ratings
 
@@ -84,20 +85,29 @@ class Folds:
         return 100 * np.mean(values, axis=0)
 
 
-def print_row(name: str, label: str, family: str, alpha: str, scores: np.ndarray, base: np.ndarray) -> None:
+def format_difference(scores: np.ndarray, base: np.ndarray) -> str:
     low, high = np.percentile((scores - base)[1:], [2.5, 97.5])
-    change = "" if scores is base else f"{scores[0] - base[0]:+.1f} [{low:.1f}, {high:.1f}]"
+    return f"{scores[0] - base[0]:+.1f} [{low:.1f}, {high:.1f}]"
+
+
+def print_row(name: str, label: str, family: str, alpha: str, scores: np.ndarray, base: np.ndarray) -> None:
+    change = "" if scores is base else format_difference(scores, base)
     print(f"| {name} | {label} | {family} | {alpha} | {scores[0]:.1f} | {change} |", flush=True)
 
 
-def evaluate(name: str, vectors: WordVectors, pairs: Pairs) -> dict[str, Any]:
-    """Print the rows of these vectors; returns the curves on all pairs."""
+def evaluate(name: str, vectors: WordVectors, pairs: Pairs, notes: list[str]) -> dict[str, Any]:
+    """Print the rows of these vectors, note the differences from whitening, and return the curves on all pairs."""
     assert vectors.contexts is not None, f"{name} has no context table"
     folds, whole = Folds(pairs), [np.ones(len(values[2]), bool) for values in pairs.values()]
     plain = {"U": vectors, "U+V": vectors.with_matrix(vectors.matrix + vectors.contexts.matrix)}
-    plain |= {f"{label}, centred": stillvec.refine(table, "center") for label, table in plain.items()}
+    plain |= {
+        f"{label}, {control}": stillvec.refine(table, *steps)
+        for control, steps in CONTROLS.items()
+        for label, table in plain.items()
+    }
     plain["V"] = vectors.contexts
     base = folds.score([read_cosines(plain["U+V"], pairs)])[0]
+    white = folds.score([read_cosines(plain["U, whitened"], pairs)])[0]
     curves: dict[str, Any] = {}
     for label, table in plain.items():
         cosines = read_cosines(table, pairs)
@@ -112,7 +122,9 @@ def evaluate(name: str, vectors: WordVectors, pairs: Pairs) -> dict[str, Any]:
             counts = np.bincount(chosen, minlength=len(ALPHAS))
             most = f"{ALPHAS[counts.argmax()]:g} ({counts.max()} of {len(chosen)})"
             print_row(name, f"E, {label}", family, most, scores, base)
-            print_row(name, f"LE, {label}", family, "limit", folds.score([limit])[0], base)
+            at_limit = folds.score([limit])[0]
+            print_row(name, f"LE, {label}", family, "limit", at_limit, base)
+            notes.append(f"{name}: LE, {label}, {family} from U, whitened: {format_difference(at_limit, white)}")
             curves[f"{label}: {family}"] = (
                 [folds.mean(cosines, whole)[0] for cosines in bent],
                 folds.mean(limit, whole)[0],
@@ -121,7 +133,7 @@ def evaluate(name: str, vectors: WordVectors, pairs: Pairs) -> dict[str, Any]:
 
 
 def draw(path: Path, curves: Mapping[str, Mapping[str, Any]]) -> None:
-    figure = Figure(figsize=(5.5 * len(curves), 4.4), dpi=160, layout="constrained")
+    figure = Figure(figsize=(2 + 4.5 * len(curves), 4.4), dpi=160, layout="constrained")
     for axes, (name, lines) in zip(
         np.atleast_1d(figure.subplots(1, len(curves), sharey=True)), curves.items(), strict=True
     ):
@@ -136,14 +148,15 @@ def draw(path: Path, curves: Mapping[str, Mapping[str, Any]]) -> None:
         axes.set_xlabel("α (left, <: the limit -∞)")
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("mean Spearman x 100, all pairs")
-    figure.axes[-1].legend(fontsize=7, frameon=False)
+    handles = figure.axes[-1].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside right upper", fontsize=8, frameon=False, handlelength=3)
     save_figure(figure, path)
 
 
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, help="vectors with a context table")
-    parser.add_argument("--words", type=int, default=3000, help="the most frequent; time is quadratic in their number")
+    parser.add_argument("--words", type=int, default=2500, help="the most frequent; time is quadratic in their number")
     parser.add_argument("--out", type=Path, default=Path("out/alpha/alpha.svg"))
     options = parser.parse_args()
     sets = {folder.name: stillvec.load(folder) for folder in options.folders}
@@ -153,7 +166,9 @@ def main() -> None:
         counts = ", ".join(f"{dataset} {len(ratings):,}" for dataset, (_, _, ratings) in known.items())
         print(f"{name}: pairs of the {len(sets[name]):,} most frequent words: {counts}", flush=True)
     print_header(*split_cells(HEADERS["alpha"]))
-    curves = {name: evaluate(name, vectors, pairs[name]) for name, vectors in sets.items()}
+    notes: list[str] = []
+    curves = {name: evaluate(name, vectors, pairs[name], notes) for name, vectors in sets.items()}
+    print("", *notes, sep="\n")
     draw(options.out, curves)
 
 

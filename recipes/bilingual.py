@@ -4,7 +4,7 @@
     for language in en de fr es it; do
         stillvec train out/bilingual/$language.txt --dim 100 --seed 1 --out out/bilingual/$language-skipgram
     done
-    python recipes/bilingual.py [--only en-de de-en] [--out out/bilingual/orders.svg]
+    python recipes/bilingual.py [--only en-de de-en] [--words 4000] [--out out/bilingual/orders.svg]
 
 Source words of a dictionary are split at random: half are seeds, a fifth development, the rest tests. As in the paper
 one pair decides for all: alphas are chosen on the development words of the first direction, by Procrustes and cosine,
@@ -38,8 +38,8 @@ HEADERS = {
 PAPER = (-0.25, 0.15)  # of the source, of the target
 MAPPINGS: dict[str, dict[str, Any]] = {
     "Procrustes": {"rounds": 0},
-    "VecMap": {"rounds": 5, "reweight": 0.5, "candidates": 4000},
-    "RCSLS": {"rounds": 0, "mapping": "rcsls", "candidates": 4000},
+    "VecMap": {"rounds": 5, "reweight": 0.5, "candidates": 3000},
+    "RCSLS": {"rounds": 0, "mapping": "rcsls", "candidates": 3000},
 }
 RATES = (1.0, 10.0, 25.0, 50.0)  # the paper's
 RESAMPLES = 1000
@@ -111,9 +111,11 @@ def difference(before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> str
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--only", nargs="+", default=[f"{a}-{b}" for x in LANGUAGES for a, b in (("en", x), (x, "en"))])
+    parser.add_argument("--words", type=int, default=4000, help="the most frequent of each language")
     parser.add_argument("--out", type=Path, default=FOLDER / "orders.svg")
     options = parser.parse_args()
     spaces = {name: stillvec.load(FOLDER / f"{name}-skipgram") for name in ("en", *LANGUAGES)}
+    spaces = {name: space.subset(space.words[: options.words]) for name, space in spaces.items()}
     directions = [read_direction(*name.split("-"), spaces) for name in options.only]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

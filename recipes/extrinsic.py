@@ -136,7 +136,7 @@ def restrict(sets: Mapping[str, WordVectors], folder: Path, to: str) -> None:
         for file in parts_beside(path).values():
             copy = folder / "data" / file.parent.name / f"{file.name.removesuffix('.xz')}.xz"
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(file.read_bytes() if file.suffix == ".xz" else lzma.compress(file.read_bytes()))
+            copy.write_bytes(file.read_bytes() if file.suffix == ".xz" else lzma.compress(file.read_bytes(), preset=1))
     for name, vectors in sets.items():
         plain = WordVectors(vectors.vocabulary, vectors.matrix)  # without n-grams, which the tasks do not use
         lookup = Lookup(plain, "zero")

@@ -18,7 +18,7 @@ from stillvec.evaluation.information import _shares
 from stillvec.evaluation.labels import Labels, kind_labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.network_training import CnnSchedule, Convolution, Recurrence
-from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts
+from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, perceptron
 from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
 from stillvec.evaluation.splits import Round
 from stillvec.progress import drain
@@ -122,6 +122,14 @@ def test_the_tagger_changes_the_vectors_only_where_it_may(tuned: bool) -> None:
     group = next(tagger.train(SPLIT.train, [NetworkSettings(0, 0, 3e-3)]))
     read = group.embed(torch.arange(6)[None])[0].detach().numpy()
     assert bool((read != texts.sequences[0].scale_table()).any()) == tuned
+
+
+def test_the_perceptron_stops_by_the_development_counts() -> None:
+    labels = np.arange(40) % 2
+    x, seen = np.eye(40, dtype=np.float32), np.eye(2)[labels]
+    learnt, stopped = (perceptron(x, seen, judged, 20, 0) for judged in (seen, seen[:, ::-1]))
+    assert learnt.tolist() == labels.tolist()
+    assert stopped.tolist() != labels.tolist()  # every step makes the development loss worse
 
 
 def treebank(folder: Path) -> Path:

@@ -114,7 +114,7 @@ def test_what_cannot_be_measured_is_said_in_a_sentence(
         ([str(tmp_path / "vectors"), "--text", text], "teacher:"),
         ([f"teacher:{model}"], "--text"),
     ):
-        assert main(["analyze", *call]) == 1
+        assert main(["analyze", *call]) == 2  # a wrong call
         error = capsys.readouterr().err
         assert important in error
         assert error.count("\n") == 1

@@ -73,10 +73,10 @@ def print_curve(name: str, scored: Scored) -> None:
         print_row(name, label, *values, f"{saturation(dict(zip(cuts, values, strict=True)), 1.0)} of {dim}")
 
 
-def print_thirds(name: str, scored: Scored) -> None:
+def print_thirds(name: str, scored: Scored, thirds: Sequence[str] = ("top", "middle", "bottom")) -> None:
     print_row(name, "all", "100%", scored.similarity(scored.vectors), "", *scored.classify(slice(None)))
     variances = scored.space.variances / scored.space.variances.sum()
-    for label, first, last in zip(("top", "middle", "bottom"), scored.thirds, scored.thirds[1:], strict=False):
+    for label, first, last in zip(thirds, scored.thirds, scored.thirds[1:], strict=False):
         part = scored.space.project(first, last)
         share = f"{100 * variances[first:last].sum():.1f}%"
         print_row(
@@ -118,8 +118,7 @@ def main() -> None:
         TABLES[options.table](name, Scored(vectors))
     if options.table == "thirds":
         matrix = np.random.default_rng(0).standard_normal(vectors.matrix.shape).astype(np.float32)
-        scored = Scored(vectors.with_matrix(matrix))
-        print_row("random", "all", "100%", scored.similarity(scored.vectors), "", *scored.classify(slice(None)))
+        print_thirds("random", Scored(vectors.with_matrix(matrix)), ["top"])
 
 
 if __name__ == "__main__":

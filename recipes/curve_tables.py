@@ -25,7 +25,7 @@ HEADERS = {
     "windows": "| method | window 1 | 2 | 3 | 5 | 8 |",
     "pooling": "| pooling of the window | as they are | 3 directions removed |",
     "seeds": "| | RG-65 | WordSim-353 | SimLex-999 | SimVerb-3500 | RareWord | MEN | mean of 8 |",
-    "sizes": "| X2Static | 0.3M words | 0.6M | 1.2M | 2.4M | 4.7M |",
+    "trained-sizes": "| X2Static | 0.3M words | 0.6M | 1.2M | 2.4M |",
 }
 
 
@@ -50,7 +50,15 @@ def select(points: Iterable[Point], study: str, teacher: str = "minilm", method:
 
 def format_means(point: Point | None) -> str:
     """The mean of the eight sets as they are / with three directions removed."""
-    return "–" if point is None else f"{point['directions=0']['all']:.1f} / {point['directions=3']['all']:.1f}"
+    if point is None:
+        return "–"
+    epochs = "" if point.get("end", True) else f" ({point['epochs']:g} of {find_number('epochs', point)} epochs)"
+    return f"{point['directions=0']['all']:.1f} / {point['directions=3']['all']:.1f}{epochs}"
+
+
+def find_number(name: str, point: Point) -> int:
+    """The value of a setting in the name of the method."""
+    return int(re.findall(rf"{name}=(\d+)", point["method"])[0])
 
 
 def last(points: Iterable[Point]) -> Point | None:
@@ -70,7 +78,7 @@ def print_curves(points: list[Point]) -> None:
     epochs = sorted({round(float(point["epochs"]), 1) for curve in curves.values() for point in curve})
     for epoch in epochs:
         at = ([point for point in curve if round(float(point["epochs"]), 1) == epoch] for curve in curves.values())
-        print_row(f"{epoch:g}", *(format_means(last(some)) for some in at))
+        print_row(f"{epoch:g}", *(format_means(some[0] | {"end": True} if some else None) for some in at))
 
 
 def print_start(points: list[Point]) -> None:
@@ -103,9 +111,8 @@ def print_settings(points: list[Point]) -> None:
 
 def print_windows(points: list[Point]) -> None:
     for name in (CONTEXT, ATTENTIVE):
-        ends = {}
-        for method, (_, end) in end_points(select(points, "windows", method=name)).items():
-            ends[int(re.findall(r"window=(\d+)", method)[0])] = end["directions=3"]["all"]
+        found = end_points(select(points, "windows", method=name)).values()
+        ends = {find_number("window", end): end["directions=3"]["all"] for _, end in found}
         if name == ATTENTIVE:
             same = last(select(points, "teachers", method=name))
             ends |= {} if same is None else {5: same["directions=3"]["all"]}
@@ -131,14 +138,14 @@ def print_seeds(points: list[Point]) -> None:
 
 
 def print_sizes(points: list[Point]) -> None:
-    sizes = [end_points(select(points, f"size {every}")) for every in (64, 32, 16, 8, 4)]
-    for label, choose in (("5 epochs", min), ("as many updates as five epochs of 19M words, at most 60 epochs", max)):
-        print_row(label, *(_pick(ends, choose) for ends in sizes))
+    sizes = [end_points(select(points, f"size {every}")) for every in (64, 32, 16, 8)]
+    epochs = [{find_number("epochs", end): end for _, end in ends.values() if end["end"]} for ends in sizes]
+    print_row("5 epochs", *(_format_size(ends.get(5)) for ends in epochs))
+    print_row("60 epochs", *(_format_size(ends.get(60)) for ends in epochs))
 
 
-def _pick(ends: dict[str, tuple[Point, Point]], choose: Callable[..., Any]) -> str | float:
-    epochs = {int(re.findall(r"epochs=(\d+)", method)[0]): end for method, (_, end) in ends.items()}
-    return float(epochs[choose(epochs)]["directions=3"]["all"]) if epochs else "–"
+def _format_size(point: Point | None) -> str | float:
+    return "–" if point is None else float(point["directions=3"]["all"])
 
 
 TABLES: dict[str, Callable[[list[Point]], None]] = {
@@ -149,7 +156,7 @@ TABLES: dict[str, Callable[[list[Point]], None]] = {
     "windows": print_windows,
     "pooling": print_pooling,
     "seeds": print_seeds,
-    "sizes": print_sizes,
+    "trained-sizes": print_sizes,
 }
 
 

@@ -196,7 +196,7 @@ def run_curve(study: Study, teacher: str, method: str, stored: Stored, log: Log,
         print(*facts.values(), error, flush=True)
         return
     if study.save:
-        settings = method.translate(str.maketrans({":": "-", ",": "-", "=": "_"}))
+        settings = method.translate(str.maketrans({":": "-", ",": "-", "=": "_", ".": "_"}))
         stillvec.save(vectors, options.out / "vectors" / f"{teacher}-{settings}")
 
 

@@ -22,8 +22,10 @@ OTHER_SCORES = {  # column: task, dataset, metric
     "Google": ("analogy", "google", "accuracy"),
     "MSR": ("analogy", "msr", "accuracy"),
     "SemEval": ("relation", "semeval2012", "spearman-order"),
+    "SemEval-2012": ("relation", "semeval2012", "spearman-order"),
     "AP": ("categorization", "ap", "purity"),
     "Battig": ("categorization", "battig", "purity"),
+    "ESSLLI verbs": ("categorization", "esslli2008-verbs", "purity"),
     "STS": ("sentences", "stsb.test", "spearman"),
     "STS-SIF": ("sentences", "stsb.test", "spearman-sif"),
 }

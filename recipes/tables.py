@@ -2,7 +2,6 @@
 
     python recipes/tables.py NAME [LABEL=]SCORES.json[:VECTORS] ...
     python recipes/tables.py sizes out/sizes docs/figures/sizes.svg
-    python recipes/tables.py windows out/windows.json out/windows docs/figures/windows.svg
 
 The header of a table says what is printed; NAME is a key of HEADERS. One row per set of vectors in the files, by the
 first column of scores, best first. The vectors of out/x.json are in out/x/, or in the current folder. With :VECTORS,
@@ -31,6 +30,9 @@ HEADERS = {
     "auto-cpu": "| vectors | 8 | RG | WS | WS-sim | WS-rel | SimLex | SimVerb | RareWord | MEN |",
     "methods-mpnet": "| vectors | 8 | dev | held out | RG | WS | SimLex | SimVerb | RareWord | MEN |",
     "methods-minilm": "| vectors | 8 | dev | held out | RG | WS | SimLex | SimVerb | RareWord | MEN |",
+    "sizes": "| vectors | 0.3M words | 0.6M | 1.2M | 2.4M | 4.7M | 9.4M | 19.0M |",
+    "analogies": "| vectors | Google | MSR |",
+    "categories": "| vectors | SemEval-2012 [95%] | AP [95%] | Battig [95%] | ESSLLI verbs [95%] |",
     "tuning": "| method and settings | dev | RG | WS | SimLex | seconds |",
     "readme": "| vectors | mean of 8 word-similarity datasets (Spearman x 100) | WordSim-353 | SimLex-999 |",
 }
@@ -52,12 +54,12 @@ Report = Mapping[str, Any]
 
 def main() -> None:
     kind, *rest = sys.argv[1:] or [""]
-    if kind in HEADERS:
+    if kind == "sizes":
+        print_sizes(*map(Path, rest))
+    elif kind in HEADERS:
         print_table(kind, rest)
-    elif kind in ("sizes", "windows"):
-        {"sizes": sizes, "windows": windows}[kind](*map(Path, rest))
     else:
-        sys.exit(f"Expected the name of a table, got {kind!r}: sizes, windows, {', '.join(HEADERS)}")
+        sys.exit(f"Expected the name of a table, got {kind!r}: {', '.join(HEADERS)}")
 
 
 def print_table(name: str, sources: list[str]) -> None:
@@ -126,7 +128,7 @@ def _cell(column: str, parts: Mapping[str, tuple[Path, Report]]) -> str | float:
     return "–"
 
 
-def sizes(folder: Path, figure: Path) -> None:
+def print_sizes(folder: Path, figure: Path) -> None:
     """The mean of eight datasets by corpus size."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for scores in folder.glob("scores-*.json"):
@@ -136,22 +138,10 @@ def sizes(folder: Path, figure: Path) -> None:
             point = read_manifest(vectors)["corpus"]["words"], mean(values)
             lines.setdefault(_label(vectors), []).append(point)
     counts = sorted({count for points in lines.values() for count, _ in points})
-    print_header("vectors", *(f"{count / 1e6:.1f}M" for count in counts))
+    print_header(*split_cells(HEADERS["sizes"]))
     for name, points in lines.items():
         print_row(name, *(dict(points).get(count, "–") for count in counts))
     _draw(lines, figure, "words in the corpus", log=True)
-
-
-def windows(scores: Path, folder: Path, figure: Path) -> None:
-    """The mean of eight datasets by window size, with and without the word itself."""
-    lines: dict[str, list[tuple[int, float]]] = {}
-    for name, values in _reports(scores):
-        settings = read_manifest(folder / name)["settings"]
-        if "pool" not in settings:  # a closed form
-            label = "with the word itself" if settings["include_center"] else "neighbours only"
-            lines.setdefault(label, []).append((settings["window"], mean(values)))
-    _draw(lines, figure, "words on each side")
-    print_table("methods-minilm", [str(scores)])
 
 
 def _reports(scores: Path) -> list[tuple[str, dict[str, float]]]:

@@ -602,7 +602,7 @@ WRONG: dict[str, tuple[str, dict[str, object], str]] = {
     "clip": ("attentive_skipgram", {"clip": "-1"}, "clip"),
     "ridge": ("x2static", {"ridge": "-1"}, "ridge"),
     "ridge of windows": ("context_to_vec", {"ridge": "-0.1"}, "ridge"),
-    "epochs in the stream": ("attentive_skipgram", {"stream": "true", "epochs": "2"}, "stream"),
+    "epochs in the stream": ("attentive_skipgram", {"stream": "true", "epochs": "3"}, "stream"),
     "no epoch in the stream": ("x2static", {"stream": "true", "epochs": "0"}, "stream"),
 }
 

@@ -7,9 +7,9 @@ The table of the v is the result; a word is never in its own window. The paper's
 gradient descent at 0.025, clipped at norm 5. The paper names no batch. The preset has 16 sentences, for speed; the
 gradient of their summed loss is clipped, so that a step is shorter than 16 steps of one sentence each. One epoch,
 linear decay and the start (word2vec's for the table, uniform for W) are ours, too. The defaults are what the
-development sets chose (docs/papers/attentive-skipgram.md): Adam, a window of 2, attention scaled down, so that it does not
-follow its first random choices, sentences of any length, and common directions removed at the end. `pool=sum` is the
-paper's figure 5 without attention, `window` its figure 4.
+development sets chose (docs/papers/attentive-skipgram.md): Adam, a window of 2, attention scaled down, so that it does
+not follow its first random choices, sentences of any length, and common directions removed at the end. `pool=sum` is
+the paper's figure 5 without attention, `window` its figure 4.
 """
 
 from collections.abc import Mapping

@@ -230,16 +230,15 @@ def print_tables(path: Path, reference: str | None) -> None:
     if reference not in names:
         raise SystemExit(str(UsageError.unknown("reference", reference, names)))
     for table, header in HEADERS.items():
-        columns = [cell for cell in header.strip("| ").split(" | ") if cell in DATASETS]
+        columns = [cell for cell in header.strip("| ").split(" | ") if (cell, reference) in lines]
         complete = [name for name in names if all((dataset, name) in lines for dataset in columns)]
-        if reference in complete:
-            scores = {name: [] for name in complete}
+        if columns:
+            scores: dict[str, list[DatasetScore]] = {name: [] for name in complete}
             for stream, dataset in enumerate(columns):
                 for name, score in score_dataset(stream, {name: lines[dataset, name] for name in complete}):
                     scores[name].append(score)
-            print_table(table, scores, {name: lines[columns[0], name]["dim"] for name in complete}, reference)
-        else:
-            print(f"\n{table}: {reference} has no results for all of {', '.join(columns)}")
+            dims = {name: lines[columns[0], name]["dim"] for name in complete}
+            print_table(table, columns, scores, dims, reference)
 
 
 class DatasetScore(NamedTuple):
@@ -268,8 +267,18 @@ def score_dataset(stream: int, lines: Mapping[str, dict[str, Any]]) -> Iterator[
         yield name, DatasetScore(f1, value, spread or 0.0, resampled, known, len(items))
 
 
-def print_table(table: str, scores: Mapping[str, list[DatasetScore]], dims: Mapping[str, int], reference: str) -> None:
-    """Each set with mean and standard deviation over seeds, and its mean over datasets beside the reference."""
+def print_table(
+    table: str,
+    columns: Sequence[str],
+    scores: Mapping[str, list[DatasetScore]],
+    dims: Mapping[str, int],
+    reference: str,
+) -> None:
+    """Each set with mean and standard deviation over seeds, and its mean over datasets beside the reference.
+
+    A dataset that was not run is –, and in no mean.
+    """
+    datasets = [cell for cell in HEADERS[table].strip("| ").split(" | ") if cell in DATASETS]
     means = {name: float(np.mean([score.value for score in row])) for name, row in scores.items()}
     samples = {
         name: BootstrapSample(means[name], np.mean([score.resampled for score in row], axis=0), np.zeros(0))
@@ -288,7 +297,8 @@ def print_table(table: str, scores: Mapping[str, list[DatasetScore]], dims: Mapp
         row = scores[name]
         known = np.sum([score.known for score in row], axis=0)
         both = f"{100 * np.mean([score.f1 for score in row]):.1f} / " if row[0].f1 is not None else ""
-        cells = [name, str(dims[name]), f"{100 * known[0] / known[1]:.1f}%", *map(format_score, row)]
+        values = dict(zip(columns, map(format_score, row), strict=True))
+        cells = [name, str(dims[name]), f"{100 * known[0] / known[1]:.1f}%", *(values.get(d, "–") for d in datasets)]
         print("| " + " | ".join([*cells, f"{both}{100 * means[name]:.1f}", *beside[name]]) + " |")
 
 

@@ -120,7 +120,8 @@ def test_a_difference_is_tested_on_the_same_items(capsys: pytest.CaptureFixture[
         return [extrinsic.DatasetScore(v, v, 0.0, r, np.ones(2), 400) for v, r in zip(values, resampled, strict=True)]
 
     sets = {"a": scores(right), "b": scores(better)}
-    extrinsic.print_table("extrinsic-classification", sets, {"a": 3, "b": 3}, "a")
+    columns = ["CR", "MR", "MPQA", "SUBJ", "TREC", "SST-5"]
+    extrinsic.print_table("extrinsic-classification", columns, sets, {"a": 3, "b": 3}, "a")
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| b"))
     difference, p = row.strip("| ").split(" | ")[-2:]
     change = better.mean() - right.mean()
@@ -138,3 +139,11 @@ def test_a_wrong_call_ends_in_a_sentence(arguments: list[str], monkeypatch: pyte
     with pytest.raises((SystemExit, stillvec.StillvecError)) as caught:
         run(monkeypatch, *arguments)
     assert str(caught.value)
+
+
+def test_a_dataset_that_was_not_run_is_in_no_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    score = extrinsic.DatasetScore(0.5, 0.5, 0.0, np.full(1000, 0.5), np.ones(2), 400)
+    sets = {"a": [score], "b": [score]}
+    extrinsic.print_table("extrinsic-tagging", ["WNUT-17 entities"], sets, {"a": 3, "b": 3}, "a")
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| a "))
+    assert [cell.strip() for cell in row.strip("|").split("|")][3:7] == ["–", "50.0 / 50.0 ± 0.0", "–", "50.0 / 50.0"]

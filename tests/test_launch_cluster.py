@@ -109,6 +109,7 @@ def dying(reading: SentenceStream | None, killed: Path) -> SentenceStream:
     return Dying(**{each.name: getattr(reading, each.name) for each in fields(SentenceStream) if each.init})
 
 
+@pytest.mark.slow
 def test_a_reader_and_a_worker_killed_in_the_middle_change_nothing(
     cluster: Any, corpus: Corpus, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the suite itself is the test")
 def test_everything_imports_and_distills_without_posix(tmp_path: Path, model: str) -> None:
     (tmp_path / "text.txt").write_text("The house by the sea is old. The dog sleeps in the sun. " * 4, "utf-8")

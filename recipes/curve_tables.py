@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from scores import argument_parser, print_row
+from scores import argument_parser, print_header, print_row, split_cells
 
 Point = dict[str, Any]
 X2STATIC, ATTENTIVE, CONTEXT = "x2static", "attentive_skipgram", "context_to_vec"
@@ -35,8 +35,7 @@ def main() -> None:
     parser.add_argument("name", choices=HEADERS)
     options = parser.parse_args()
     points = [json.loads(line) for line in options.curves.read_text(encoding="utf-8").splitlines()]
-    header = HEADERS[options.name]
-    print(header + "\n" + re.sub(r"[^|]+", "---", header))
+    print_header(*split_cells(HEADERS[options.name]))
     TABLES[options.name](points)
 
 

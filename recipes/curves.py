@@ -112,6 +112,8 @@ def run_jobs(jobs: list[tuple[Study, str, str]], stored: Mapping[Any, Stored], l
         process.start()
     for process in processes:
         process.join()
+    if any(process.exitcode for process in processes):
+        raise SystemExit("a process that trained failed (see above); the same command trains what is missing")
 
 
 def work(

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scores import argument_parser, data_folder, format_change, mean, print_row, score_similarity
+from scores import (
+    argument_parser,
+    data_folder,
+    format_change,
+    mean,
+    print_header,
+    print_row,
+    score_similarity,
+    split_cells,
+)
 
 import stillvec
 from stillvec import WordVectors
@@ -44,8 +53,7 @@ def main() -> None:
     tables = {name.removeprefix("pruning-"): name for name in HEADERS}
     parser.add_argument("table", choices=[*tables])
     choice = parser.parse_args().table
-    header = HEADERS[tables[choice]]
-    print(header + "\n|" + "---|" * (header.count("|") - 1))
+    print_header(*split_cells(HEADERS[tables[choice]]))
     {"scores": scores, "tuning": tuning, "values": values, "teacher": teacher}[choice]()
 
 

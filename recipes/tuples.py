@@ -16,7 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from scores import argument_parser, data_folder, format_change, format_interval, print_row
+from scores import (
+    argument_parser,
+    data_folder,
+    format_change,
+    format_interval,
+    print_header,
+    print_row,
+    split_cells,
+)
 
 import stillvec
 from stillvec import WordVectors
@@ -62,8 +70,7 @@ def main() -> None:
     if choice == "words":
         write_words()
         return
-    header = HEADERS[tables[choice]]
-    print(header + "\n|" + "---|" * (header.count("|") - 1))
+    print_header(*split_cells(HEADERS[tables[choice]]))
     {"similarity": similarity, "analogy": analogy, "compounds": compounds, "entropy": entropy}[choice]()
 
 

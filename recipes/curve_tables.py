@@ -69,7 +69,7 @@ def end_points(points: Iterable[Point]) -> dict[str, tuple[Point, Point]]:
     methods: dict[str, list[Point]] = {}
     for point in points:
         methods.setdefault(point["method"], []).append(point)
-    return {method: (some[0], some[-1]) for method, some in methods.items() if len(some) > 1}
+    return {method: (curve[0], curve[-1]) for method, curve in methods.items() if len(curve) > 1}
 
 
 def print_curves(points: list[Point]) -> None:
@@ -77,7 +77,7 @@ def print_curves(points: list[Point]) -> None:
     epochs = sorted({round(float(point["epochs"]), 1) for curve in curves.values() for point in curve})
     for epoch in epochs:
         at = ([point for point in curve if round(float(point["epochs"]), 1) == epoch] for curve in curves.values())
-        print_row(f"{epoch:g}", *(format_means(some[0] | {"end": True} if some else None) for some in at))
+        print_row(f"{epoch:g}", *(format_means(curve[0] | {"end": True} if curve else None) for curve in at))
 
 
 def print_start(points: list[Point]) -> None:
@@ -110,8 +110,8 @@ def print_settings(points: list[Point]) -> None:
 
 def print_windows(points: list[Point]) -> None:
     for name in (CONTEXT, ATTENTIVE):
-        found = end_points(select(points, "windows", method=name)).values()
-        ends = {find_number("window", end): end["directions=3"]["all"] for _, end in found}
+        last_points = end_points(select(points, "windows", method=name)).values()
+        ends = {find_number("window", end): end["directions=3"]["all"] for _, end in last_points}
         if name == ATTENTIVE:
             same = last(select(points, "teachers", method=name))
             ends |= {} if same is None else {5: same["directions=3"]["all"]}

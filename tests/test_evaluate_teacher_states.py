@@ -20,6 +20,7 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import POOLINGS, Probing, randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Representation
 from stillvec.evaluation.teacher_states import TeacherStates, open_teachers, parse_teacher
+from stillvec.files.user_cache import list_cache
 
 SENTENCES = (
     ("The", "house", "stands", "by", "the", "sea", "."),
@@ -119,6 +120,65 @@ def test_a_long_text_keeps_its_order_over_blocks_and_windows(model: str, monkeyp
             start = whole.ends[number] - len(sentences[number])
             rows, _ = _plain(model, sentences[number], 2)
             np.testing.assert_allclose(whole.table[whole.ids[start : whole.ends[number]]], rows, atol=4e-3)
+
+
+def test_the_words_of_raw_texts_have_the_states_of_where_they_are(model: str) -> None:
+    raw = _open(f"teacher:{model}@1").read_texts(["The house stands by the sea", "", "He reads a good book!"])
+    tokens = _open(f"teacher:{model}@1").read_tokens([SENTENCES[0][:-1]])
+    np.testing.assert_array_equal(raw.table[raw.ids[:6]], tokens.table[tokens.ids])
+    assert raw.lengths.tolist() == [6, 0, 5]
+    assert raw.types[0] == raw.types[4] != raw.types[1]  # The, the, house
+    with_mark = _open(f"teacher:{model}@1").read_tokens([("He", "reads", "a", "good", "book", "!")])
+    np.testing.assert_allclose(raw.table[raw.ids[6:]], with_mark.table[with_mark.ids[:5]], atol=4e-3)
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_the_vector_of_a_text_is_that_of_a_plain_forward_pass(model: str, layer: int) -> None:
+    texts = ["the house stands by the sea", "dog", "", "he reads a good book " * 40]  # the last is longer than a window
+    mean, first = (_open(f"teacher:{model}@{layer}{cls}").encode_texts(texts) for cls in ("", ":cls"))
+    assert mean.dtype == np.float32
+    network, tokenizer = AutoModel.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
+    for at in (0, 1, 3):
+        ids = tokenizer(texts[at], return_tensors="pt", truncation=True, max_length=64)
+        with torch.inference_mode():
+            states = network(**ids, output_hidden_states=True).hidden_states[layer][0].numpy()
+        np.testing.assert_allclose(mean[at], states.mean(axis=0), atol=1e-5)
+        np.testing.assert_allclose(first[at], states[0], atol=1e-5)
+    assert not mean[2].any()
+    assert not first[2].any()
+
+
+def test_vectors_of_texts_are_cached_and_mapped(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["the house stands", "", "dog"]
+    plain = _open(f"teacher:{model}@1-2").encode_texts(texts)
+    opened = {name: f"teacher:{model}@{name}" for name in ("1", "2", "1-2", "2:cls")}
+    layers = {name: states.encode_texts(texts) for name, states in open_teachers(opened, tmp_path, "cpu").items()}
+    np.testing.assert_allclose((layers["1"] + layers["2"]) / 2, plain, atol=1e-6)
+    assert len([*tmp_path.glob("texts/*.npy")]) == 4  # of each layer the mean and the first token, from one pass
+    assert {entry.kind for entry in list_cache(tmp_path)} >= {"texts"}
+    monkeypatch.setattr("stillvec.encoding.text_states._fill", None)  # the teacher does not read again
+    again = _open(f"teacher:{model}@1", tmp_path).encode_texts(texts)
+    assert isinstance(again, np.memmap)
+    assert again.tobytes() == layers["1"].tobytes()
+    with pytest.raises(TypeError):
+        _open(f"teacher:{model}@1", tmp_path).encode_texts(texts[1:])
+    for file in tmp_path.glob("texts/*.npy"):
+        file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(TypeError):  # a damaged file is computed again
+        _open(f"teacher:{model}@1", tmp_path).encode_texts(texts)
+
+
+def test_the_vector_of_a_text_of_static_vectors_is_the_mean_of_its_known_words() -> None:
+    static = Lookup(WordVectors(["the", "sea", "dog"], np.arange(9, dtype=np.float32).reshape(3, 3)))
+    texts = ["The sea, the zebra", "zebra", ""]
+    assert static.encode_texts(texts).tolist() == [[1, 2, 3], [0, 0, 0], [0, 0, 0]]
+    assert static.count_words(texts).tolist() == [[3, 4], [0, 1], [0, 0]]
+
+
+def test_a_teacher_knows_the_words_that_have_a_token(model: str) -> None:
+    teacher = _open(f"teacher:{model}")
+    texts = ["dog sea", "", "The zebra!"]
+    np.testing.assert_array_equal(teacher.count_words(texts), teacher.read_texts(texts).known_of_all)
 
 
 def test_words_are_marked_where_they_are() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,11 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.supervised import LearntItems, share
 from stillvec.evaluation.tasks import Answers, Items, Task, TokenTask
-from stillvec.evaluation.teacher_states import TeacherSource, TeacherStates
+from stillvec.evaluation.teacher_states import StateReader, TeacherSource, TeacherStates
 from stillvec.formats.request import digest_vectors
 from stillvec.vectors import WordVectors
 
-if TYPE_CHECKING:  # only a teacher needs torch
-    from stillvec.teachers import Teacher
-
 AnswerSteps = Generator[float, None, Answers]
-_MAX_TOKENS = 8_192  # in a batch, padding included
 
 
 class Encoder(Protocol):
@@ -82,7 +78,7 @@ class Candidate:
         if isinstance(vectors, TeacherStates):
             assert isinstance(task, TokenTask)
             assert isinstance(items, LearntItems)
-            yield from share(0, 2, vectors.read_steps(items.all_texts))  # which the task then finds
+            yield from share(0, 2, vectors.read_tokens_steps(items.all_texts))  # which the task then finds
             return (yield from share(1, 2, task.answer_steps(vectors, items)))
         if not isinstance(vectors, WordVectors):
             assert isinstance(task, Sentences)
@@ -97,20 +93,7 @@ class TeacherEncoder(TeacherSource):
     """A contextual model whose sentences are the mean of its last layer."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Batches of similar length; zero for a text without tokens."""
-        teacher = self.teacher
-        pieces = teacher.tokenizer.encode([*texts])
-        before, after = teacher.tokenizer.prefix, teacher.tokenizer.suffix
-        lengths = np.minimum(pieces.lengths, teacher.window - len(before) - len(after))
-        starts = np.cumsum(pieces.lengths) - pieces.lengths
-        vectors = np.zeros((len(texts), teacher.dim), np.float32)
-        rows = [[*before, *pieces.ids[s : s + n].tolist(), *after] for s, n in zip(starts, lengths, strict=True)]
-        order = [row for row in np.argsort(-lengths, kind="stable").tolist() if lengths[row]]
-        while order:
-            size = max(1, _MAX_TOKENS // len(rows[order[0]]))
-            batch, order = order[:size], order[size:]
-            vectors[batch] = _pool(teacher, [rows[row] for row in batch])
-        return vectors
+        return TeacherStates(StateReader(self, wanted=["last"])).encode_texts(texts)
 
 
 @dataclass(frozen=True)
@@ -138,18 +121,3 @@ def parse_baseline(text: str) -> Encoder:
     if importlib.util.find_spec("model2vec") is None:
         raise UsageError.conflict("The baseline model2vec is not installed", cure="pip install model2vec")
     return Model2VecEncoder(folder)
-
-
-def _pool(teacher: Teacher, rows: Sequence[Sequence[int]]) -> NDArray[Any]:
-    """The mean of the last layer over the tokens of each row (B, D)."""
-    import torch
-
-    ids = torch.full((len(rows), max(map(len, rows))), teacher.pad)  # (B, T)
-    mask = torch.zeros_like(ids)
-    for at, row in enumerate(rows):
-        ids[at, : len(row)] = torch.tensor(row)
-        mask[at, : len(row)] = 1
-    ids, mask = ids.to(teacher.device), mask.to(teacher.device)
-    states = teacher.states(ids, mask, [teacher.depth])[teacher.depth].float()  # (B, T, D)
-    sums = torch.einsum("btd,bt->bd", states, mask.float())
-    return np.asarray((sums / mask.sum(1, keepdim=True)).cpu().numpy())

@@ -1,6 +1,6 @@
 """Look up the vectors of words, with a policy for out-of-vocabulary (OOV) words."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.evaluation_report import OovPolicy
-from stillvec.evaluation.intervals import Mask, Rows
-from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Sequences
+from stillvec.evaluation.intervals import Floats, Mask, Rows
+from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
 from stillvec.numerics import iterate_blocks, unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
@@ -18,7 +18,7 @@ _BLOCK = 1 << 16  # rows in memory at once
 
 
 @dataclass(frozen=True)
-class Lookup:
+class Lookup(Representation):
     """A set of vectors and the policy for OOV words: skip the item, use the mean or zero vector, or compose n-grams.
 
     A word whose vector is zero or not finite has no direction and counts as OOV.
@@ -62,13 +62,22 @@ class Lookup:
             rows[at] = self._number_oov(texts[matches.text_index[at]][matches.starts[at] : matches.ends[at]])
         return rows, matches.text_index.astype(np.int64)
 
-    def read_texts(self, texts: Sequence[str]) -> Sequences:
+    def read_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, Sequences]:
         """Sequences of the words that `WordMatcher` finds; punctuation counts only if the vocabulary contains it."""
+        yield from ()
         rows, text = self.text_rows(texts)
         return self._sequences(rows, np.bincount(text, minlength=len(texts)))
 
-    def read_tokens(self, sentences: Sequence[Sequence[str]]) -> Sequences:
+    def encode_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, NDArray[np.float32]]:
+        """The mean of the known words; the vector of the policy if there is none."""
+        return (yield from self.read_texts_steps(texts)).means()
+
+    def count_words(self, texts: Sequence[str]) -> Floats:
+        return self.read_texts(texts).known_of_all
+
+    def read_tokens_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:
         """Sequences of tokenized sentences; every token is one word, known or not."""
+        yield from ()
         rows = self.rows([token for sentence in sentences for token in sentence])
         return self._sequences(rows, np.array([len(sentence) for sentence in sentences], np.int64))
 

@@ -1,10 +1,10 @@
 """Texts as sequences of row indices into a compact vector table, and batches of texts of similar length.
 
 A representation is whatever gives a row to every word of a text: vectors one per word type (`Lookup`), a teacher one
-per occurrence (`TeacherStates`).
+per occurrence (`TeacherStates`). It also gives one to a whole text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats, Rows
+from stillvec.progress import drain
 
 PADDING, UNKNOWN, SPECIAL = 0, 1, 2  # rows of a table; the first of a word is the last of these
 _SPREAD = 0.3  # root mean square of the network input, similar to GloVe vectors
@@ -104,7 +105,10 @@ class Sequences:
 
 
 class Representation(Protocol):
-    """Gives a row to every word of a text."""
+    """Gives a row to every word of a text, and one to the whole text.
+
+    Each `_steps` is a generator of the fraction done; without it, the same in one call.
+    """
 
     @property
     def oov(self) -> OovPolicy:
@@ -113,4 +117,22 @@ class Representation(Protocol):
 
     def read_tokens(self, sentences: Sequence[Sequence[str]]) -> Sequences:
         """The rows of tokenized sentences; every token is one word, known or not."""
+        return drain(self.read_tokens_steps(sentences))
+
+    def read_tokens_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]: ...
+
+    def read_texts(self, texts: Sequence[str]) -> Sequences:
+        """The rows of the words of raw texts."""
+        return drain(self.read_texts_steps(texts))
+
+    def read_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, Sequences]: ...
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One vector per text (n, dim): the mean of the known words, or the teacher's own; zero if there is none."""
+        return drain(self.encode_texts_steps(texts))
+
+    def encode_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, NDArray[np.float32]]: ...
+
+    def count_words(self, texts: Sequence[str]) -> Floats:
+        """Number of known words and of all words per text (n, 2), without the rows."""
         ...

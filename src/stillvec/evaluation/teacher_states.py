@@ -6,6 +6,10 @@ NAME is a teacher as for `distill`, LAYER a layer or several as for its methods 
 embeddings; 4; -2; 4-6, `last3` and `all`, the mean of several). The row of a word is the mean over its tokens; with
 `:cls`, all words of a text have the state of its first token ([CLS]), so that the mean of the text is that state.
 
+The words of raw texts are those that `distill` would find. The vector of a whole text is the teacher's sentence vector
+at this layer: the mean over all tokens, special tokens included, or with `:cls` the first token, truncated to the
+teacher's window (`encoding/text_states.py`).
+
 All representations of one teacher read a text in one pass. States are float16, in files of the cache that are mapped
 into memory (`encoding/word_states.py`), under a digest of teacher, precision, kind of device, layer and text.
 """
@@ -17,7 +21,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +29,19 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError
 from stillvec.evaluation.answer_cache import digest_folder
 from stillvec.evaluation.evaluation_report import OovPolicy
-from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Sequences
+from stillvec.evaluation.intervals import Floats
+from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
 from stillvec.formats import VectorSets
-from stillvec.progress import drain
 from stillvec.teachers.layer_choice import parse_layers
 
 if TYPE_CHECKING:  # only the pass needs torch
     from stillvec.encoding.context_store import Contexts
+    from stillvec.encoding.text_states import TextRows
     from stillvec.encoding.word_states import MarkedTexts
     from stillvec.teachers import Teacher
 
 PREFIX = "teacher:"
+_POOLINGS: Mapping[bool, Literal["mean", "first"]] = {False: "mean", True: "first"}  # of a text, by `cls`
 _FORM = re.compile(rf"{PREFIX}(?P<teacher>.+?)(@(?P<layer>[^@/:]+))?(?P<cls>:cls)?")
 
 
@@ -70,22 +76,38 @@ class StateReader:
     source: TeacherSource
     folder: Path | None = None  # of the cache; None: in memory, until another text is read
     wanted: list[str] = field(default_factory=list)  # layers, of all representations of this teacher
+    cls: set[bool] = field(default_factory=set)  # whether a representation takes the mean, the first token
     _latest: tuple[str, dict[int, Contexts]] = field(default=("", {}), init=False, repr=False)
+    _encoded: tuple[str, TextRows] = field(default=("", {}), init=False, repr=False)
 
     def read_steps(self, marked: MarkedTexts) -> Generator[float, None, dict[int, Contexts]]:
         """The stored states of each layer; a generator of the fraction done."""
         from stillvec.encoding.word_states import read_states
 
         if self._latest[0] != marked.digest:
-            teacher = self.source.teacher
-            layers = sorted({number for layer in self.wanted for number in parse_layers(layer, teacher.depth)})
             self._latest = "", {}  # frees those of another text first
-            self._latest = marked.digest, (yield from read_states(teacher, marked, layers, self.folder))
+            stores = yield from read_states(self.source.teacher, marked, self._layers(), self.folder)
+            self._latest = marked.digest, stores
         return self._latest[1]
+
+    def encode_steps(self, texts: Sequence[str]) -> Generator[float, None, TextRows]:
+        """The vectors of whole texts, of each layer; a generator of the fraction done."""
+        from stillvec.encoding.text_states import digest_texts, encode_texts
+
+        digest = digest_texts(texts)
+        if self._encoded[0] != digest:
+            self._encoded = "", {}
+            wanted = [(layer, _POOLINGS[cls]) for layer in self._layers() for cls in self.cls or {False}]
+            self._encoded = digest, (yield from encode_texts(self.source.teacher, texts, wanted, self.folder, digest))
+        return self._encoded[1]
+
+    def _layers(self) -> list[int]:
+        depth = self.source.teacher.depth
+        return sorted({number for layer in self.wanted for number in parse_layers(layer, depth)})
 
 
 @dataclass(frozen=True)
-class TeacherStates:
+class TeacherStates(Representation):
     """A teacher at a layer, or at the mean of several."""
 
     reader: StateReader
@@ -106,22 +128,50 @@ class TeacherStates:
             cure = f"leave out :cls for the mean of the words, or take another teacher than {teacher.name}"
             raise UsageError.conflict(f"The tokenizer of {teacher.name} puts no token before a text", cure=cure)
 
-    def read_tokens(self, sentences: Sequence[Sequence[str]]) -> Sequences:
+    def read_tokens_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:
         """The rows of tokenized sentences; every token is one word."""
-        return drain(self.read_steps(sentences))
+        from stillvec.encoding.word_states import MarkedTexts
 
-    def read_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:
-        """The same as a generator of the fraction done."""
-        from stillvec.encoding.word_states import N_SPECIAL, MarkedTexts
+        return (yield from self._read(MarkedTexts.from_tokens(sentences)))
+
+    def read_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, Sequences]:
+        """The rows of the words that `distill` would find."""
+        from stillvec.encoding.word_states import MarkedTexts
+
+        return (yield from self._read(MarkedTexts.from_texts(texts)))
+
+    def encode_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, NDArray[np.float32]]:
+        """The teacher's sentence vectors, read-only where they are mapped; zero for a text without tokens."""
+        self.check()
+        rows = yield from self.reader.encode_steps(texts)
+        chosen = [rows[layer, _POOLINGS[self.cls]] for layer in self._layers]
+        return chosen[0] if len(chosen) == 1 else np.mean(chosen, axis=0, dtype=np.float32)
+
+    def count_words(self, texts: Sequence[str]) -> Floats:
+        """A word is known if the tokenizer has a token for it."""
+        from stillvec.encoding.caching_tokenizer import align_words
+        from stillvec.encoding.word_states import MarkedTexts
+
+        spans = MarkedTexts.from_texts(texts).spans
+        tokenized, _ = align_words(self.reader.source.teacher.tokenizer.encode([*texts]), spans)
+        n_words = np.bincount(spans.text_index, minlength=len(texts))
+        return np.stack([tokenized.n_words, n_words], axis=1).astype(np.float64)
+
+    @property
+    def _layers(self) -> tuple[int, ...]:
+        return parse_layers(self.layer, self.reader.source.teacher.depth)
+
+    def _read(self, marked: MarkedTexts) -> Generator[float, None, Sequences]:
+        from stillvec.encoding.word_states import N_SPECIAL
 
         assert N_SPECIAL == SPECIAL
         self.check()
-        stores = yield from self.reader.read_steps(MarkedTexts.from_tokens(sentences))
-        chosen = [stores[layer] for layer in parse_layers(self.layer, self.reader.source.teacher.depth)]
+        stores = yield from self.reader.read_steps(marked)
+        chosen = [stores[layer] for layer in self._layers]
         lengths = chosen[0].lengths[SPECIAL:].astype(np.int64)
         known = chosen[0].words[SPECIAL:] >= 0
         row = np.repeat(np.arange(len(lengths)), lengths) if self.cls else np.arange(len(known))
-        types = number_types(token for sentence in sentences for token in sentence)
+        types = number_types(marked.words)
         return Sequences(
             _average(chosen, "contexts" if self.cls else "states"),
             np.where(known, SPECIAL + row, UNKNOWN),
@@ -173,6 +223,7 @@ def open_teachers(sources: Mapping[str, str], folder: Path | None, device: str =
         teacher, layer, cls = parse_teacher(text)
         reader = readers.setdefault(teacher, StateReader(TeacherSource(teacher, device), folder))
         reader.wanted.append(layer)
+        reader.cls.add(cls)
         opened[name] = TeacherStates(reader, layer, cls)
     return opened
 

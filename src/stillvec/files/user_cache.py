@@ -14,6 +14,7 @@ from stillvec.files.temporary_names import find_abandoned, remove_path
 _HEX = "[0-9a-f]{16,64}"
 _PATTERNS = {  # kind: paths in the cache folder; nothing else is ever removed
     "contexts": re.compile(rf"{_HEX}/store\.json"),
+    "texts": re.compile(rf"texts/{_HEX}\.npy"),
     "checkpoints": re.compile(rf"training-{_HEX}\.safetensors"),
     "parses": re.compile(rf"parses-{_HEX}\.conllu"),
     "answers": re.compile(rf"answers/{_HEX}\.\w+"),

@@ -12,6 +12,10 @@ LOCKED := $(INSTALL) --require-hashes
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not gpu"
 
+# Compiled modules are kept, whatever the environment says: without them every process compiles torch and all else anew,
+# several seconds of CPU time each, and pytest rewrites the assertions of every file in every worker.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo docs tables test test-wheel test-slow test-lowest test-newest test-python test-databases test-kill fuzz test-gpu lint build bench hashes clean
 
 setup: $(STAMP)

@@ -270,8 +270,9 @@ def test_the_probe_sees_the_context_of_a_word(model: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("source", "tasks", "code", "important"),
     [
-        ("teacher:{}@1", "similarity", "conflict", "probing,information"),
-        ("teacher:{}@1", "probing,tagging", "conflict", "tagging"),
+        ("teacher:{}@1", "similarity", "conflict", "labels,information"),
+        ("teacher:{}@1", "probing,tagging:tuned=true", "conflict", "tuned"),
+        ("teacher:{}@1", "probing,analogy", "conflict", "analogy"),
         ("teacher:{}@3", "probing", "unexpected-value", "@3"),
         ("teacher:{}@cls", "probing", "unexpected-value", "@cls"),
         ("teacher:", "probing", "unexpected-value", "teacher:NAME"),

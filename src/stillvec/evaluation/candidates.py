@@ -27,8 +27,7 @@ from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sentences import Sentences
-from stillvec.evaluation.supervised import LearntItems, share
-from stillvec.evaluation.tasks import Answers, Items, Task, TokenTask
+from stillvec.evaluation.tasks import Answers, ContextualTask, Items, Task
 from stillvec.evaluation.teacher_states import StateReader, TeacherSource, TeacherStates
 from stillvec.formats.request import digest_vectors
 from stillvec.vectors import WordVectors
@@ -76,10 +75,8 @@ class Candidate:
     def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         vectors = self.source
         if isinstance(vectors, TeacherStates):
-            assert isinstance(task, TokenTask)
-            assert isinstance(items, LearntItems)
-            yield from share(0, 2, vectors.read_tokens_steps(items.all_texts))  # which the task then finds
-            return (yield from share(1, 2, task.answer_steps(vectors, items)))
+            assert isinstance(task, ContextualTask)
+            return (yield from task.answer_steps(vectors, items))
         if not isinstance(vectors, WordVectors):
             assert isinstance(task, Sentences)
             return task.answer_with(np.asarray(vectors.encode(task.texts(items)), np.float32))

@@ -20,7 +20,7 @@ An item is a sentence, covered if one of its words is known. Interval: 1.96 stan
 sentences; percentiles would be too high, as a resample repeats pairs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Ro
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
-from stillvec.evaluation.supervised import LearntItems
+from stillvec.evaluation.supervised import LearntItems, share
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.numerics import kmeans, unit_rows
 from stillvec.registry import check_least
@@ -57,9 +57,9 @@ class MutualInformation(TokenTask):
         items = read_labels(path, _QUICK if self.quick else None)
         return LearntItems.from_sentences(items.all_texts, len(items.all_texts), items.labels)
 
-    def answer(self, lookup: Representation, items: Items) -> Answers:
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
-        sequences = lookup.read_tokens(items.texts)
+        sequences = yield from share(0, 2, lookup.read_tokens_steps(items.texts))
         kept = (sequences.ids != UNKNOWN) | (lookup.oov == "mean")
         values = {
             "cluster-vectors": self._cluster(sequences, kept),

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.label_probes import MAJORITY, RANDOM, LabelProbe, Predictions, study_probes
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
+from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
 from stillvec.evaluation.splits import pool_parts
-from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, spread
-from stillvec.evaluation.tasks import Answers, CostlyTask, Items
+from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, share, spread
+from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.evaluation.treebank import Sentence, conllu
 from stillvec.registry import check_least
 
@@ -39,7 +38,7 @@ KINDS = ("upos", "relation", "parent", "grandparent")
 
 
 @dataclass(frozen=True)
-class Labels(CostlyTask):
+class Labels(TokenTask):
     hidden: int = 500  # units
     seeds: int = 3  # restarts
 
@@ -52,11 +51,15 @@ class Labels(CostlyTask):
     def read(self, path: Path) -> LearntItems:
         return read_labels(path, _QUICK if self.quick else None)
 
-    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, LearntItems)
-        sequences = lookup.read_tokens(items.all_texts)
-        counted = (sequences.ids != UNKNOWN) | (lookup.oov != "skip")
-        tables = {"probe": sequences.scale_table(), "random": randomize(sequences).table}
+        sequences = yield from share(0, 2, lookup.read_tokens_steps(items.all_texts))
+        return (yield from share(1, 2, self._answer(sequences, items, lookup.oov != "skip")))
+
+    def _answer(self, sequences: Sequences, items: LearntItems, counts_oov: bool) -> Generator[float, None, Answers]:
+        counted = (sequences.ids != UNKNOWN) | counts_oov
+        by_type = replace(sequences, ids=sequences.types)  # the controls have one answer per type
+        inputs = {"probe": replace(sequences, table=sequences.scale_table()), "random": randomize(sequences)}
         n = len(items)
         n_words = np.bincount(sequences.text[counted], minlength=len(sequences))
         values: dict[str, NDArray[Any]] = {"words": n_words[:n].astype(np.float64)}
@@ -64,17 +67,18 @@ class Labels(CostlyTask):
             labels = kind_labels(items, at)
             said: dict[str, Rows] = {}  # the label of each word (N, restarts), -1 for a word that is not counted
             for split in items.rounds:
-                train, dev, both = (_counts(sequences, labels, rows) for rows in (split.train, split.dev, split.both))
+                both = _counts(by_type, labels, split.both)
                 majority = np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())
-                predicted = {"majority": majority[:, None]}
-                for number, (name, table) in enumerate(tables.items()):
+                predicted = {"majority": majority[:, None][by_type.ids]}  # of each word (N, restarts)
+                for number, (name, given) in enumerate(inputs.items()):
                     task = self if name == "probe" else replace(self, seeds=1)  # one restart of the control is enough
-                    predicted[name] = task._probe(table, train, dev)
-                    yield (at + (number + 1) / len(tables)) / len(KINDS)
+                    train, dev = (_counts(given, labels, rows) for rows in (split.train, split.dev))
+                    predicted[name] = task._probe(given.table, train, dev)[given.ids]
+                    yield (at + (number + 1) / len(inputs)) / len(KINDS)
                 tested = counted & np.isin(sequences.text, split.test)
                 for name, of_words in predicted.items():
                     rows = said.setdefault(name, np.full((len(sequences.ids), of_words.shape[1]), -1, np.int64))
-                    rows[tested] = of_words[sequences.ids[tested]]
+                    rows[tested] = of_words[tested]
             of_items = sequences.text < n
             for name, rows in said.items():
                 hits = [np.bincount(sequences.text, column == labels, minlength=len(sequences)) for column in rows.T]
@@ -141,6 +145,7 @@ def _labels(sentence: Sentence) -> Iterator[tuple[str, ...]]:
 def _counts(sequences: Sequences, labels: Rows, chosen: Rows) -> Floats:
     """How often each row of the table has each label in the chosen sentences (w, k)."""
     inside = np.isin(sequences.text, chosen)
-    counts = np.zeros((len(sequences.table), int(labels.max()) + 1))
+    n_rows = max(len(sequences.table), int(sequences.ids.max(initial=UNKNOWN)) + 1)
+    counts = np.zeros((n_rows, int(labels.max()) + 1))
     np.add.at(counts, (sequences.ids[inside], labels[inside]), 1)
     return counts

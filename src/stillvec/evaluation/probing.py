@@ -31,7 +31,7 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
 from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Representation, Sequences
 from stillvec.evaluation.splits import Round, pool_parts
-from stillvec.evaluation.supervised import LearntItems, estimates
+from stillvec.evaluation.supervised import LearntItems, estimates, share
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.evaluation.treebank import Sentence, Token, conllu
 
@@ -186,7 +186,7 @@ class Probing(TokenTask):
 
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
-        sequences = lookup.read_tokens(items.all_texts)
+        sequences = yield from share(0, 2, lookup.read_tokens_steps(items.all_texts))
         poolings = self.pooling.split("+")
         control = randomize(sequences)
         inputs: dict[str, Callable[[], NDArray[Any]]] = {"length": lambda: sequences.lengths[:, None]}
@@ -198,7 +198,7 @@ class Probing(TokenTask):
             values[name] = np.zeros((len(items), items.numbers.shape[1]), np.float32)
             for split in items.rounds:
                 values[name][split.test] = fit_probe(x, items.numbers, split)
-            yield number / len(inputs)
+            yield (1 + number / len(inputs)) / 2
         return Answers(sequences.known[: len(items)] > 0, values)
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:

@@ -4,11 +4,12 @@ Data: `sentences/*.csv` with columns sentence, sentence, rating; of a dataset sp
 test file. `spearman` and `pearson` use the unweighted mean of the known words. `spearman-sif` and `pearson-sif` weight
 each word by a / (a + f), with a = 1e-3 and word frequency f (Arora et al. 2017), if the vocabulary has counts. The
 second step of that paper, removing the first principal component of the sentences, is omitted: a sentence vector would
-depend on the other test sentences. Interval: percentile bootstrap over pairs.
+depend on the other test sentences. A teacher has its own sentence vectors. Interval: percentile bootstrap over pairs.
 
 A sentence is known if at least one of its words is known; the OOV policy applies to the other sentences.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 from stillvec.evaluation.dataset_files import parse_scored_pairs, records
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, pearson, spearman
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.splits import part_of
-from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.evaluation.tasks import Answers, ContextualTask, Items
 from stillvec.files.path_names import files_in
 from stillvec.numerics import cosines
 from stillvec.vectors import WordVectors
@@ -30,7 +32,7 @@ _MEASURES = {"spearman": spearman, "pearson": pearson, "spearman-sif": spearman,
 
 
 @dataclass(frozen=True)
-class Sentences(Task):
+class Sentences(ContextualTask):
     a: float = 1e-3  # constant of the SIF weights
 
     item_unit: ClassVar[Literal["word", "text"]] = "text"
@@ -45,7 +47,12 @@ class Sentences(Task):
     def read(self, path: Path) -> Items:
         return parse_scored_pairs(records(path), path, "a sentence, a sentence and a number")
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
+        if isinstance(lookup, Lookup):
+            return self._answer_words(lookup, items)
+        return self.answer_with((yield from lookup.encode_texts_steps(self.texts(items))))
+
+    def _answer_words(self, lookup: Lookup, items: Items) -> Answers:
         texts, vectors = self.texts(items), lookup.vectors
         rows, _ = WordMatcher(vectors.vocabulary).match_rows(texts)
         rows = np.unique(rows[rows >= 0])  # weighting a subset avoids a copy of the full matrix
@@ -69,7 +76,8 @@ class Sentences(Task):
         """Answers of a sentence encoder, given its vectors of the `texts` (2n, dim)."""
         left, right = encoded.reshape(2, -1, encoded.shape[1])
         values = cosines(left, right)
-        return Answers(np.ones(len(values), bool), {"spearman": values, "pearson": values})
+        known = encoded.any(axis=1).reshape(2, -1)
+        return Answers(known[0] & known[1], {"spearman": values, "pearson": values})
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         gold, values = items.gold[chosen], answers.values

@@ -51,6 +51,14 @@ def share(part: float, whole: int, work: Generator[float, None, T]) -> Generator
     return relay(work, lambda done: (part + done) / whole)
 
 
+def read_sets(works: Sequence[Generator[float, None, T]]) -> Generator[float, None, list[T]]:
+    """What each set reads, as the first half of the work."""
+    results = []
+    for number, work in enumerate(works):
+        results.append((yield from share(number, 2 * len(works), work)))
+    return results
+
+
 def beside(works: Sequence[Generator[float, None, T]], n_threads: int | None = None) -> Generator[float, None, list[T]]:
     """Run independent generators in threads, as many at a time as there are cores, and return their results.
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import (
     LearntItems,
@@ -26,10 +26,12 @@ from stillvec.evaluation.supervised import (
     estimates,
     quotient,
     ratio,
+    read_sets,
     resolve_network_device,
+    share,
     single_thread,
 )
-from stillvec.evaluation.tasks import Answers, CostlyTask, Items
+from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.evaluation.treebank import are_spans, count_spans, read_tagged
 from stillvec.registry import check_least
 
@@ -38,7 +40,7 @@ _QUICK_EPOCHS = 3
 
 
 @dataclass(frozen=True)
-class Tagging(CostlyTask):
+class Tagging(TokenTask):
     seeds: int = 3
     epochs: int = 8
     tuned: bool = False
@@ -55,18 +57,18 @@ class Tagging(CostlyTask):
         words, tags = (tuple(sentence[side] for sentence in pool) for side in (0, 1))
         return LearntItems.from_sentences(words, n_tested, tags, splits)
 
-    def answer_steps(self, lookup: Lookup, items: Items) -> Generator[float, None, Answers]:
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         (answers,) = yield from self.answer_sets([lookup], items)
         return answers
 
-    def answer_sets(self, lookups: Sequence[Lookup], items: Items) -> Generator[float, None, list[Answers]]:
-        """The answers of several sets of vectors, whose networks are trained together."""
+    def answer_sets(self, lookups: Sequence[Representation], items: Items) -> Generator[float, None, list[Answers]]:
+        """The answers of several sets of vectors or teachers, whose networks are trained together."""
         from stillvec.evaluation.network_training import Recurrence  # importing torch takes seconds
         from stillvec.evaluation.networks import PaddedTexts
 
         assert isinstance(items, LearntItems)
         gold = GoldTags.of(items)
-        sequences = [lookup.read_tokens(items.all_texts) for lookup in lookups]
+        sequences = yield from read_sets([lookup.read_tokens_steps(items.all_texts) for lookup in lookups])
         texts = PaddedTexts(sequences, resolve_network_device(self.device))
         n_seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
         tagger = Recurrence(texts, gold.tags, gold.quality, epochs, self.tuned)
@@ -75,7 +77,8 @@ class Tagging(CostlyTask):
         groups = [range(n_seeds)] if together else [range(seed, seed + 1) for seed in range(n_seeds)]
         runs = [(split, seeds) for split in items.rounds for seeds in groups]
         with single_thread():
-            tagged = yield from beside([tagger.run(*run) for run in runs], 1 if together else None)
+            work = beside([tagger.run(*run) for run in runs], 1 if together else None)
+            tagged = yield from share(1, 2, work)
         for (split, seeds), by_set in zip(runs, tagged, strict=True):
             for at, seed in product(range(len(lookups)), seeds):
                 totals[at, split.test, :, seed] = gold.count(split.test, by_set[at, seed - seeds.start])

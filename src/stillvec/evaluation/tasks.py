@@ -92,6 +92,19 @@ class Task:
 
 
 @dataclass(frozen=True)
+class ContextualTask(Task):
+    """A task on texts or sentences, which vectors and teachers answer."""
+
+    def answer(self, lookup: Representation, items: Items) -> Answers:
+        return drain(self.answer_steps(lookup, items))
+
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
+        """A generator of the fraction done; reading with a teacher (`read_tokens_steps`, ...) is part of it."""
+        yield from ()
+        return self.answer(lookup, items)
+
+
+@dataclass(frozen=True)
 class CostlyTask(Task):
     """A task on texts that takes minutes: it runs only on request and has a quick form."""
 
@@ -105,18 +118,8 @@ class CostlyTask(Task):
 
 
 @dataclass(frozen=True)
-class TokenTask(CostlyTask):
-    """A task that asks for a row of every word of a sentence, which vectors and teachers have.
-
-    Its items are `LearntItems`, and it reads `all_texts` of these.
-    """
-
-    def answer(self, lookup: Representation, items: Items) -> Answers:
-        return drain(self.answer_steps(lookup, items))
-
-    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
-        yield from ()
-        return self.answer(lookup, items)
+class TokenTask(ContextualTask, CostlyTask):
+    """A task that trains a model on the rows of words or texts, which vectors and teachers have."""
 
 
 TASKS: Registry[type[Task]] = Registry(
@@ -147,12 +150,16 @@ def task_class(name: str) -> type[Task]:
 
 
 def check_occurrences(tasks: Mapping[str, Task], name: str) -> None:
-    """Raise an error if a task needs a vector per word, while `name` has one per occurrence."""
-    others = [label for label, task in tasks.items() if not isinstance(task, TokenTask)]
+    """Raise an error if a task needs a vector per word, or trains it, while `name` has one per occurrence."""
+    others = [label for label, task in tasks.items() if not isinstance(task, ContextualTask)]
     if others:
-        able = [label for label in TASKS if issubclass(TASKS[label], TokenTask)]
+        able = [label for label in TASKS if issubclass(TASKS[label], ContextualTask)]
         reason = f"The task {others[0]!r} needs one vector per word, but {name} has one per occurrence"
         raise UsageError.conflict(reason, cure=f"give it only tasks that read sentences: --tasks {','.join(able)}")
+    tuned = [label for label, task in tasks.items() if getattr(task, "tuned", False)]
+    if tuned:
+        reason = f"The task {tuned[0]!r} trains vectors (tuned=true), but {name} has one per occurrence"
+        raise UsageError.conflict(reason, cure="leave out tuned=true, or give it vectors that were distilled from it")
 
 
 def split_tasks(text: str) -> list[str]:

@@ -21,14 +21,18 @@ unexport PYTHONDONTWRITEBYTECODE
 setup: $(STAMP)
 
 # pip and what builds other packages go first. A local wheel of torch (find-links), such as a CPU build, is used where there
-# is one: pip would prefer the index, which publishes hashes. The CUDA packages are installed only where torch's build needs them.
+# is one: pip would prefer the index, which publishes hashes. uv installs in seconds what takes pip a minute; pip then checks
+# it and installs what is left: CUDA packages where torch's build needs them, or all if only pip is configured for the index.
 $(STAMP): pyproject.toml constraints.txt constraints-cuda.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV); a few minutes."
-	@sed -nE '/^(packaging|pip|setuptools|setuptools-scm|vcs-versioning|wheel)==/,/[^\\]$$/p' constraints.txt > $(VENV)/build.txt
+	@sed -nE '/^(packaging|pip|setuptools|setuptools-scm|uv|vcs-versioning|wheel)==/,/[^\\]$$/p' constraints.txt > $(VENV)/build.txt
 	@$(LOCKED) --no-deps -r $(VENV)/build.txt
 	@sed -nE '/^torch==/,/[^\\]$$/p' constraints.txt > $(VENV)/torch.txt
 	@$(LOCKED) --no-deps --no-index -r $(VENV)/torch.txt 2>/dev/null || true
+	@sed -E '/^torch==/,/[^\\]$$/d' constraints.txt > $(VENV)/rest.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --require-hashes \
+		-r $(VENV)/rest.txt 2>/dev/null || true
 	@$(LOCKED) -r constraints.txt -c constraints-cuda.txt
 	@$(INSTALL) --no-deps -e .
 	@touch $(STAMP)

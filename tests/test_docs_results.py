@@ -40,8 +40,7 @@ def test_a_table_of_measurements_names_its_source(page: Path) -> None:
     assert [section.splitlines()[0] for section in sections if not SOURCE.search(section)] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "recipes").glob("*"))], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "recipes").glob("*.*"))], ids=lambda page: page.name)
 def test_the_recipes_and_benchmarks_that_a_page_names_exist(page: Path) -> None:
-    if page.is_file():
-        named = set(re.findall(r"(?:recipes|benchmarks)/[\w*-]+\.(?:toml|py)\b", page.read_text("utf-8")))
-        assert {name for name in named if not [*ROOT.glob(name)]} == set()
+    named = set(re.findall(r"(?:recipes|benchmarks)/[\w*-]+\.(?:toml|py)\b", page.read_text("utf-8")))
+    assert {name for name in named if not [*ROOT.glob(name)]} == set()

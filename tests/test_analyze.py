@@ -246,6 +246,8 @@ def test_a_component_that_decides_the_label_is_found_by_its_probe() -> None:
 def test_labelled_texts_are_read_whatever_their_bytes(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_bytes("1 café au lait\n\n".encode() + b"0 caf\xe9 noir\n2\tthe\ttea\n")
     assert read_labelled(tmp_path / "texts.txt") == (["café au lait", "café noir", "the\ttea"], ["1", "0", "2"])
+    (tmp_path / "empty.txt").write_text("1 \n0 fine\n")
+    assert read_labelled(tmp_path / "empty.txt") == (["", "fine"], ["1", "0"]), "as classification reads it"
     (tmp_path / "bad.txt").write_text("1 fine\nalone\n")
     with pytest.raises(DatasetError, match="alone") as caught:
         read_labelled(tmp_path / "bad.txt")

@@ -573,6 +573,7 @@ WRONG = {
     "x2static:settings=nobody": "gupta-jaggi-2021",
     "attentive_skipgram:settings=wang2020": "did you mean 'wang-2020'",
     "x2static:stream=true,epochs=2": "epochs=2",
+    "x2static:stream=true,epochs=5": "epochs=5",  # the default, given explicitly
     "x2static:rate=fast": "a number",
     "x2static:epochs=1.5": "a whole number",
     "x2static:stream=perhaps": "true or false",

@@ -118,8 +118,9 @@ def probe(vectors: WordVectors, texts: Sequence[str], labels: Sequence[str], nam
 
 
 def read_labelled(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Texts and labels of a file: per line a label, a space or tab, and a text; invalid UTF-8 is read as Latin-1."""
-    pairs = [*dataset_files.read_labelled(Path(path), allow_empty=False)]
+    """Texts and labels of a file: per line a label, a space or tab, and a text, which may be empty, as classification
+    reads it; invalid UTF-8 is read as Latin-1."""
+    pairs = [*dataset_files.read_labelled(Path(path))]
     return [text for _, text in pairs], [label for label, _ in pairs]
 
 

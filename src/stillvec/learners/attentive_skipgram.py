@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from stillvec.learners.trained_learner import DefaultEpochs
 from stillvec.learners.windows import WindowLearner
 
 
@@ -51,6 +52,6 @@ class AttentiveSkipgram(WindowLearner):
         }
     }
     RUN_PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {"wang-2020": {"contexts": None, "min_count": 5}}
-    epochs: int = 2  # passes over the stored contexts; 1 with stream=true
+    epochs: int = DefaultEpochs(2)  # passes over the stored contexts; 1 with stream=true
     attention: float = 0.03  # factor of the attention scores, with pool=attention
     pool: str = "attention"  # how the rows around a centre are pooled: mean, sum, each (one by one) or attention

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from stillvec.learners.trained_learner import DefaultEpochs
 from stillvec.learners.windows import WindowLearner
 
 
@@ -59,7 +60,7 @@ class ContextToVec(WindowLearner):
     RUN_PRESETS: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "zheng-2022": {"contexts": None, "min_count": 5, "max_words": 150_000}
     }
-    epochs: int = 2  # passes over the stored contexts; 1 with stream=true
+    epochs: int = DefaultEpochs(2)  # passes over the stored contexts; 1 with stream=true
     pool: str = "sum"  # how the rows around a centre are pooled: mean, sum, each (scored one by one) or attention
     context_weight: float = 0.5  # a, the weight of the states around the centre; 0: the centre's own state only
     activation: str = "none"  # phi, applied to the mean of the states around: none or tanh

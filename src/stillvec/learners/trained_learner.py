@@ -34,6 +34,10 @@ _BLOCK_ROW_BYTES = 20  # per number of a context: as stored, scaled, shuffled, w
 _FEW_WORDS = 10_000_000  # over all epochs; docs/results.md: with fewer, the closed forms are far better
 
 
+class DefaultEpochs(int):
+    """A default that stream=true replaces by 1, while the same number given explicitly is refused."""
+
+
 @dataclass(frozen=True)
 class TrainedLearner:
     """A method that trains on contexts that the pass stored or, with `stream`, during the pass itself.
@@ -50,7 +54,7 @@ class TrainedLearner:
     ] = {}  # settings of the run (`Distillation`) that go with it
     settings: str = "stillvec"  # or a paper's settings, by their name
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
-    epochs: int = 5  # passes over the stored contexts; 1 with stream=true
+    epochs: int = DefaultEpochs(5)  # passes over the stored contexts; 1 with stream=true
     rate: float = 1e-3  # initial learning rate
     decay: str = "linear"  # of the learning rate: linear (to a hundredth) or constant
     directions: int = 3  # principal directions removed at the end, with the mean; 0: nothing is removed
@@ -58,7 +62,7 @@ class TrainedLearner:
     stream: bool = False  # train during the pass, in one epoch, without storing contexts
 
     def __post_init__(self) -> None:
-        if self.stream and self.epochs == type(self).epochs:  # the default
+        if self.stream and isinstance(self.epochs, DefaultEpochs):
             object.__setattr__(self, "epochs", 1)
         if self.stream and self.epochs != 1:
             raise UsageError.conflict(f"stream=true trains one epoch, got epochs={self.epochs}")

@@ -102,8 +102,8 @@ class Evaluation:
             next(read_lexicon(lexicon), None)  # fail before the work if it cannot be read
         names = None if self.tasks is None else [*self.tasks]
         tasks, skipped = select_tasks(names, costly=self.costly, quick=self.quick)
-        for name in self.states:
-            check_occurrences(tasks, name)
+        for name, states in self.states.items():
+            check_occurrences(tasks, name, is_mix=states.is_mix)
         datasets = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
         source = DatasetSource.of(self.data)
         left_out = tuple(name for name, task in skipped.items() if source.find(name, task))

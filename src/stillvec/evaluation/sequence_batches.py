@@ -5,7 +5,7 @@ per occurrence (`TeacherStates`). It also gives one to a whole text.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats, Rows
+from stillvec.numerics import iterate_blocks
 from stillvec.progress import drain
 
 PADDING, UNKNOWN, SPECIAL = 0, 1, 2  # rows of a table; the first of a word is the last of these
@@ -29,6 +30,7 @@ class Sequences:
     ids: Rows  # (N,) rows of the table
     ends: Rows  # (n,) end offset of each text in `ids`
     occurrence_types: Rows | None = None  # (N,) the type of each word, numbered as rows, where rows are occurrences
+    layers: tuple[NDArray[Any], ...] = ()  # (w + 2, dim) each: of a mix, whose `table` is empty until they are mixed
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -86,9 +88,19 @@ class Sequences:
         means = self.sums() / np.maximum(self.known, 1)[:, None]
         return np.where(self.known[:, None] > 0, means, self.table[UNKNOWN]).astype(np.float32)
 
+    def take_layer(self, number: int) -> "Sequences":
+        """One layer of a mix."""
+        return replace(self, table=self.layers[number], layers=())
+
+    def mix(self, weights: Floats) -> "Sequences":
+        """The layers of a mix summed to one table; `layer_mix.py` learns the weights (L,)."""
+        return replace(self, table=mix_rows(self.layers, weights), layers=())
+
     def scale_table(self) -> NDArray[np.float32]:
         """Scale the table to a fixed root mean square, so that one learning rate suits vectors of any norm."""
-        size = float(np.sqrt(np.mean(np.square(self.table[SPECIAL:], dtype=np.float64)))) if len(self.table) > 2 else 0
+        rows = self.table[SPECIAL:]
+        squares = sum(float(np.square(block).sum()) for _, block in iterate_blocks(rows))
+        size = float(np.sqrt(squares / rows.size)) if rows.size else 0
         return self.table * np.float32(_SPREAD / size) if size else self.table
 
     def batches(self, chosen: Rows, size: int, generator: np.random.Generator | None = None) -> Iterator[Rows]:
@@ -102,6 +114,14 @@ class Sequences:
         batches = [batch for pool in pools for batch in self.batches(pool, size)]
         for number in generator.permutation(len(batches)):
             yield batches[number]
+
+
+def mix_rows(layers: Sequence[NDArray[Any]], weights: Floats) -> NDArray[np.float32]:
+    """The weighted sum of the rows of layers (n, d)."""
+    total = np.zeros(layers[0].shape, np.float32)
+    for layer, weight in zip(layers, weights, strict=True):
+        total += np.multiply(layer, np.float32(weight), dtype=np.float32)
+    return total
 
 
 class Representation(Protocol):
@@ -132,6 +152,10 @@ class Representation(Protocol):
         return drain(self.encode_texts_steps(texts))
 
     def encode_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, NDArray[np.float32]]: ...
+
+    def encode_layers_steps(self, texts: Sequence[str]) -> Generator[float, None, list[NDArray[np.float32]]]:
+        """The vectors of texts at each layer of a mix; without a mix, those of `encode_texts` alone."""
+        return [(yield from self.encode_texts_steps(texts))]
 
     def count_words(self, texts: Sequence[str]) -> Floats:
         """Number of known words and of all words per text (n, 2), without the rows."""

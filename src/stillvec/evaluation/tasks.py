@@ -95,6 +95,8 @@ class Task:
 class ContextualTask(Task):
     """A task on texts or sentences, which vectors and teachers answer."""
 
+    learns_mix: ClassVar[bool] = False  # learns the weights of the layers of teacher:NAME@mix (`layer_mix.py`)
+
     def answer(self, lookup: Representation, items: Items) -> Answers:
         return drain(self.answer_steps(lookup, items))
 
@@ -149,7 +151,13 @@ def task_class(name: str) -> type[Task]:
     return TASKS[name] if name in TASKS else Task  # noqa: SIM401 - a registry has no get
 
 
-def check_occurrences(tasks: Mapping[str, Task], name: str) -> None:
+def refuse_mix(what: str) -> UsageError:
+    """The error of what cannot learn the weights of layers."""
+    cure = "give a layer (@4), or the mean of several (@4-6, @all)"
+    return UsageError.conflict(f"{what} needs weights of the layers, which only tasks with labels learn", cure=cure)
+
+
+def check_occurrences(tasks: Mapping[str, Task], name: str, *, is_mix: bool = False) -> None:
     """Raise an error if a task needs a vector per word, or trains it, while `name` has one per occurrence."""
     others = [label for label, task in tasks.items() if not isinstance(task, ContextualTask)]
     if others:
@@ -160,6 +168,9 @@ def check_occurrences(tasks: Mapping[str, Task], name: str) -> None:
     if tuned:
         reason = f"The task {tuned[0]!r} trains vectors (tuned=true), but {name} has one per occurrence"
         raise UsageError.conflict(reason, cure="leave out tuned=true, or give it vectors that were distilled from it")
+    for label, task in tasks.items() if is_mix else ():
+        if isinstance(task, ContextualTask) and not task.learns_mix:
+            raise refuse_mix(f"The task {label!r} with {name}")
 
 
 def split_tasks(text: str) -> list[str]:

@@ -3,7 +3,8 @@
     teacher:NAME[@LAYER][:cls]      teacher:minilm  teacher:minilm@4  teacher:minilm@4-6  teacher:models/bert@0:cls
 
 NAME is a teacher as for `distill`, LAYER a layer or several as for its methods (`last`, the default; 0, the input
-embeddings; 4; -2; 4-6, `last3` and `all`, the mean of several). The row of a word is the mean over its tokens; with
+embeddings; 4; -2; 4-6, `last3` and `all`, the mean of several), or `mix`, the sum of all layers with weights that the
+task learns (`layer_mix.py`). The row of a word is the mean over its tokens; with
 `:cls`, all words of a text have the state of its first token ([CLS]), so that the mean of the text is that state.
 
 The words of raw texts are those that `distill` would find. The vector of a whole text is the teacher's sentence vector
@@ -31,6 +32,7 @@ from stillvec.evaluation.answer_cache import digest_folder
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats
 from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
+from stillvec.evaluation.tasks import refuse_mix
 from stillvec.formats import VectorSets
 from stillvec.teachers.layer_choice import parse_layers
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:  # only the pass needs torch
     from stillvec.teachers import Teacher
 
 PREFIX = "teacher:"
+MIX = "mix"  # the layer whose weights are learned
 _POOLINGS: Mapping[bool, Literal["mean", "first"]] = {False: "mean", True: "first"}  # of a text, by `cls`
 _FORM = re.compile(rf"{PREFIX}(?P<teacher>.+?)(@(?P<layer>[^@/:]+))?(?P<cls>:cls)?")
 
@@ -103,7 +106,7 @@ class StateReader:
 
     def _layers(self) -> list[int]:
         depth = self.source.teacher.depth
-        return sorted({number for layer in self.wanted for number in parse_layers(layer, depth)})
+        return sorted({number for layer in self.wanted for number in _parse(layer, depth)})
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,15 @@ class TeacherStates(Representation):
         """A digest of what determines its rows."""
         return f"states {self.reader.source.identity} {self.layer} {self.cls}"
 
+    @property
+    def is_mix(self) -> bool:
+        """Whether the task is to learn the weights of the layers."""
+        return self.layer == MIX
+
     def check(self) -> None:
         """Raise an error if the teacher does not have these states."""
         teacher = self.reader.source.teacher
-        parse_layers(self.layer, teacher.depth, f"{PREFIX}{self.reader.source.source}@{self.layer}")
+        _parse(self.layer, teacher.depth, f"{PREFIX}{self.reader.source.source}@{self.layer}")
         if self.cls and not teacher.tokenizer.prefix:
             cure = f"leave out :cls for the mean of the words, or take another teacher than {teacher.name}"
             raise UsageError.conflict(f"The tokenizer of {teacher.name} puts no token before a text", cure=cure)
@@ -142,10 +150,18 @@ class TeacherStates(Representation):
 
     def encode_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, NDArray[np.float32]]:
         """The teacher's sentence vectors, read-only where they are mapped; zero for a text without tokens."""
+        if self.is_mix:
+            raise refuse_mix(f"The vector of a text of {self.reader.source.source}@{MIX}")
+        chosen = yield from self._encode(texts)
+        return chosen[0] if len(chosen) == 1 else np.mean(chosen, axis=0, dtype=np.float32)
+
+    def encode_layers_steps(self, texts: Sequence[str]) -> Generator[float, None, list[NDArray[np.float32]]]:
+        return (yield from self._encode(texts)) if self.is_mix else [(yield from self.encode_texts_steps(texts))]
+
+    def _encode(self, texts: Sequence[str]) -> Generator[float, None, list[NDArray[np.float32]]]:
         self.check()
         rows = yield from self.reader.encode_steps(texts)
-        chosen = [rows[layer, _POOLINGS[self.cls]] for layer in self._layers]
-        return chosen[0] if len(chosen) == 1 else np.mean(chosen, axis=0, dtype=np.float32)
+        return [rows[layer, _POOLINGS[self.cls]] for layer in self._layers]
 
     def count_words(self, texts: Sequence[str]) -> Floats:
         """A word is known if the tokenizer has a token for it."""
@@ -159,7 +175,7 @@ class TeacherStates(Representation):
 
     @property
     def _layers(self) -> tuple[int, ...]:
-        return parse_layers(self.layer, self.reader.source.teacher.depth)
+        return _parse(self.layer, self.reader.source.teacher.depth)
 
     def _read(self, marked: MarkedTexts) -> Generator[float, None, Sequences]:
         from stillvec.encoding.word_states import N_SPECIAL
@@ -172,12 +188,19 @@ class TeacherStates(Representation):
         known = chosen[0].words[SPECIAL:] >= 0
         row = np.repeat(np.arange(len(lengths)), lengths) if self.cls else np.arange(len(known))
         types = number_types(marked.words)
+        name = "contexts" if self.cls else "states"
+        layers = tuple(_average([store], name) for store in chosen) if self.is_mix else ()
         return Sequences(
-            _average(chosen, "contexts" if self.cls else "states"),
+            np.zeros((0, layers[0].shape[1]), np.float32) if layers else _average(chosen, name),
             np.where(known, SPECIAL + row, UNKNOWN),
             np.cumsum(lengths),
             np.where(known, SPECIAL + types, UNKNOWN),
+            layers,
         )
+
+
+def _parse(layer: str, depth: int, where: str = "setting 'layer'") -> tuple[int, ...]:
+    return parse_layers("all" if layer == MIX else layer, depth, where)
 
 
 def number_types(words: Iterable[str]) -> NDArray[np.int64]:

@@ -254,6 +254,22 @@ def test_teachers_and_vectors_are_evaluated_side_by_side(
     assert "bert@1" in (tmp_path / "report.html").read_text("utf-8")
 
 
+def test_labels_and_tags_are_learned_from_teachers_mixes_and_vectors_alike(model: str, tmp_path: Path) -> None:
+    words = [f"{kind.lower()}{n}" for kind in KINDS for n in range(8)]
+    static = WordVectors(words, np.random.default_rng(0).standard_normal((24, 16)))
+    sources = {"static": static, "layer": f"teacher:{model}@1", "mix": f"teacher:{model}@mix"}
+    report = evaluate(sources, _treebank(tmp_path), "labels:hidden=40,seeds=2,tagging:epochs=2,seeds=1", resamples=20)
+    scores = {(score.vectors, score.metric): score.value for score in report.scores if score.words == "own"}
+    for name in sources:
+        assert scores[name, "upos-majority"] == scores["static", "upos-majority"]  # by type, not by occurrence
+        assert 0 <= scores[name, "accuracy"] <= 1
+    assert scores["static", "upos-probe"] > 0.95
+    probe = next(each for each in report.label_probes if each.kind == "upos")
+    assert probe.names == ("static", "layer", "mix", "random vectors", "majority label")
+    assert np.isfinite(probe.matrix("same")[:3, :3]).all()
+    assert {*probe.f1["mix"]} == {*KINDS}
+
+
 def test_in_python_a_teacher_can_be_named(model: str, tmp_path: Path) -> None:
     report = evaluate({"mine": f"teacher:{model}@1"}, _treebank(tmp_path), "probing:pooling=mean", resamples=0)
     assert {score.vectors for score in report.scores} == {"mine"}

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.label_probes import MAJORITY, RANDOM, LabelProbe, Predictions, study_probes
+from stillvec.evaluation.layer_mix import mix_words
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
 from stillvec.evaluation.splits import pool_parts
@@ -44,6 +45,7 @@ class Labels(TokenTask):
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
     controls: ClassVar[tuple[str, ...]] = ("-majority", "-random", "-sd")
+    learns_mix: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_least(self, hidden=1, seeds=1)
@@ -59,7 +61,7 @@ class Labels(TokenTask):
     def _answer(self, sequences: Sequences, items: LearntItems, counts_oov: bool) -> Generator[float, None, Answers]:
         counted = (sequences.ids != UNKNOWN) | counts_oov
         by_type = replace(sequences, ids=sequences.types)  # the controls have one answer per type
-        inputs = {"probe": replace(sequences, table=sequences.scale_table()), "random": randomize(sequences)}
+        inputs = {"probe": _scale(sequences), "random": randomize(sequences)}
         n = len(items)
         n_words = np.bincount(sequences.text[counted], minlength=len(sequences))
         values: dict[str, NDArray[Any]] = {"words": n_words[:n].astype(np.float64)}
@@ -67,6 +69,8 @@ class Labels(TokenTask):
             labels = kind_labels(items, at)
             said: dict[str, Rows] = {}  # the label of each word (N, restarts), -1 for a word that is not counted
             for split in items.rounds:
+                if sequences.layers:
+                    inputs["probe"] = _scale(mix_words(sequences, labels, split.train))
                 both = _counts(by_type, labels, split.both)
                 majority = np.where(both.any(axis=1), both.argmax(axis=1), both.sum(axis=0).argmax())
                 predicted = {"majority": majority[:, None][by_type.ids]}  # of each word (N, restarts)
@@ -140,6 +144,10 @@ def _labels(sentence: Sentence) -> Iterator[tuple[str, ...]]:
         parent = sentence[token.head - 1] if token.head else None
         above = sentence[parent.head - 1] if parent and parent.head else None
         yield token.upos, token.relation, parent.relation if parent else "none", above.relation if above else "none"
+
+
+def _scale(sequences: Sequences) -> Sequences:
+    return sequences if sequences.layers else replace(sequences, table=sequences.scale_table())
 
 
 def _counts(sequences: Sequences, labels: Rows, chosen: Rows) -> Floats:

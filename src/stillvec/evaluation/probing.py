@@ -235,7 +235,7 @@ def randomize(sequences: Sequences, seed: int = 0) -> Sequences:
     n_rows = len(sequences.table) if by_row else int(sequences.types.max(initial=UNKNOWN)) + 1
     vectors = np.random.default_rng(seed).standard_normal((n_rows, sequences.table.shape[1]), np.float32)
     vectors[[PADDING, UNKNOWN]] = 0
-    return replace(sequences, table=vectors, ids=sequences.types, occurrence_types=None)
+    return replace(sequences, table=vectors, ids=sequences.types, occurrence_types=None, layers=())
 
 
 def _edge(sequences: Sequences, last: bool) -> NDArray[np.float32]:

@@ -8,18 +8,21 @@ An item is a sentence, covered if at least one of its words is known; OOV words 
 are means over seeds; `-sd` is the standard deviation over seeds. Interval: percentile bootstrap over sentences.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import pool_parts
+from stillvec.evaluation.layer_mix import mix_words
+from stillvec.evaluation.sequence_batches import Representation, Sequences
+from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import (
     LearntItems,
     beside,
@@ -35,6 +38,9 @@ from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.evaluation.treebank import are_spans, count_spans, read_tagged
 from stillvec.registry import check_least
 
+if TYPE_CHECKING:
+    from stillvec.evaluation.network_training import Recurrence
+
 _QUICK = 2000  # training sentences
 _QUICK_EPOCHS = 3
 
@@ -48,6 +54,7 @@ class Tagging(TokenTask):
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu", ".conll", ".txt", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-words", "-sd")
+    learns_mix: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_least(self, seeds=1, epochs=1)
@@ -63,22 +70,18 @@ class Tagging(TokenTask):
 
     def answer_sets(self, lookups: Sequence[Representation], items: Items) -> Generator[float, None, list[Answers]]:
         """The answers of several sets of vectors or teachers, whose networks are trained together."""
-        from stillvec.evaluation.network_training import Recurrence  # importing torch takes seconds
-        from stillvec.evaluation.networks import PaddedTexts
-
         assert isinstance(items, LearntItems)
         gold = GoldTags.of(items)
         sequences = yield from read_sets([lookup.read_tokens_steps(items.all_texts) for lookup in lookups])
-        texts = PaddedTexts(sequences, resolve_network_device(self.device))
-        n_seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
-        tagger = Recurrence(texts, gold.tags, gold.quality, epochs, self.tuned)
-        totals = np.zeros((len(lookups), len(items), 3, n_seeds))
-        together = texts.device.type == "cuda"  # on a CPU each core trains networks of one seed
+        n_seeds = 1 if self.quick else self.seeds
+        together = resolve_network_device(self.device).type == "cuda"  # on a CPU each core trains networks of one seed
         groups = [range(n_seeds)] if together else [range(seed, seed + 1) for seed in range(n_seeds)]
+        taggers = self._taggers(sequences, gold, items.rounds)
         runs = [(split, seeds) for split in items.rounds for seeds in groups]
+        works = [tagger.run(*run) for tagger, run in zip((each for each in taggers for _ in groups), runs, strict=True)]
         with single_thread():
-            work = beside([tagger.run(*run) for run in runs], 1 if together else None)
-            tagged = yield from share(1, 2, work)
+            tagged = yield from share(1, 2, beside(works, 1 if together else None))
+        totals = np.zeros((len(lookups), len(items), 3, n_seeds))
         for (split, seeds), by_set in zip(runs, tagged, strict=True):
             for at, seed in product(range(len(lookups)), seeds):
                 totals[at, split.test, :, seed] = gold.count(split.test, by_set[at, seed - seeds.start])
@@ -88,6 +91,18 @@ class Tagging(TokenTask):
             Answers(of_set[:, 0] > 0, {metric: counts, "known-words": of_set})
             for counts, of_set in zip(totals, known, strict=True)
         ]
+
+    def _taggers(self, sequences: list[Sequences], gold: GoldTags, rounds: Sequence[Round]) -> Iterator[Recurrence]:
+        """The networks of each round; those of a mix of layers have a table of their own."""
+        from stillvec.evaluation.network_training import Recurrence  # importing torch takes seconds
+        from stillvec.evaluation.networks import PaddedTexts
+
+        device, epochs = resolve_network_device(self.device), _QUICK_EPOCHS if self.quick else self.epochs
+        texts: PaddedTexts | None = None
+        for split in rounds:
+            if texts is None or any(part.layers for part in sequences):
+                texts = PaddedTexts([mix_words(part, gold.tags, split.train) for part in sequences], device)
+            yield Recurrence(texts, gold.tags, gold.quality, epochs, self.tuned)
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         metric = "f1" if "f1" in answers.values else "accuracy"

@@ -393,6 +393,8 @@ def _datasets() -> Iterator[Reader]:
         "synonyms": {"a.txt": ("big | large | small | blue\n",)},
         "sentences": {"a.csv": ('s1,s2,score\n"A man, a plan",A dog.,3.5\nb,c,1\n',)},
         "classification": {"a.txt": (ten, ten.replace("\t", " "), ten.replace("\t", " ||| "))},
+        "clustering": {"a.tsv": (ten,)},
+        "bitext": {"a-eng-deu.tsv": ("A dog.\tEin Hund.\nA cat.\tEine Katze.\n",)},
         "tagging": {"a.conllu": (trees,), "a.txt": (chunks,)},
         "probing": {"a.conllu": (trees,)},
         "labels": {"a.conllu": (trees,)},
@@ -406,6 +408,12 @@ def _datasets() -> Iterator[Reader]:
     for name, by_file in files.items():
         for file, texts in by_file.items():
             yield Reader(f"dataset {name} {file}", partial(_task, name, file), _texts(file, *texts))
+    collection = {
+        "a/corpus.jsonl": b'{"_id": "d1", "title": "T", "text": "a text"}\n{"_id": "q1", "text": "a query"}\n',
+        "a/queries.jsonl": b'{"_id": "q1", "text": "a query"}\n',
+        "a/qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t2\n",
+    }
+    yield Reader("dataset retrieval", partial(_task, "retrieval", "a"), (collection,))
 
 
 def _map() -> Files:

@@ -19,9 +19,10 @@ from stillvec.cli import main
 from stillvec.cli.evaluate_command import legend, show_report
 from stillvec.errors import UsageError
 from stillvec.evaluation import Report, Score
-from stillvec.evaluation.candidates import TeacherEncoder, parse_baseline
+from stillvec.evaluation.candidates import TeacherEncoder
 from stillvec.evaluation.datasets import KNOWN, find_known
 from stillvec.evaluation.report_tables import shorten_names
+from stillvec.evaluation.text_baselines import parse_baseline
 
 WORDS = [f"w{i}" for i in range(40)]
 

@@ -114,6 +114,9 @@ def test_controls_are_reported_and_not_compared() -> None:
         "tagging": ("known-words", "f1-sd"),
         "information": ("upos-words", "upos-random"),
         "categorization": ("purity-chance",),
+        "retrieval": ("ndcg@10-bm25", "ndcg@10-chance", "known-words", "document-words"),
+        "clustering": ("v-measure-chance", "v-measure-sd", "known-words"),
+        "bitext": ("accuracy-length", "known-words"),
         "bias": ("effect", "p"),
     }
     for task, metrics in controls.items():

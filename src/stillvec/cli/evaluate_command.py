@@ -11,10 +11,11 @@ from stillvec.cli.progress_bar import show_events
 from stillvec.cli.terminal_text import warn
 from stillvec.errors import UsageError
 from stillvec.evaluation import TASKS, Evaluation, Report
-from stillvec.evaluation.candidates import Encoder, TeacherEncoder, parse_baseline
+from stillvec.evaluation.candidates import Encoder, TeacherEncoder
 from stillvec.evaluation.report_tables import build_tables, list_notes
 from stillvec.evaluation.tasks import split_tasks, task_class
 from stillvec.evaluation.teacher_states import is_teacher
+from stillvec.evaluation.text_baselines import BASELINES, open_baselines
 from stillvec.files import cache_folder
 from stillvec.formats import local_path, read_manifest
 
@@ -45,8 +46,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     lexicon = "lexicon used to refine the vectors: adds scores without the pairs it contains; may be repeated"
     repeated: dict[str, Any] = {"action": "append", "default": []}
     add("--lexicon", **repeated, dest="lexicons", metavar="FILE|wordnet", help=lexicon)
-    add("--teacher", metavar="DIR", help="also evaluate this teacher on sentences, as an upper bound")
-    baseline = add("--baseline", metavar="model2vec:DIR", help="also evaluate this model2vec model on sentences")
+    add("--teacher", metavar="DIR", help="also evaluate this teacher on whole texts, as an upper bound")
+    kinds = f"also evaluate this on whole texts ({', '.join(BASELINES)}), such as model2vec:DIR; may be repeated"
+    baseline = add("--baseline", **repeated, metavar="KIND[:SOURCE]", help=kinds)
     add_renamed(parser, "--rival", baseline)
     neighbours = "show the share of common nearest neighbours of each two sets (implied by --report)"
     add("--overlap", action="store_true", help=neighbours)
@@ -88,8 +90,7 @@ def make_evaluation(options: argparse.Namespace) -> Evaluation:
     encoders: dict[str, Encoder] = {}
     if options.teacher:
         encoders["teacher"] = TeacherEncoder(options.teacher)
-    if options.baseline:
-        encoders["model2vec"] = parse_baseline(options.baseline)
+    encoders |= open_baselines(options.baseline)
     names = [field.name for field in dataclasses.fields(Evaluation) if field.init and hasattr(options, field.name)]
     settings = {name: getattr(options, name) for name in names}
     if options.report:

@@ -1,32 +1,28 @@
 """What is evaluated: a set of vectors, on every task; a teacher at a layer, on tasks that read sentences word by word;
-any other sentence encoder, on sentences.
+any other encoder, on tasks that need only a vector per text.
 
 A candidate takes from the cache what it answered before. `answer_steps` is a generator of the fraction done.
 
 The teacher is the upper bound of encoders: the mean of its last layer over all tokens of the sentence, special tokens
-included, as sentence-transformers pools (Reimers & Gurevych 2019), truncated to its window. model2vec is a baseline of
-the same cost as vectors: its own `encode` with a model folder, if it is installed.
+included, as sentence-transformers pools (Reimers & Gurevych 2019), truncated to its window.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError
-from stillvec.evaluation.answer_cache import AnswerCache, digest_files, digest_folder
+from stillvec.evaluation.answer_cache import AnswerCache, digest_files
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
+from stillvec.evaluation.intervals import Floats
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sentences import Sentences
+from stillvec.evaluation.sequence_batches import Representation, Sequences
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items, Task
 from stillvec.evaluation.teacher_states import StateReader, TeacherSource, TeacherStates
 from stillvec.formats.request import digest_vectors
@@ -74,15 +70,35 @@ class Candidate:
 
     def _compute(self, task: Task, items: Items, policy: OovPolicy) -> AnswerSteps:
         vectors = self.source
-        if isinstance(vectors, TeacherStates):
-            assert isinstance(task, ContextualTask)
-            return (yield from task.answer_steps(vectors, items))
         if not isinstance(vectors, WordVectors):
-            assert isinstance(task, Sentences)
-            return task.answer_with(np.asarray(vectors.encode(task.texts(items)), np.float32))
+            assert isinstance(task, ContextualTask)
+            representation = vectors if isinstance(vectors, TeacherStates) else EncodedTexts(vectors)
+            return (yield from task.answer_steps(representation, items))
         if policy != "subword" and vectors.subwords is not None:  # other policies do not compose words from n-grams
             vectors = WordVectors(vectors.vocabulary, vectors.matrix)
         return (yield from task.answer_steps(self.lookups.setdefault(policy, Lookup(vectors, policy)), items))
+
+
+@dataclass(frozen=True)
+class EncodedTexts(Representation):
+    """An encoder as a representation: a vector per text, and no words."""
+
+    encoder: Encoder
+    oov: ClassVar[OovPolicy] = "skip"
+
+    def read_tokens_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:
+        raise NotImplementedError
+
+    def read_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, Sequences]:
+        raise NotImplementedError
+
+    def encode_texts_steps(self, texts: Sequence[str]) -> Generator[float, None, NDArray[np.float32]]:
+        yield from ()
+        return np.asarray(self.encoder.encode(texts), np.float32)
+
+    def count_words(self, texts: Sequence[str]) -> Floats:
+        """An encoder knows a text or does not: one word that is known."""
+        return np.ones((len(texts), 2))
 
 
 @dataclass(frozen=True)
@@ -91,30 +107,3 @@ class TeacherEncoder(TeacherSource):
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return TeacherStates(StateReader(self, wanted=["last"])).encode_texts(texts)
-
-
-@dataclass(frozen=True)
-class Model2VecEncoder:
-    """A model2vec folder, encoded by model2vec."""
-
-    folder: str
-
-    @cached_property
-    def identity(self) -> str:
-        return f"model2vec {digest_folder(Path(self.folder))}"
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        static = importlib.import_module("model2vec").StaticModel.from_pretrained(self.folder)
-        return np.asarray(static.encode([*texts]), np.float32)
-
-
-def parse_baseline(text: str) -> Encoder:
-    """The encoder for `model2vec:FOLDER`; fails before any work if it cannot be used."""
-    kind, _, folder = text.partition(":")
-    if kind != "model2vec":
-        raise UsageError.unknown("baseline", kind, ["model2vec"])
-    if not Path(folder).is_dir() or not folder:
-        raise UsageError.expected("model2vec:FOLDER with a folder that model2vec wrote", repr(text), where="--baseline")
-    if importlib.util.find_spec("model2vec") is None:
-        raise UsageError.conflict("The baseline model2vec is not installed", cure="pip install model2vec")
-    return Model2VecEncoder(folder)

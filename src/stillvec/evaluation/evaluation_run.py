@@ -33,7 +33,6 @@ from stillvec.evaluation.label_probes import LabelProbe, correct_tests
 from stillvec.evaluation.labels import Labels, compare_probes
 from stillvec.evaluation.means import Mean, SimilarityResult, average_datasets
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
-from stillvec.evaluation.sentences import Sentences
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tasks import Task, check_occurrences, select_tasks, split_tasks
@@ -179,8 +178,8 @@ class Evaluation:
         """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""
         compare_oov = self.compare_oov and len(self.sets) > 1 and task.ordered and not task.costly
         policies = [self.oov, *(other for other in PLAIN_POLICIES if compare_oov and other != self.oov)]
-        kinds = WordVectors | TeacherStates  # a sentence encoder answers only sentences
-        answering = [item for item in candidates if isinstance(item.source, kinds) or isinstance(task, Sentences)]
+        kinds = WordVectors | TeacherStates  # an encoder answers only where a vector per text is enough
+        answering = [item for item in candidates if isinstance(item.source, kinds) or task.takes_encoders]
         return [(candidate, policy) for policy in policies for candidate in answering]
 
     def _make_report(self, results: list[DatasetResult], errors: tuple[str, ...], left_out: tuple[str, ...]) -> Report:
@@ -328,7 +327,9 @@ def evaluate(
         overlap: report how many nearest neighbours each two sets share.
         costly: also run the tasks that train a model.
         quick: run costly tasks in their quick form, with less data and one seed.
-        encoders: sentence encoders by name, evaluated on the task `sentences` alongside the vectors.
+        encoders: other encoders by name, with `encode(texts)` and a string `identity`, evaluated alongside the vectors
+            on the tasks for which a vector per text is enough: sentences, classification (its linear probe), retrieval,
+            clustering and bitext.
         cache: a folder for answers, so that the same vectors are not evaluated twice.
         unknown: the old name of `oov`.
         policies: the old name of `compare_oov`.

@@ -38,6 +38,7 @@ class Sentences(ContextualTask):
     item_unit: ClassVar[Literal["word", "text"]] = "text"
     max_difference: ClassVar[float] = 2.0
     summary: ClassVar[str] = "correlations"
+    takes_encoders: ClassVar[bool] = True
 
     def find(self, folder: Path) -> list[Path]:
         paths = files_in(folder / "sentences", (".csv",))

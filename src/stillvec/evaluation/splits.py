@@ -19,8 +19,8 @@ from stillvec.files import inner_name, inner_suffix
 from stillvec.files.path_names import files_in
 
 FOLDS = 5
-_PART = re.compile(r"(?<![a-z])(train|dev|valid|validation|test)(?![a-z])")
-_NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test"}
+_PART = re.compile(r"(?<![a-z])(train|dev|val|valid|validation|test)(?![a-z])")
+_NAMES = {"train": "train", "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "test": "test"}
 
 T = TypeVar("T")
 

@@ -58,6 +58,7 @@ class Task:
     leaks: ClassVar[bool] = False  # items are pairs of words that a lexicon may contain
     controls: ClassVar[tuple[str, ...]] = ()  # endings of metrics that are only a reference for the others
     summary: ClassVar[str] = ""  # the name of all metrics together; default: their list
+    takes_encoders: ClassVar[bool] = False  # one vector per text is enough, which every encoder has
 
     @classmethod
     def ranks_by(cls, metric: str) -> bool:
@@ -124,6 +125,13 @@ class TokenTask(ContextualTask, CostlyTask):
     """A task that trains a model on the rows of words or texts, which vectors and teachers have."""
 
 
+@dataclass(frozen=True)
+class TextTask(TokenTask):
+    """A task that asks only for a vector of each whole text, which vectors, teachers and other encoders have."""
+
+    takes_encoders: ClassVar[bool] = True
+
+
 TASKS: Registry[type[Task]] = Registry(
     "task",
     {
@@ -136,6 +144,9 @@ TASKS: Registry[type[Task]] = Registry(
         "synonyms": "stillvec.evaluation.synonyms:Synonyms",
         "sentences": "stillvec.evaluation.sentences:Sentences",
         "classification": "stillvec.evaluation.classification:Classification",
+        "retrieval": "stillvec.evaluation.retrieval:Retrieval",
+        "clustering": "stillvec.evaluation.clustering:TextClustering",
+        "bitext": "stillvec.evaluation.bitext:Bitext",
         "tagging": "stillvec.evaluation.tagging:Tagging",
         "probing": "stillvec.evaluation.probing:Probing",
         "labels": "stillvec.evaluation.labels:Labels",

@@ -1,5 +1,6 @@
 """Arithmetic that several packages need, written once; NumPy and SciPy only."""
 
+from stillvec.numerics.bm25 import bm25_norms, bm25_weights
 from stillvec.numerics.kmeans import Clustering, kmeans, nearest_centres
 from stillvec.numerics.rows import BLOCK_ROWS, cosines, iterate_blocks, rank_values, spearman, top_k, unit_rows
 from stillvec.numerics.spectrum import (
@@ -16,6 +17,8 @@ __all__ = [
     "BLOCK_ROWS",
     "Clustering",
     "apply_map",
+    "bm25_norms",
+    "bm25_weights",
     "column_variances",
     "cosines",
     "iterate_blocks",

@@ -1,4 +1,4 @@
-"""k-means: Lloyd's algorithm from k-means++ (Arthur & Vassilvitskii 2007), plain, weighted or spherical."""
+"""k-means: Lloyd's algorithm from k-means++ (Arthur & Vassilvitskii 2007), plain, weighted, spherical or in batches."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -27,14 +27,17 @@ def kmeans(
     n_rounds: int = 100,
     spherical: bool = False,
     empty: Literal["keep", "farthest"] = "keep",
+    batch: int | None = None,
 ) -> Clustering:
     """Cluster rows (n, D); stops early when no row changes its cluster.
 
     `centres` starts from given rows instead of k-means++. `spherical` keeps centres at length one (Dhillon & Modha
     2001; give rows of length one). A centre without rows stays where it is, or with `empty="farthest"` moves to the row
-    farthest from its own centre.
+    farthest from its own centre. With `batch`, each round reads only that many random rows, and a last one assigns all.
     """
     centres = draw_centres(rows, n_clusters, generator, weights) if centres is None else centres
+    if batch is not None:
+        centres, n_rounds = _move_by_batches(rows, centres, generator, batch, n_rounds), 1
     labels = np.full(len(rows), -1, np.int64)
     distances = np.zeros(len(rows))
     for _ in range(n_rounds):
@@ -42,6 +45,8 @@ def kmeans(
         if np.array_equal(nearest, labels):
             break
         labels = nearest
+        if batch is not None:
+            break
         if empty == "farthest":
             _fill_empty(labels, distances, len(centres))
         centres = _update(rows, labels, centres, weights)
@@ -70,6 +75,19 @@ def draw_centres(rows: Array, n_clusters: int, generator: np.random.Generator, w
         total = mass.sum()
         chosen.append(int(generator.choice(n_rows, p=mass / total if total > 0 else prior)))
     return np.asarray(rows[chosen])
+
+
+def _move_by_batches(rows: Array, centres: Array, generator: np.random.Generator, size: int, n_rounds: int) -> Array:
+    """Mini-batch k-means (Sculley 2010): a centre is the mean of all rows that were nearest to it when drawn."""
+    totals = np.zeros(len(centres))
+    for _ in range(n_rounds):
+        drawn = np.asarray(rows[generator.integers(0, len(rows), size)], centres.dtype)
+        labels = nearest_centres(drawn, centres)
+        n_drawn = np.bincount(labels, minlength=len(centres))
+        totals += n_drawn
+        rates = (n_drawn / np.maximum(totals, 1))[:, None].astype(centres.dtype)
+        centres = centres + rates * (_update(drawn, labels, centres, None) - centres)
+    return centres
 
 
 def _assign(rows: Array, centres: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

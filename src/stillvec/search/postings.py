@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import FormatError
+from stillvec.numerics import bm25_norms, bm25_weights
 from stillvec.search.column_files import ColumnFile
 
 Ints = NDArray[np.int64]
@@ -46,9 +47,7 @@ class Postings:
                 continue
             entries = slice(int(self.starts[term]), int(self.starts[term + 1]))
             passages, counts = self._check(entries), self.counts[entries].astype(np.float32)
-            n_with = len(passages)
-            idf = np.log1p((len(scores) - n_with + 0.5) / (n_with + 0.5))
-            scores[passages] += weight * idf * counts * (K1 + 1) / (counts + self._norms[passages])
+            scores[passages] += weight * bm25_weights(counts, self._norms[passages], len(passages), len(scores), K1)
         return scores
 
     def _check(self, entries: slice) -> NDArray[np.int32]:
@@ -59,8 +58,7 @@ class Postings:
 
     @cached_property
     def _norms(self) -> NDArray[np.float32]:
-        mean = max(float(self.lengths.mean()), 1.0) if len(self.lengths) else 1.0
-        return np.asarray(K1 * (1 - B + B * self.lengths / mean), np.float32)
+        return np.asarray(bm25_norms(self.lengths, K1, B), np.float32)
 
     def iterate_blocks(self, terms: Ints, renumbered: Ints) -> Iterator[Block]:
         """The entries with terms and passages renumbered; passages whose number is negative are left out."""

@@ -254,11 +254,14 @@ def test_teachers_and_vectors_are_evaluated_side_by_side(
     assert "bert@1" in (tmp_path / "report.html").read_text("utf-8")
 
 
-def test_labels_and_tags_are_learned_from_teachers_mixes_and_vectors_alike(model: str, tmp_path: Path) -> None:
+def test_labels_and_tags_are_learned_from_teachers_mixes_and_vectors_alike(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stillvec.evaluation.networks._LONGEST", 50)
     words = [f"{kind.lower()}{n}" for kind in KINDS for n in range(8)]
     static = WordVectors(words, np.random.default_rng(0).standard_normal((24, 16)))
     sources = {"static": static, "layer": f"teacher:{model}@1", "mix": f"teacher:{model}@mix"}
-    report = evaluate(sources, _treebank(tmp_path), "labels:hidden=40,seeds=2,tagging:epochs=2,seeds=1", resamples=20)
+    report = evaluate(sources, _treebank(tmp_path), "labels:hidden=40,seeds=2,tagging:epochs=1,seeds=1", resamples=20)
     scores = {(score.vectors, score.metric): score.value for score in report.scores if score.words == "own"}
     for name in sources:
         assert scores[name, "upos-majority"] == scores["static", "upos-majority"]  # by type, not by occurrence

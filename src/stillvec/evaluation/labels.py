@@ -29,12 +29,13 @@ from stillvec.evaluation.layer_mix import mix_words
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
 from stillvec.evaluation.splits import pool_parts
-from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, share, spread
+from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, resolve_network_device, share, spread
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
 from stillvec.evaluation.treebank import Sentence, conllu
 from stillvec.registry import check_least
 
 _QUICK = 3000  # training sentences
+_BATCH = 1024  # occurrences of words
 KINDS = ("upos", "relation", "parent", "grandparent")
 
 
@@ -77,7 +78,7 @@ class Labels(TokenTask):
                 for number, (name, given) in enumerate(inputs.items()):
                     task = self if name == "probe" else replace(self, seeds=1)  # one restart of the control is enough
                     train, dev = (_counts(given, labels, rows) for rows in (split.train, split.dev))
-                    predicted[name] = task._probe(given.table, train, dev)[given.ids]
+                    predicted[name] = task._probe(given, train, dev)[given.ids]
                     yield (at + (number + 1) / len(inputs)) / len(KINDS)
                 tested = counted & np.isin(sequences.text, split.test)
                 for name, of_words in predicted.items():
@@ -100,12 +101,15 @@ class Labels(TokenTask):
                 measures[f"{metric}-sd"] = spread(right, words)
         return estimates(measures, len(chosen), resampling)
 
-    def _probe(self, table: NDArray[np.float32], train: Floats, dev: Floats) -> Rows:
+    def _probe(self, sequences: Sequences, train: Floats, dev: Floats) -> Rows:
         """The label of each row of the table (w, seeds)."""
         from stillvec.evaluation.networks import perceptron  # torch takes seconds
 
         n_seeds, n_hidden = (1, -(-self.hidden // 10)) if self.quick else (self.seeds, self.hidden)
-        return np.stack([perceptron(table, train, dev, n_hidden, seed) for seed in range(n_seeds)], axis=1)
+        occurs = sequences.occurrence_types is not None
+        batches: dict[str, Any] = {"batches": (_BATCH, resolve_network_device("auto"))} if occurs else {}
+        arguments = sequences.table, train, dev, n_hidden
+        return np.stack([perceptron(*arguments, seed, **batches) for seed in range(n_seeds)], axis=1)
 
 
 def read_labels(path: Path, n_max: int | None) -> LearntItems:

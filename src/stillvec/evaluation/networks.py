@@ -19,7 +19,9 @@ are padded with zeros, whose weights never change.
 
 A static vector is the same for all occurrences of a word, so label counts replace the occurrences and one full-batch
 step is one epoch over the corpus. Optimizer: Adam. Early stopping after 10 steps without a lower development loss (the
-paper monitors accuracy, which can stay constant for longer than that while full-batch training still improves).
+paper monitors accuracy, which can stay constant for longer than that while full-batch training still improves). The
+states of a teacher differ between occurrences: an epoch then has many steps, and training stops after 3 epochs without
+a lower loss.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,6 +43,7 @@ _CLIP = 5.0  # norm of the tagger's gradient
 _CLOSED = -1e4  # an input gate that is 0
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8  # Adam
 _RATE, _PATIENCE, _LONGEST = 5e-3, 10, 500  # of the perceptron
+_BATCH_RATE, _BATCH_PATIENCE = 1e-3, 3  # with batches
 
 Shapes = list[tuple[tuple[int, ...], float]]  # of each parameter of a network: its shape and the bound of its values
 
@@ -361,8 +364,19 @@ class TaggerNetworks(NetworkGroup):
         return begin, step, end
 
 
-def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int, seed: int) -> Rows:
-    """Predict a label per row of x (w, d): training counts `seen` (w, k), early stopping on counts `judged` (w, k)."""
+def perceptron(
+    x: NDArray[np.float32],
+    seen: Floats,
+    judged: Floats,
+    hidden: int,
+    seed: int,
+    batches: tuple[int, torch.device] | None = None,
+) -> Rows:
+    """Predict a label per row of x (w, d): training counts `seen` (w, k), early stopping on counts `judged` (w, k).
+
+    With `batches`, an epoch is many steps, each with so many rows, on a device: for tables of occurrences.
+    """
+    size, device = batches or (len(x), torch.device("cpu"))
     generator = torch.Generator().manual_seed(seed)
     layers = nn.Linear(x.shape[1], hidden), nn.Linear(hidden, seen.shape[1])
     network = nn.Sequential(layers[0], nn.ReLU(), layers[1])
@@ -370,24 +384,30 @@ def perceptron(x: NDArray[np.float32], seen: Floats, judged: Floats, hidden: int
         for layer in layers:
             for tensor in layer.parameters():
                 tensor.copy_((2 * torch.rand(tensor.shape, generator=generator) - 1) * layer.in_features**-0.5)
-    in_train = seen.sum(axis=1) > 0
-    train, counts = torch.from_numpy(x[in_train]), torch.from_numpy((seen[in_train] / seen.sum()).astype(np.float32))
-    optimizer = torch.optim.Adam(network.parameters(), lr=_RATE)
-    in_dev = judged.sum(axis=1) > 0
-    dev, weights = torch.from_numpy(x[in_dev]), torch.from_numpy(judged[in_dev].astype(np.float32))
+    network = network.to(device)
+    in_train, in_dev = (np.flatnonzero(counts.sum(axis=1) > 0) for counts in (seen, judged))
+    inputs = {part: torch.from_numpy(x[rows]).to(device) for part, rows in (("train", in_train), ("dev", in_dev))}
+    counts = torch.from_numpy((seen[in_train] / seen.sum()).astype(np.float32)).to(device)
+    weights = torch.from_numpy(judged[in_dev].astype(np.float32)).to(device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=_RATE if batches is None else _BATCH_RATE)
     best, n_stale, weights_of_best = np.inf, 0, network.state_dict()
     for _ in range(_LONGEST):
-        optimizer.zero_grad()
-        (-(torch.log_softmax(network(train), dim=1) * counts).sum()).backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        order = torch.randperm(len(in_train), generator=generator) if batches else torch.arange(len(in_train))
+        for rows in torch.split(order, size):
+            optimizer.zero_grad()
+            taken = inputs["train"][rows] if batches else inputs["train"]
+            logs = torch.log_softmax(network(taken), dim=1)
+            loss = -(logs * counts[rows]).sum() * len(order) / len(rows) if batches else -(logs * counts).sum()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
         with torch.no_grad():
-            dev_loss, n_stale = -float((torch.log_softmax(network(dev), dim=1) * weights).sum()), n_stale + 1
+            dev_loss, n_stale = -float((torch.log_softmax(network(inputs["dev"]), dim=1) * weights).sum()), n_stale + 1
             if dev_loss < best:
                 best, n_stale = dev_loss, 0
                 weights_of_best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        if n_stale == _PATIENCE:
+        if n_stale == (_PATIENCE if batches is None else _BATCH_PATIENCE):
             break
     network.load_state_dict(weights_of_best)
     with torch.no_grad():
-        labels: Rows = network(torch.from_numpy(x)).argmax(dim=1).numpy()
-    return labels
+        parts = [network(block.to(device)).argmax(dim=1).cpu() for block in torch.split(torch.from_numpy(x), 1 << 16)]
+    return np.asarray(torch.cat(parts).numpy(), np.int64)

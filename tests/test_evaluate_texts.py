@@ -368,6 +368,21 @@ def test_vectors_teachers_and_encoders_are_compared_in_one_run(tmp_path: Path) -
     assert not any(pair.metric.endswith(("-bm25", "-chance", "-words")) for pair in report.comparisons)
 
 
+def test_an_encoder_is_classified_by_the_linear_probe(tmp_path: Path) -> None:
+    (tmp_path / "classification").mkdir()
+    lines = [f"{label} {label[0]}{number} text" for number in range(20) for label in ("aa", "zz")]
+    path = tmp_path / "classification" / "letters.txt"
+    path.write_text("\n".join(lines))
+    report = evaluate(
+        VECTORS, tmp_path, "classification:model=linear", encoders={"fixed": Fixed()}, resamples=10, quick=True
+    )
+    scores = {score.metric: score for score in report.by("fixed") if score.words == "own"}
+    assert scores["accuracy-linear"].value == 1
+    assert "accuracy-cnn" not in scores
+    with pytest.raises(UsageError, match="linear"):
+        evaluate(VECTORS, tmp_path, "classification:model=cnn", encoders={"fixed": Fixed()}, resamples=10, quick=True)
+
+
 def test_an_encoder_has_no_words(tmp_path: Path) -> None:
     (tmp_path / "similarity").mkdir()
     (tmp_path / "similarity" / "a.tsv").write_text("ice\tsnow\t9\nice\tfire\t1\ndog\tcat\t8\n")

@@ -85,6 +85,7 @@ class EncodedTexts(Representation):
 
     encoder: Encoder
     oov: ClassVar[OovPolicy] = "skip"
+    has_words: ClassVar[bool] = False
 
     def read_tokens_steps(self, sentences: Sequence[Sequence[str]]) -> Generator[float, None, Sequences]:
         raise NotImplementedError

@@ -7,7 +7,7 @@ per occurrence (`TeacherStates`). It also gives one to a whole text.
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +129,8 @@ class Representation(Protocol):
 
     Each `_steps` is a generator of the fraction done; without it, the same in one call.
     """
+
+    has_words: ClassVar[bool] = True  # whether words have rows, not only whole texts
 
     @property
     def oov(self) -> OovPolicy:

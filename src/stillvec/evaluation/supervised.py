@@ -126,7 +126,7 @@ def estimates(measures: Mapping[str, Measure], n: int, resampling: Resampling) -
 
 def ratio(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats]:
     """The ratio of two sums over items, (n,) or (n, seeds) by (n,); the mean over seeds."""
-    columns = over.reshape(len(over), -1)
+    columns = over if over.ndim > 1 else over[:, None]
     return lambda weights: np.asarray(quotient(weights @ columns, (weights @ under)[:, None]).mean(axis=1))
 
 

@@ -399,6 +399,14 @@ def _datasets() -> Iterator[Reader]:
         "probing": {"a.conllu": (trees,)},
         "labels": {"a.conllu": (trees,)},
         "information": {"a.conllu": (trees,)},
+        "spans": {
+            "a.txt": ("(TOP (S (NP (PRP It)) (VP (VBZ works) (-LRB- -LRB-))))\n" * 11,),
+            "a.jsonl": (
+                '{"words": ["It", "works"], "spans": [[0, 0, "x"], [0, 1, "y"]]}\n' * 11,
+                '{"words": ["It", "works"], "pairs": [[0, 0, 1, 1, "x"]]}\n' * 11,
+                '{"words": ["It", "works"], "predicates": [[1, "work.01", [[0, 0, "ARG0"]]]]}\n' * 11,
+            ),
+        },
         "translation": {"en-de.tsv": ("dog\tHund\ncat\tKatze\n",)},
         "bias": {
             "a.toml": ("\n".join(f'{name} = ["a", "b"]' for name in LISTS),),

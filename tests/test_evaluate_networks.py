@@ -10,7 +10,7 @@ import torch
 
 from stillvec.evaluation import networks
 from stillvec.evaluation.crf import best_paths, negative_log_likelihood
-from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks, drop_half
+from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks, drop_units
 from stillvec.evaluation.sequence_batches import Sequences
 
 CPU = torch.device("cpu")
@@ -66,7 +66,7 @@ def test_a_network_learns_beside_others_what_it_learns_alone(
 def test_training_is_adam_on_the_mean_loss_of_texts_with_decay_and_clipping(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(networks, "drop_half", lambda x, salts: x)
+    monkeypatch.setattr(networks, "drop_units", lambda x, salts: x)
     assert (CnnNetworks.max_norm, TaggerNetworks.max_norm) == (None, 5.0)
     monkeypatch.setattr(TaggerNetworks, "max_norm", 0.05)  # less than the gradients here
     settings = [NetworkSettings(0, 3, 0.02)]
@@ -94,9 +94,9 @@ def test_the_tagger_drops_half_of_inputs_and_states_only_while_it_learns(monkeyp
 
     def drop(x: torch.Tensor, salts: torch.Tensor) -> torch.Tensor:
         seen.append((int(salts[0]), x.shape[-1]))
-        return drop_half(x, salts)
+        return drop_units(x, salts)
 
-    monkeypatch.setattr(networks, "drop_half", drop)
+    monkeypatch.setattr(networks, "drop_units", drop)
     group = TaggerNetworks(PaddedTexts(SETS[:1], CPU), labels(TaggerNetworks), NETWORKS[:1])
     next(group.train(ROWS, 1))
     assert [size for _, size in seen] == [6, 200] * 3  # three batches
@@ -157,7 +157,7 @@ def test_the_lstm_is_that_of_torch_on_packed_sentences() -> None:
 
 def test_dropout_keeps_a_half_at_random_and_the_same_units_in_any_padding() -> None:
     salts = torch.tensor([3, -8], dtype=torch.int32)
-    kept = drop_half(torch.ones(2, 40, 30, 50), salts) / 2
+    kept = drop_units(torch.ones(2, 40, 30, 50), salts) / 2
     assert {*kept.unique().tolist()} == {0.0, 1.0}
     assert kept.mean().item() == pytest.approx(0.5, abs=0.005)
     pairs = [
@@ -166,7 +166,7 @@ def test_dropout_keeps_a_half_at_random_and_the_same_units_in_any_padding() -> N
     ]
     for both in pairs:
         assert both.mean().item() == pytest.approx(0.25, abs=0.01)
-    torch.testing.assert_close(drop_half(torch.ones(1, 7, 30, 9), salts[1:]) / 2, kept[1:, :7, :, :9])
+    torch.testing.assert_close(drop_units(torch.ones(1, 7, 30, 9), salts[1:]) / 2, kept[1:, :7, :, :9])
 
 
 def test_fields_side_by_side_are_fields_alone() -> None:

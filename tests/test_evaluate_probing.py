@@ -16,7 +16,8 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.labels import KINDS, Labels
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.networks import perceptron
-from stillvec.evaluation.probing import POOLINGS, Probing, fit_probe, profile, randomize, table
+from stillvec.evaluation.pooling import POOLINGS
+from stillvec.evaluation.probing import Probing, fit_probe, profile, randomize, table
 from stillvec.evaluation.splits import Round
 from stillvec.evaluation.treebank import Sentence, conllu
 from stillvec.vectors import WordVectors
@@ -184,9 +185,12 @@ def test_poolings_are_of_the_known_words(words: WordVectors) -> None:
     sequences = Lookup(words).read_tokens([["zebra", "noun1", "verb2", "adj3", "zebra"], ["zebra"]])
     rows = words[["noun1", "verb2", "adj3"]]
     wanted = {"mean": rows.mean(0), "sum": rows.sum(0), "min": rows.min(0), "max": rows.max(0)}
-    wanted |= {"first": rows[0], "last": rows[2]}
+    wanted |= {"avg": wanted["mean"], "first": rows[0], "last": rows[2], "endpoint": np.append(rows[0], rows[2])}
+    wanted["diffsum"] = np.append(rows[2] + rows[0], rows[2] - rows[0])
+    wanted["coherent"] = np.array([rows[0][0], rows[2][1], rows[0][2] * rows[2][3]])
     for name, pool in POOLINGS.items():
-        np.testing.assert_allclose(pool(sequences), [wanted[name], np.zeros(4)], atol=1e-6, err_msg=name)
+        pooled = pool(sequences)
+        np.testing.assert_allclose(pooled, [wanted[name], np.zeros_like(pooled[1])], atol=1e-6, err_msg=name)
     assert POOLINGS["mean"](randomize(sequences))[1].tolist() == [0] * 4
 
 

@@ -17,7 +17,8 @@ from stillvec.cli import main
 from stillvec.encoding.word_states import MarkedTexts
 from stillvec.errors import UsageError
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.probing import POOLINGS, Probing, randomize
+from stillvec.evaluation.pooling import POOLINGS
+from stillvec.evaluation.probing import Probing, randomize
 from stillvec.evaluation.sequence_batches import UNKNOWN, Representation
 from stillvec.evaluation.teacher_states import TeacherStates, open_teachers, parse_teacher
 from stillvec.files.user_cache import list_cache

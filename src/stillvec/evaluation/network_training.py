@@ -3,17 +3,21 @@
 `Convolution`: the learning rate (1e-4, 3e-4 or 1e-3) and the number of epochs (8 to 16) of each set of vectors are
 selected on development items, then its networks are trained again on training and development items (Gupta & Jaggi
 2021). `Recurrence`: Adam with a learning rate that decays from 3e-3 to a third of it; the epoch that is best on
-development sentences predicts.
+development sentences predicts. `SpanTraining`: the same, with another rate.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks
+from stillvec.evaluation.span_networks import SpanNetworks, SpanSettings
+from stillvec.evaluation.span_questions import SpanQuestions
 from stillvec.evaluation.splits import Round
+from stillvec.evaluation.supervised import f1_ratio
 
 _TAGGER_RATE, _DECAY = 3e-3, 1 / 3
 
@@ -95,3 +99,33 @@ class Recurrence:
                 said[better] = group.predict_words(split.test)[better]
             yield epoch / self.epochs
         return said.reshape(len(vectors), len(seeds), -1)
+
+
+@dataclass(frozen=True)
+class SpanTraining:
+    """Train probes of spans on the sentences of a dataset, for one pooling."""
+
+    texts: PaddedTexts
+    questions: SpanQuestions
+    settings: SpanSettings
+    epochs: int = 8
+    rate: float = 1e-3
+
+    def run(self, split: Round, networks: Sequence[NetworkSettings]) -> Generator[float, None, NDArray[np.bool_]]:
+        """The labels of the questions about test sentences (M, N, k), others False; yields the fraction done."""
+        group = SpanNetworks(self.texts, self.questions, networks, self.settings)
+        best = np.full(len(networks), -1.0)
+        said = np.zeros((len(networks), *self.questions.labels.shape), np.bool_)
+        rows = split.train[self.questions.count_by_text(self.texts.n_texts)[split.train] > 0]
+        for epoch, _ in enumerate(group.train(rows, self.epochs, _DECAY), 1):
+            quality = np.array([self._quality(split.dev, labels) for labels in group.predict_labels(split.dev)])
+            if (better := quality > best).any():
+                best[better] = quality[better]
+                said[better] = group.predict_labels(split.test)[better]
+            yield epoch / self.epochs
+        return said
+
+    def _quality(self, rows: Rows, said: NDArray[np.bool_]) -> float:
+        """Micro-F1 of the questions about these sentences."""
+        totals = self.questions.count(said, self.texts.n_texts)[rows]
+        return float(f1_ratio(np.ones((1, len(rows))), totals[:, :, None])[0])

@@ -222,12 +222,12 @@ class NetworkGroup:
         self.flat -= rates / unbiased[0] * first / scale
 
 
-def drop_half(x: Tensor, salts: Tensor) -> Tensor:
-    """Dropout of 0.5 on x (M, ...): whether a number is kept is a hash of its place and of its network's salt (M,)."""
+def drop_units(x: Tensor, salts: Tensor, rate: float = 0.5) -> Tensor:
+    """Dropout on x (M, ...): whether a number is kept is a hash of its place and of its network's salt (M,)."""
     keys = salts
     for size in x.shape[1:]:
         keys = _mix(keys.unsqueeze(-1) + torch.arange(size, dtype=torch.int32, device=x.device) * -1640531527)
-    return x * (keys < 0) * 2
+    return x * (keys < round((0.5 - rate) * 2**32)) * (1 / (1 - rate))
 
 
 def _mix(keys: Tensor) -> Tensor:
@@ -259,7 +259,7 @@ class CnnNetworks(NetworkGroup):
         hidden = parts[:, :, :-2, 0] + parts[:, :, 1:-1, 1] + parts[:, :, 2:, 2] + bias[:, None, None]  # (M, B, L, F)
         inside = (ids[:, :, 1:-1] != 0).unsqueeze(-1)
         pooled = (torch.relu(hidden) * inside).amax(dim=2)  # (M, B, F)
-        return torch.baddbmm(out_bias.unsqueeze(1), pooled if salts is None else drop_half(pooled, salts), out)
+        return torch.baddbmm(out_bias.unsqueeze(1), pooled if salts is None else drop_units(pooled, salts), out)
 
     def filter_words(self, ids: Tensor, filters: Tensor) -> Tensor:
         """The product of each word with each filter (M, B, L, 3 F)."""
@@ -310,8 +310,8 @@ class TaggerNetworks(NetworkGroup):
         """(M, B, L, tags) for rows of the tables (M, B, L); with salts (2, M), in training."""
         out, out_bias = self.parameters[3:5]
         inputs = self.embed(ids)
-        states = self.run_lstm(inputs if salts is None else drop_half(inputs, salts[0]), inside)
-        states = states if salts is None else drop_half(states, salts[1])
+        states = self.run_lstm(inputs if salts is None else drop_units(inputs, salts[0]), inside)
+        states = states if salts is None else drop_units(states, salts[1])
         return torch.baddbmm(out_bias.unsqueeze(1), states.flatten(1, 2), out).view(*ids.shape, -1)
 
     def run_lstm(self, inputs: Tensor, inside: Tensor) -> Tensor:

@@ -26,9 +26,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
+from stillvec.evaluation.pooling import POOLINGS, split_poolings
 from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Representation, Sequences
 from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates, share
@@ -166,7 +166,7 @@ class ProfiledItems(LearntItems):
 
 @dataclass(frozen=True)
 class Probing(TokenTask):
-    pooling: str = "mean+sum"  # any of mean, sum, min, max, first, last, joined by +
+    pooling: str = "mean+sum"  # any of mean, sum, min, max, first, last, endpoint, diffsum, coherent, joined by +
     each: bool = False  # also report every feature separately
 
     files: ClassVar[tuple[str, ...]] = ("tagging", ".conllu")
@@ -174,9 +174,7 @@ class Probing(TokenTask):
     controls: ClassVar[tuple[str, ...]] = ("-length", "-random")
 
     def __post_init__(self) -> None:
-        for name in self.pooling.split("+"):
-            if name not in POOLINGS:
-                raise UsageError.unknown("pooling", name, POOLINGS)
+        split_poolings(self.pooling, POOLINGS)
 
     def read(self, path: Path) -> ProfiledItems:
         pool, n_tested, splits = pool_parts(path, conllu, lambda _: "", _QUICK if self.quick else None)
@@ -187,7 +185,7 @@ class Probing(TokenTask):
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, ProfiledItems)
         sequences = yield from share(0, 2, lookup.read_tokens_steps(items.all_texts))
-        poolings = self.pooling.split("+")
+        poolings = split_poolings(self.pooling, POOLINGS)
         control = randomize(sequences)
         inputs: dict[str, Callable[[], NDArray[Any]]] = {"length": lambda: sequences.lengths[:, None]}
         inputs |= {name: partial(POOLINGS[name], sequences) for name in poolings}
@@ -236,36 +234,6 @@ def randomize(sequences: Sequences, seed: int = 0) -> Sequences:
     vectors = np.random.default_rng(seed).standard_normal((n_rows, sequences.table.shape[1]), np.float32)
     vectors[[PADDING, UNKNOWN]] = 0
     return replace(sequences, table=vectors, ids=sequences.types, occurrence_types=None, layers=())
-
-
-def _edge(sequences: Sequences, last: bool) -> NDArray[np.float32]:
-    """Vector of the first or last known word of each text (n, dim)."""
-    at = np.flatnonzero(sequences.ids != UNKNOWN)
-    order = at if last else at[::-1]  # the last assignment to a text wins
-    rows = np.full(len(sequences), PADDING)
-    rows[sequences.text[order]] = sequences.ids[order]
-    return np.asarray(sequences.table[rows], np.float32)
-
-
-def _extreme(sequences: Sequences, best: np.ufunc) -> NDArray[np.float32]:
-    """Column-wise maximum or minimum over the known words of each text (n, dim)."""
-    result = np.zeros((len(sequences), sequences.table.shape[1]), np.float32)
-    is_known = sequences.ids != UNKNOWN
-    ids, known = sequences.ids[is_known], sequences.known
-    ends = np.cumsum(known)
-    for at in np.flatnonzero(known):
-        result[at] = best.reduce(sequences.table[ids[ends[at] - known[at] : ends[at]]], axis=0)
-    return result
-
-
-POOLINGS: dict[str, Callable[[Sequences], NDArray[np.float32]]] = {
-    "mean": Sequences.means,
-    "sum": Sequences.sums,
-    "min": partial(_extreme, best=np.minimum),
-    "max": partial(_extreme, best=np.maximum),
-    "first": partial(_edge, last=False),
-    "last": partial(_edge, last=True),
-}
 
 
 def _rank_columns(x: NDArray[Any]) -> Floats:

@@ -135,6 +135,16 @@ def spread(over: NDArray[Any], under: NDArray[Any]) -> Callable[[Floats], Floats
     return lambda weights: np.asarray(quotient(weights @ over, (weights @ under)[:, None]).std(axis=1, ddof=1))
 
 
+def f1_ratio(weights: Floats, counts: Floats, over_seeds: Callable[..., Any] = np.mean) -> Floats:
+    """F1 = 2 correct / (predicted + gold) per resample (R,), averaged over seeds, of counts (n, 3, seeds).
+
+    0 if both counts are 0.
+    """
+    n, _, seeds = counts.shape
+    correct, predicted, gold = (weights @ counts.reshape(n, -1)).reshape(-1, 3, seeds).transpose(1, 0, 2)  # (R, seeds)
+    return np.asarray(over_seeds(np.nan_to_num(quotient(2 * correct, predicted + gold)), axis=1))
+
+
 def quotient(over: NDArray[Any], under: NDArray[Any]) -> Floats:
     """Quotients; NaN where the denominator is 0."""
     over, under = np.broadcast_arrays(over, under)

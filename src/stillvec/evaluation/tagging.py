@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from stillvec.evaluation.supervised import (
     LearntItems,
     beside,
     estimates,
-    quotient,
+    f1_ratio,
     ratio,
     read_sets,
     resolve_network_device,
@@ -107,9 +107,9 @@ class Tagging(TokenTask):
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         metric = "f1" if "f1" in answers.values else "accuracy"
         totals = answers.values[metric][chosen]  # (n, 3, seeds)
-        measures: dict[str, Callable[[Floats], Floats]] = {metric: partial(_f1, found=totals)}
+        measures: dict[str, Callable[[Floats], Floats]] = {metric: partial(f1_ratio, counts=totals)}
         if totals.shape[2] > 1:
-            measures[f"{metric}-sd"] = partial(_f1, found=totals, over_seeds=partial(np.std, ddof=1))
+            measures[f"{metric}-sd"] = partial(f1_ratio, counts=totals, over_seeds=partial(np.std, ddof=1))
         known = answers.values["known-words"][chosen]
         return estimates(measures | {"known-words": ratio(known[:, 0], known[:, 1])}, len(chosen), resampling)
 
@@ -146,11 +146,4 @@ class GoldTags:
 
     def quality(self, chosen: Rows, said: Rows) -> float:
         """F1 or accuracy of the tags of the words of sentences."""
-        return float(_f1(np.ones((1, len(chosen))), self.count(chosen, said)[:, :, None])[0])
-
-
-def _f1(weights: Floats, found: Floats, over_seeds: Callable[..., Any] = np.mean) -> Floats:
-    """F1 = 2 correct / (predicted + gold) per resample (R,), averaged over seeds; 0 if both counts are 0."""
-    n, _, seeds = found.shape
-    correct, predicted, gold = (weights @ found.reshape(n, -1)).reshape(-1, 3, seeds).transpose(1, 0, 2)  # (R, seeds)
-    return np.asarray(over_seeds(np.nan_to_num(quotient(2 * correct, predicted + gold)), axis=1))
+        return float(f1_ratio(np.ones((1, len(chosen))), self.count(chosen, said)[:, :, None])[0])

@@ -151,6 +151,7 @@ TASKS: Registry[type[Task]] = Registry(
         "probing": "stillvec.evaluation.probing:Probing",
         "labels": "stillvec.evaluation.labels:Labels",
         "information": "stillvec.evaluation.information:MutualInformation",
+        "spans": "stillvec.evaluation.spans:Spans",
         "translation": "stillvec.evaluation.translation:Translation",
         "bias": "stillvec.evaluation.bias:Bias",
     },

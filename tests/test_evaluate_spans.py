@@ -274,7 +274,7 @@ def test_the_labels_of_the_test_select_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def task() -> Spans:
-    return Spans(on="typing", seeds=2, epochs=10, size=32, each=True, device="cpu")
+    return Spans(pooling="max+avg+endpoint", on="typing", seeds=1, epochs=8, size=32, each=True, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -282,18 +282,21 @@ def answered(task: Spans, tmp_path_factory: pytest.TempPathFactory) -> tuple[Spa
     """Spans with two labels: one is that of the last word, the other says whether a trigger is inside."""
     generator = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("spans")
-    for part, n in (("train", 500), ("dev", 60), ("test", 150)):
+    for part, n in (("train", 200), ("dev", 40), ("test", 150)):
         sentences = []
         for _ in range(n):
-            words = [f"w{number}" for number in generator.integers(0, 40, 9)]
-            has_trigger = generator.random() < 0.5
-            words[generator.integers(3, 6)] = f"{'t' if has_trigger else 'w'}{generator.integers(0, 3)}"
-            labels = [f"edge-{int(words[7][1:]) % 2}", f"trigger-{has_trigger}"]
-            sentences.append(json.dumps({"words": words, "spans": [[1, 7, label] for label in labels]}))
+            words = [f"w{number}" for number in generator.integers(0, 12, 20)]
+            spans: list[list[Any]] = []
+            for first in (0, 5, 10, 15):
+                has_trigger = bool(generator.random() < 0.5)
+                words[first + generator.integers(1, 4)] = "trigger" if has_trigger else "w0"
+                edge = int(words[first + 4][1:]) % 2
+                spans += [[first, first + 4, f"edge-{edge}"], [first, first + 4, f"trigger-{has_trigger}"]]
+            sentences.append(json.dumps({"words": words, "spans": spans}))
         write(folder, f"a.{part}.jsonl", "\n".join(sentences))
     items = task.read(folder / "a.test.jsonl")
-    names = [f"{letter}{number}" for letter in "wt" for number in range(40)]
-    vectors = WordVectors(names, generator.standard_normal((80, 24)).astype(np.float32))
+    names = ["trigger", *(f"w{number}" for number in range(12))]
+    vectors = WordVectors(names, generator.standard_normal((13, 16)).astype(np.float32))
     return items, task.answer(Lookup(vectors), items)
 
 
@@ -304,18 +307,17 @@ def test_boundaries_and_content_are_found_by_the_poolings_that_have_them(
     scores = task.score(items, answers, np.arange(150), Resampling(20))
     edge, trigger = (
         {
-            pooling: np.mean([scores[f"typing-{pooling}-recall-{label}"].value for label in labels])
-            for pooling in SPAN_POOLINGS
+            name: np.mean([scores[f"typing-{name}-recall-{part}"].value for part in parts])
+            for name in ("avg", "max", "endpoint")
         }
-        for labels in (("edge-0", "edge-1"), ("trigger-True", "trigger-False"))
+        for parts in (("edge-0", "edge-1"), ("trigger-True", "trigger-False"))
     )
-    for pooling in ("endpoint", "diffsum"):
-        assert edge[pooling] > 0.95
-        assert trigger[pooling] < 0.65
-    for pooling in ("avg", "max", "attention"):
+    assert edge["endpoint"] > 0.95
+    assert trigger["endpoint"] < 0.65
+    for pooling in ("avg", "max"):
         assert trigger[pooling] > 0.85
         assert edge[pooling] < 0.8
-    assert scores["typing-avg-random"].value == pytest.approx(scores["typing-avg"].value, abs=0.1)
+    assert scores["typing-endpoint-random"].value > 0.6  # identity of words is enough here
     assert scores["typing-avg"].low < scores["typing-avg"].value < scores["typing-avg"].high
     assert [task.ranks_by(name) for name in ("typing-max", "typing-max-recall-edge-0", "typing-max-random")] == [
         True,

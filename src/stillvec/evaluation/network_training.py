@@ -109,7 +109,7 @@ class SpanTraining:
     questions: SpanQuestions
     settings: SpanSettings
     epochs: int = 8
-    rate: float = 1e-3
+    rate: float = 3e-3
 
     def run(self, split: Round, networks: Sequence[NetworkSettings]) -> Generator[float, None, NDArray[np.bool_]]:
         """The labels of the questions about test sentences (M, N, k), others False; yields the fraction done."""

@@ -18,7 +18,7 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.network_training import SpanTraining
 from stillvec.evaluation.networks import NetworkSettings, PaddedTexts
-from stillvec.evaluation.pooling import SPAN_POOLINGS, divide_coherent, pooled_size
+from stillvec.evaluation.pooling import SPAN_POOLINGS, divide_coherent, pool_size
 from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.span_networks import SpanNetworks, SpanSettings, pool_spans
 from stillvec.evaluation.span_questions import MarkedSentence, SpanQuestions, ask, read_marked
@@ -53,14 +53,14 @@ def test_poolings_are_those_of_numpy(pooling: str) -> None:
     first = generator.integers(0, 13, (2, 3, 30))
     last = generator.integers(first, 13)
     pooled = pool_spans(pooling, *map(torch.from_numpy, (words, first, last, query)))
-    assert pooled.shape[-1] == pooled_size(pooling, 64)
+    assert pooled.shape[-1] == pool_size(pooling, 64)
     for m, b, s in np.ndindex(*first.shape):
         span = words[m, b, first[m, b, s] : last[m, b, s] + 1]
         np.testing.assert_allclose(pooled[m, b, s].numpy(), pool_one(pooling, span, query[m]), atol=1e-12)
 
 
 def test_poolings_have_the_sizes_and_special_cases_of_the_paper() -> None:
-    assert {name: pooled_size(name, 256) for name in SPAN_POOLINGS} == {
+    assert {name: pool_size(name, 256) for name in SPAN_POOLINGS} == {
         **dict.fromkeys(("avg", "max", "attention"), 256),
         **dict.fromkeys(("endpoint", "diffsum"), 512),
         "coherent": 241,

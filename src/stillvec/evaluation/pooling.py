@@ -65,7 +65,7 @@ EDGE_POOLINGS: dict[str, EdgePooling] = {
 }
 
 
-def pooled_size(pooling: str, dim: int) -> int:
+def pool_size(pooling: str, dim: int) -> int:
     """Columns of the vector of a span whose words have `dim`."""
     pool = EDGE_POOLINGS.get(pooling)
     return dim if pool is None else int(pool(np, np.zeros(dim), np.zeros(dim)).shape[0])

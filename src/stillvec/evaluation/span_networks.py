@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.networks import NetworkGroup, NetworkSettings, PaddedTexts, Shapes, drop_units
-from stillvec.evaluation.pooling import EDGE_POOLINGS, pooled_size
+from stillvec.evaluation.pooling import EDGE_POOLINGS, pool_size
 from stillvec.evaluation.span_questions import SpanQuestions
 
 _DROPOUT = 0.3
@@ -55,7 +55,7 @@ class SpanNetworks(NetworkGroup):
 
     def shapes(self, dim: int) -> Shapes:
         width, hidden = self.settings.projected, self.settings.hidden
-        joined = self.n_parts * pooled_size(self.settings.pooling, width)
+        joined = self.n_parts * pool_size(self.settings.pooling, width)
         enter: Shapes = [
             ((dim, width), dim**-0.5),
             ((width,), dim**-0.5),

@@ -163,25 +163,25 @@ def _constituents(nodes: Iterator[Any]) -> Iterator[tuple[int, int, str]]:
 
 
 def _parse_line(line: str, path: Path, number: int) -> MarkedSentence:
-    def expected(what: str, got: object) -> DatasetError:
+    def refuse(what: str, got: object) -> DatasetError:
         return DatasetError.expected(what, got, path=path, line=number)
 
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
-        raise expected("an object in JSON", repr(line[:40])) from None
+        raise refuse("an object in JSON", repr(line[:40])) from None
     key = next((key for key in _KEYS if isinstance(values, Mapping) and key in values), None)
     if key is None:
-        raise expected('an object with "words" and "spans", "pairs" or "predicates"', repr(line[:40]))
+        raise refuse('an object with "words" and "spans", "pairs" or "predicates"', repr(line[:40]))
     words = values.get("words")
     if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
-        raise expected('a list of words in "words"', repr(words)[:40])
+        raise refuse('a list of words in "words"', repr(words)[:40])
     marks = []
     for mark in _iterate_marks(key, values[key]):
         if mark is None or not _is_valid(mark, 3 if key == "spans" else 5, len(words)):
             form = {"spans": "[first, last, label]", "pairs": "[first, last, first, last, label]"}
             what = form.get(key, "[word, frame, [[first, last, role], ...]]")
-            raise expected(f"{what} with words from 0 to {len(words) - 1}", repr(mark)[:60])
+            raise refuse(f"{what} with words from 0 to {len(words) - 1}", repr(mark)[:60])
         marks.append(tuple(mark))
     return MarkedSentence(_KEYS[key], tuple(words), tuple(dict.fromkeys(marks)))
 

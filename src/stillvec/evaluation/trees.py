@@ -49,7 +49,7 @@ def read_trees(path: Path) -> list[Tree]:
 def parse_tree(text: str, path: Path | None = None, line: int | None = None) -> Tree:
     """The tree of one line."""
 
-    def expected(what: str, got: object) -> DatasetError:
+    def refuse(what: str, got: object) -> DatasetError:
         return DatasetError.expected(what, got, path=path, line=line)
 
     words: list[str] = []
@@ -58,26 +58,26 @@ def parse_tree(text: str, path: Path | None = None, line: int | None = None) -> 
     can_have_label = False  # directly after an opening bracket
     for token in _TOKENS.findall(text):
         if not path_up and (nodes or token != "("):
-            raise expected("one bracketed tree per line", repr(text[:40]))
+            raise refuse("one bracketed tree per line", repr(text[:40]))
         if token == "(":
             if path_up and path_up[-1][_IS_TAG]:
-                raise expected("words or nodes in a bracket", "both")
+                raise refuse("words or nodes in a bracket", "both")
             parent = path_up[-1][_PLACE] if path_up else -1
             path_up.append(["", len(words), -1, parent, False, len(nodes)])
             nodes.append(path_up[-1])
         elif token == ")":
             node = path_up.pop()
             if node[_FIRST] == len(words):
-                raise expected("a word in every bracket", "an empty bracket")
+                raise refuse("a word in every bracket", "an empty bracket")
             node[_LAST] = len(words) - 1
         elif can_have_label:
             path_up[-1][_LABEL] = token
         elif path_up[-1][_FIRST] < len(words) and not path_up[-1][_IS_TAG]:
-            raise expected("words or nodes in a bracket", "both")
+            raise refuse("words or nodes in a bracket", "both")
         else:
             path_up[-1][_IS_TAG] = True
             words.append(_ESCAPED.sub(lambda match: _BRACKETS[match[0]], token) if "B-" in token else token)
         can_have_label = token == "("
     if path_up or not nodes:
-        raise expected("a closing bracket for every opening one", f"{len(path_up)} open")
+        raise refuse("a closing bracket for every opening one", f"{len(path_up)} open")
     return Tree(tuple(words), tuple(Node(*node[:_PLACE]) for node in nodes))

@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -44,7 +45,8 @@ def load_script(path: Path) -> ModuleType:
 
 
 make_tables = load_script(RUNNER)
-find_tables, read_headers, split_row = make_tables.find_tables, make_tables.read_headers, make_tables.split_row
+find_tables, split_row = make_tables.find_tables, make_tables.split_row
+read_headers = cache(make_tables.read_headers)
 
 CONTENT: dict[str, Any] = tomllib.loads(LIST.read_text("utf-8"))
 TABLES: list[dict[str, Any]] = CONTENT.get("table", [])

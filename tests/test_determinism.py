@@ -20,12 +20,7 @@ from stillvec.formats import load
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "determinism.md"
 DISTILL = "distill text.txt --min-count 1 --device cpu --quiet --context-cache contexts --teacher"
-PROGRAM = f"""
-import sys
-from stillvec.cli import main
-
-model = sys.argv[1]
-for line in '''
+CALLS = f"""
 {DISTILL} MODEL --threads 1 --method aggregate,auto,x2static --out distill
 {DISTILL} MODEL --threads 1 --method aggregate --seed 3 --out other
 train text.txt --min-count 1 --threads 1 --dim 8 --method glove,skipgram --quiet --out train
@@ -38,8 +33,13 @@ convert distill/aggregate convert/v.npy.xz
 convert distill/aggregate convert/v.parquet
 evaluate distill/aggregate distill/x2static --data data --tasks similarity --no-cache --json evaluate/scores.json
 analyze distill/aggregate --no-components --json analyze/analysis.json
-'''.strip().splitlines():
-    assert main([model if word == "MODEL" else word for word in line.split()]) == 0, line
+"""
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {str(TESTS)!r})
+from test_determinism import run_calls
+
+run_calls(sys.argv[1])
 """
 NOT_COMPARED = ("manifest.json", "README.md")  # they contain the time
 
@@ -52,22 +52,31 @@ def prepare(folder: Path) -> Path:
     return folder
 
 
+def run_calls(model: str) -> None:
+    for line in CALLS.strip().splitlines():
+        assert main([model if word == "MODEL" else word for word in line.split()]) == 0, line
+
+
 @pytest.fixture(scope="module")
 def results(model: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The folders in which two processes with different hashes of strings ran the same commands."""
+    """The folders in which this process and one with other hashes of strings ran the same commands."""
     folders = [prepare(tmp_path_factory.mktemp("run")) for _ in range(2)]
-    for seed, folder in enumerate(folders):
-        settings = {"PYTHONHASHSEED": str(seed), "STILLVEC_CACHE": str(folder / "cache")}
-        paths = os.pathsep.join([str(Path(stillvec.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, model],
-            cwd=folder,
-            env={**os.environ, **settings, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folders[0])
+        patch.setenv("STILLVEC_CACHE", str(folders[0] / "cache"))
+        run_calls(model)
+    settings = {"PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"}
+    settings |= {"STILLVEC_CACHE": str(folders[1] / "cache")}
+    paths = os.pathsep.join([str(Path(stillvec.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, model],
+        cwd=folders[1],
+        env={**os.environ, **settings, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
     return folders
 
 

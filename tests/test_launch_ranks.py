@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ from stillvec.pipeline.settings import Distillation
 from stillvec.vectors import WordVectors
 
 TEXTS = [*sentences(4500), "A lonely lighthouse keeper whistles."]  # three chunks for the teacher
+Start = Callable[[list[str]], subprocess.CompletedProcess[str]]
 ORDERLESS = ("max:", "sample:", "sum:contexts", "sum:read", "sum:alone")  # whatever the order, the same bytes
 
 
@@ -64,19 +68,38 @@ def torchrun(processes: int, words: list[str]) -> subprocess.CompletedProcess[st
     return subprocess.run([*start, *words], capture_output=True, text=True, env=settings, timeout=300)
 
 
+def start_ranks(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """As torchrun does; the first of the two processes is this one, which has imported all, and the other is new."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    other = {**os.environ, **settings, "RANK": "1", "LOCAL_RANK": "1", "OMP_NUM_THREADS": "1"}
+    call = [sys.executable, "-m", "stillvec", *words]
+    with subprocess.Popen(call, env=other, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second:
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
+            for name, value in {**settings, "RANK": "0", "LOCAL_RANK": "0"}.items():
+                patch.setenv(name, value)
+            code = main(words)
+        printed = second.communicate(timeout=300)
+    printed = (stdout.getvalue() + printed[0], stderr.getvalue() + printed[1])
+    return subprocess.CompletedProcess(call, code or second.returncode, *printed)
+
+
 @pytest.mark.parametrize(
-    "methods",
+    ("methods", "start"),
     [
-        "aggregate,aggregate:contexts=max,additive,decontextualized",
-        pytest.param("auto,x2static", marks=pytest.mark.slow),
+        ("aggregate,aggregate:contexts=max,additive,decontextualized", start_ranks),
+        pytest.param("auto,x2static", partial(torchrun, 2), marks=pytest.mark.slow),
     ],
+    ids=["quick", "torchrun"],
 )
-def test_two_processes_give_what_one_gives(methods: str, directory: Path, tmp_path: Path) -> None:
+def test_two_processes_give_what_one_gives(methods: str, start: Start, directory: Path, tmp_path: Path) -> None:
     """Sums to fp32 rounding; to the byte what knows no order, and what trains: its contexts lie as those of one do."""
     call = words_of(directory, tmp_path / "one", "--method", methods, "--context-cache", str(tmp_path / "stores"))
     assert main(call) == 0
     call = words_of(directory, tmp_path / "two", "--method", methods, "--context-cache", str(tmp_path / "other-stores"))
-    done = torchrun(2, [word for word in call if word != "--quiet"])
+    done = start([word for word in call if word != "--quiet"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" by ") == len(methods.split(",")), "one process speaks"
     assert done.stdout.count("Took ") == done.stderr.count("loading the teacher") == 1

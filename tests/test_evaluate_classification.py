@@ -9,12 +9,15 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score
+from sklearn.neighbors import NearestNeighbors
 
+from stillvec import evaluate
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import Classification, macro_f1
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
 from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.neighbour_votes import balance_votes, count_votes
 from stillvec.evaluation.network_training import CnnSchedule, Convolution
 from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts
 from stillvec.evaluation.sequence_batches import Sequences
@@ -171,7 +174,7 @@ def test_frozen_vectors_stay_and_tuned_ones_move_but_for_padding_and_words_not_r
 @pytest.mark.parametrize("model", ["linear", "cnn"])
 def test_what_words_tell_is_learnt_and_twice_the_same(model: str, vectors: WordVectors, tmp_path: Path) -> None:
     path = _write(tmp_path / "classification" / "mine.txt", 600)
-    task = Classification(model=model, quick=True)  # type: ignore[arg-type]
+    task = Classification(model=model, quick=True)
     items = task.read(path)
     first, second = (task.answer(Lookup(vectors), items) for _ in range(2))
     assert len(items) == 120
@@ -252,9 +255,9 @@ def test_a_malformed_file_is_an_error(content: str, message: str, tmp_path: Path
 
 
 def test_invalid_settings_are_refused() -> None:
-    with pytest.raises(UsageError, match="both, cnn, linear"):
-        Classification(model="tree")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="one seed"):
+    with pytest.raises(UsageError, match="both, cnn, knn, linear"):
+        Classification(model="tree")
+    with pytest.raises(UsageError, match="seeds"):
         Classification(seeds=0)
 
 
@@ -264,3 +267,72 @@ def test_real_reviews_are_classified_with_real_vectors(data_folder: Path, word_p
     answers = task.answer(Lookup(word_pieces), items)
     scores = task.score(items, answers, np.flatnonzero(answers.covered), Resampling(0))
     assert scores["accuracy-linear"].value > 0.7
+
+
+def test_neighbours_vote_as_those_of_scikit_learn() -> None:
+    generator = np.random.default_rng(2)
+    train, x = generator.standard_normal((60, 5)), generator.standard_normal((25, 5))
+    labels = np.repeat([0, 1, 2], [40, 15, 5])
+    votes = count_votes(train, labels, x, 7, 3)
+    nearest = NearestNeighbors(n_neighbors=7, metric="cosine").fit(train).kneighbors(x, return_distance=False)
+    expected = np.stack([(labels[nearest] == label).sum(axis=1) for label in range(3)], axis=1)
+    np.testing.assert_allclose(votes, expected, atol=1e-4)
+    np.testing.assert_allclose(balance_votes(votes, labels), votes / [40, 15, 5])
+
+
+def test_balanced_votes_pay_where_the_test_is_balanced_and_training_is_not() -> None:
+    """Counts as in Coria et al. (2020); 16 dimensions, a class a Gaussian."""
+    sizes = np.array([74, 811, 118, 282, 143, 1772])
+    scores = []
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        centres = generator.standard_normal((6, 16)) * 0.75
+        labels, gold = np.repeat(np.arange(6), sizes), np.repeat(np.arange(6), 60)
+        train, x = (centres[y] + generator.standard_normal((len(y), 16)) for y in (labels, gold))
+        votes = count_votes(train, labels, x, 10, 6)
+        said = votes.argmax(axis=1), balance_votes(votes, labels).argmax(axis=1)
+        scores.append([f1_score(gold, column, average="macro") for column in said])
+    plain, balanced = np.mean(scores, axis=0)
+    assert balanced > plain + 0.1
+
+
+def test_nearest_neighbours_are_metrics_with_their_control(vectors: WordVectors, tmp_path: Path) -> None:
+    task = Classification(model="knn+linear", k=3)
+    items = task.read(_write(tmp_path / "classification" / "films.txt", 60))
+    answers = task.answer(Lookup(vectors), items)
+    scores = task.score(items, answers, np.arange(60), Resampling(0, 0))
+    assert scores["accuracy-knn"].value > 0.9
+    assert scores["macro-f1-knn-balanced"].value > 0.9
+    assert scores["accuracy-majority"].value == pytest.approx(0.5)
+    assert not task.ranks_by("macro-f1-majority")
+    assert task.ranks_by("macro-f1-knn-balanced")
+    matrix = Lookup(vectors).encode_texts([text for (text,) in items.all_texts])
+    split = items.rounds[0]
+    ours = answers.values["macro-f1-knn"][split.test, 0]
+    labels = np.array(items.labels)
+    votes = count_votes(matrix[split.both], labels[split.both], matrix[split.test], 3, 2)
+    np.testing.assert_array_equal(ours, votes.argmax(axis=1))
+
+
+def test_what_the_neighbours_say_does_not_depend_on_test_labels(vectors: WordVectors, tmp_path: Path) -> None:
+    for part, number in (("train", 40), ("test", 20)):
+        _write(tmp_path / "classification" / f"films.{part}.txt", number, seed=number)
+    task = Classification(model="knn+linear", center=True)
+    path = tmp_path / "classification" / "films.test.txt"
+    before = task.answer(Lookup(vectors), task.read(path)).values
+    path.write_text("".join(f"{1 - int(line[0])}{line[1:]}\n" for line in path.read_text().splitlines()))
+    after = task.answer(Lookup(vectors), task.read(path)).values
+    for metric in ("macro-f1-knn", "macro-f1-knn-balanced", "macro-f1-linear"):
+        np.testing.assert_array_equal(before[metric], after[metric])
+
+
+def test_a_teacher_and_a_mix_of_its_layers_classify_texts(model: str, tmp_path: Path) -> None:
+    for part, number in (("train", 60), ("test", 20)):
+        _write(tmp_path / "classification" / f"films.{part}.txt", number, seed=number)
+    sources = {"layer": f"teacher:{model}@1", "mix": f"teacher:{model}@mix"}
+    report = evaluate(sources, tmp_path, "classification:model=linear+cnn+knn", quick=True, resamples=10)
+    scores = {(score.vectors, score.metric): score for score in report.scores}
+    for name in sources:
+        assert scores[name, "known-words"].value == 1
+        assert {metric for of, metric in scores if of == name} >= {f"accuracy-{kind}" for kind in ("cnn", "knn")}
+    assert scores["layer", "accuracy-linear"].value > 0.7  # a model of random weights

@@ -20,7 +20,7 @@ import numpy as np
 from stillvec import __version__
 from stillvec.errors import StillvecWarning
 from stillvec.evaluation.evaluation_report import Report
-from stillvec.evaluation.tasks import Answers
+from stillvec.evaluation.tasks import Answers, Task
 from stillvec.files import digest, file_digest
 from stillvec.files.private_files import private_file
 
@@ -80,6 +80,11 @@ class AnswerCache:
         assert self.folder is not None
         text = json.dumps({"code": code_identity(), **key}, sort_keys=True, default=str)
         return self.folder / f"{_digest_text(text)}{ending}"
+
+
+def digest_data(task: Task, path: Path) -> str:
+    """A digest of all that the answers of a task to a dataset depend on."""
+    return " ".join(map(digest_files, (path, *task.other_data(path))))
 
 
 def digest_files(path: Path) -> str:

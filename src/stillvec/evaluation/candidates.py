@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.answer_cache import AnswerCache, digest_files
+from stillvec.evaluation.answer_cache import AnswerCache, digest_data
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats
@@ -61,7 +61,7 @@ class Candidate:
         if self.cache.folder is not None:
             is_encoder = not isinstance(self.source, WordVectors)
             key = {"encoder": self.identity} if is_encoder else {"vectors": self.identity, "oov": policy}
-            key |= {"task": dataset.task, "settings": asdict(task), "data": digest_files(dataset.path)}
+            key |= {"task": dataset.task, "settings": asdict(task), "data": digest_data(task, dataset.path)}
         answers = self.cache.get(key)
         if answers is None or len(answers.covered) != len(items):
             answers = yield from self._compute(task, items, policy)

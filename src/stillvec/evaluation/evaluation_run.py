@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 
 from stillvec.errors import DatasetError, UsageError, warn_renamed
-from stillvec.evaluation.answer_cache import AnswerCache, digest_files
+from stillvec.evaluation.answer_cache import AnswerCache, digest_data
 from stillvec.evaluation.candidates import Candidate, Encoder
 from stillvec.evaluation.comparison import compare, correct_holm
 from stillvec.evaluation.dataset_result import DatasetResult
@@ -118,7 +118,7 @@ class Evaluation:
             yield Progress(Phase.EVALUATING, 0, None, "", 0.0)
             settings = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
             key = {name: getattr(self, name) for name in settings} | {
-                "datasets": [[dataset.task, dataset.name, digest_files(dataset.path)] for dataset in datasets],
+                "datasets": [[each.task, each.name, digest_data(tasks[each.task], each.path)] for each in datasets],
                 "tasks": {name: asdict(task) for name, task in tasks.items()},
                 "candidates": [[candidate.name, candidate.identity] for candidate in candidates],
                 "lexicons": [lexicon_digest(lexicon) for lexicon in self.lexicons],

@@ -40,10 +40,17 @@ class Round:
 
 
 def pool_parts(
-    path: Path, read: Callable[[Path], Iterable[T]], label: Callable[[T], Hashable], most: int | None
+    path: Path,
+    read: Callable[[Path], Iterable[T]],
+    label: Callable[[T], Hashable],
+    most: int | None,
+    files: Mapping[str, Path] | None = None,
 ) -> tuple[list[T], int, tuple[Round, ...]]:
-    """Items of all parts of a dataset with the test items first, the number of test items, and the rounds."""
-    files = parts_beside(path)
+    """Items of all parts of a dataset with the test items first, the number of test items, and the rounds.
+
+    `files` are other parts than those beside `path`.
+    """
+    files = files or parts_beside(path)
     parts: dict[str, list[T]] = {part: [*read(files[part])] for part in ("test", "train", "dev") if part in files}
     pool = [item for items in parts.values() for item in items]
     sizes = {part: len(items) for part, items in parts.items()}

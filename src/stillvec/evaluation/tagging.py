@@ -4,6 +4,9 @@ Files in `tagging/`: `.conllu` (UPOS; UD-EWT), or `.txt`, `.conll`, `.tsv` with 
 column (CoNLL-2000, WNUT-17), and a blank line between sentences; parts as in `splits.py`. If tags mark spans (B-NP,
 I-NP, O), the metric is span F1 as in `seqeval`, else word accuracy.
 
+With `source=NAME` the tagger is trained on that dataset and tested on the others with its labels (`transfer.py`); types
+of spans count, not how their first word is marked.
+
 An item is a sentence, covered if at least one of its words is known; OOV words get the vector of the OOV policy. Values
 are means over seeds; `-sd` is the standard deviation over seeds. Interval: percentile bootstrap over sentences.
 """
@@ -34,7 +37,8 @@ from stillvec.evaluation.supervised import (
     share,
     single_thread,
 )
-from stillvec.evaluation.tasks import Answers, Items, TokenTask
+from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.transfer import TransferTask
 from stillvec.evaluation.treebank import are_spans, count_spans, read_tagged
 from stillvec.registry import check_least
 
@@ -46,7 +50,7 @@ _QUICK_EPOCHS = 3
 
 
 @dataclass(frozen=True)
-class Tagging(TokenTask):
+class Tagging(TransferTask):
     seeds: int = 3
     epochs: int = 8
     tuned: bool = False
@@ -60,9 +64,15 @@ class Tagging(TokenTask):
         check_least(self, seeds=1, epochs=1)
 
     def read(self, path: Path) -> LearntItems:
-        pool, n_tested, splits = pool_parts(path, read_tagged, lambda _: "", _QUICK if self.quick else None)
+        most, files = _QUICK if self.quick else None, self.choose_files(path)
+        pool, n_tested, splits = pool_parts(path, read_tagged, lambda _: "", most, files)
         words, tags = (tuple(sentence[side] for sentence in pool) for side in (0, 1))
         return LearntItems.from_sentences(words, n_tested, tags, splits)
+
+    def list_labels(self, path: Path) -> set[str]:
+        """The types of spans, or the tags."""
+        tags = {tag for _, tags in read_tagged(path) for tag in tags}
+        return {tag.partition("-")[2] or tag for tag in tags} if are_spans([*tags]) else tags
 
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         (answers,) = yield from self.answer_sets([lookup], items)

@@ -73,6 +73,10 @@ class Task:
         """The items of a file; a DatasetError names the file and line of a malformed item."""
         raise NotImplementedError
 
+    def other_data(self, path: Path) -> tuple[Path, ...]:
+        """Other datasets on which the answers to a file depend."""
+        return ()
+
     def answer(self, lookup: Lookup, items: Items) -> Answers:
         """Answer every item, or with the policy "skip" those that are covered."""
         return drain(self.answer_steps(lookup, items))

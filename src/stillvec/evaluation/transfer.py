@@ -1,0 +1,62 @@
+"""Train on one dataset, test on others: `tagging:source=wikigold` (Liu, Winata & Fung 2020 and others).
+
+The models of every other dataset in the folder that has only labels of the source are trained on the training part of
+the source, and what is selected is selected on its development part; nothing of the tested dataset is seen. A dataset
+without a test file is tested whole.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stillvec.errors import DatasetError, UsageError
+from stillvec.evaluation.splits import part_of, parts_beside, whole_datasets
+from stillvec.evaluation.tasks import TokenTask
+
+
+@dataclass(frozen=True)
+class TransferTask(TokenTask):
+    """A task whose models may be trained on another dataset than the one that is tested."""
+
+    source: str = field(default="", kw_only=True)  # dataset to train on; tested on the others with its labels
+
+    def find(self, folder: Path) -> list[Path]:
+        paths = super().find(folder)
+        if not self.source or not paths:
+            return paths
+        source = self._locate(folder / self.files[0])
+        known = self._labels(source)
+        chosen = [path for path in paths if part_of(path) != part_of(source) and self._labels(path) <= known]
+        if not chosen:
+            what = f"a dataset with no other labels than {self.source}: {', '.join(sorted(known)[:9])}"
+            raise DatasetError.expected(what, "none", path=folder / self.files[0], code="no-data")
+        return chosen
+
+    def other_data(self, path: Path) -> tuple[Path, ...]:
+        return (self._locate(path.parent),) if self.source else ()
+
+    def choose_files(self, path: Path) -> dict[str, Path]:
+        """The file of each part: the test part of `path`, the others of the source."""
+        files = parts_beside(path)
+        if not self.source:
+            return files
+        of_source = parts_beside(self._locate(path.parent))
+        return {"test": files.get("test", path)} | {part: file for part, file in of_source.items() if part != "test"}
+
+    def list_labels(self, path: Path) -> Collection[str]:
+        """The labels that occur in a file."""
+        raise NotImplementedError
+
+    def _locate(self, folder: Path) -> Path:
+        paths = {part_of(path)[0].rstrip("."): path for path in whole_datasets(folder, self.files[1:])}
+        name = self.source.lower()
+        if name not in paths:
+            raise UsageError.unknown("dataset", self.source, paths, where=f"{folder} for source=")
+        return paths[name]
+
+    def _labels(self, path: Path) -> set[str]:
+        """Of all parts of a dataset; none for a file that cannot be read, which the evaluation then reports."""
+        try:
+            return {label for file in {path, *parts_beside(path).values()} for label in self.list_labels(file)}
+        except DatasetError:
+            return set()

@@ -21,6 +21,7 @@ from stillvec.corpus import Corpus
 from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.bias import LISTS
 from stillvec.evaluation.evaluation_report import Comparison, Detail, NeighbourOverlap, PolicyRanking, Report, Score
+from stillvec.evaluation.substitution import read_names
 from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.exploration.word_columns import load_columns
 from stillvec.formats import load, read_manifest, read_model, read_statistics, save, write_folder
@@ -407,12 +408,14 @@ def _datasets() -> Iterator[Reader]:
                 '{"words": ["It", "works"], "predicates": [[1, "work.01", [[0, 0, "ARG0"]]]]}\n' * 11,
             ),
         },
+        "pairs": {"a.tsv": ("\n".join(f"{'yes' if n % 2 else 'no'}\ta text {n}\tan answer\tx,y" for n in range(12)),)},
         "translation": {"en-de.tsv": ("dog\tHund\ncat\tKatze\n",)},
         "bias": {
             "a.toml": ("\n".join(f'{name} = ["a", "b"]' for name in LISTS),),
             "a.json": (json.dumps({name: ["a", "b"] for name in LISTS}),),
         },
     }
+    yield Reader("names", lambda folder: read_names(folder / "n.tsv"), _texts("n.tsv", "Mary\t2.6\nAT&T\n\nSt. Ives\n"))
     for name, by_file in files.items():
         for file, texts in by_file.items():
             yield Reader(f"dataset {name} {file}", partial(_task, name, file), _texts(file, *texts))

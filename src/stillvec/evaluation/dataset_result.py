@@ -106,12 +106,8 @@ class DatasetResult:
 
     def _details(self, answers: Answers, metric: str, scored: Mask) -> tuple[Detail, ...]:
         """The value on each section, in the order of the file."""
-        members: dict[str, list[int]] = {}
-        for number, section in enumerate(self.items.sections):
-            members.setdefault(section, []).append(number)
         details = []
-        for section, numbers in members.items():
-            rows = np.array(numbers)
+        for section, rows in self.items.members().items():
             estimates = self.task.score(self.items, answers, rows[scored[rows]], Resampling(0))
             n_covered = int((scored & answers.covered)[rows].sum())
             details.append(Detail(section, estimates[metric].value, len(rows), n_covered))

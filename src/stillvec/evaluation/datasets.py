@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import DatasetError, MissingExtra, UsageError
-from stillvec.evaluation.tasks import Task
+from stillvec.evaluation.tasks import Task, task_class
 from stillvec.files import atomic_file, cache_folder, inner_name
 
 _TEST_DATA = Path("test", "test_data")  # in the package gensim
@@ -117,7 +117,8 @@ def _unpack_test_data(path: Path) -> Path:
 
 
 def _no_data(source: DatasetSource, tasks: Iterable[str]) -> DatasetError:
-    folders = ", ".join(f"{name}/" for name in tasks)
+    names = (next(iter(task_class(name).files), name) for name in tasks)
+    folders = ", ".join(f"{name}/" for name in dict.fromkeys(names))
     return DatasetError.expected(f"files in {folders}", "none", path=source.folder, code="no-data")
 
 

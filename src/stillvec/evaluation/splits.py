@@ -78,12 +78,18 @@ def whole_datasets(folder: Path, suffixes: Sequence[str]) -> list[Path]:
     return [path for path in paths if not is_superseded(path)]
 
 
-def parts_beside(path: Path) -> dict[str, Path]:
-    """Map part to file for the dataset of `path`; a dataset in a single file is all "train"."""
+def find_parts(path: Path) -> dict[str, Path]:
+    """Map part to file for the dataset of `path`; none for a dataset in a single file."""
     rest, part = part_of(path)
     siblings = files_in(path.parent, (inner_suffix(path),))
     parts = {part_of(file)[1]: file for file in siblings if part and part_of(file)[0] == rest}
     parts.pop("", None)
+    return parts
+
+
+def parts_beside(path: Path) -> dict[str, Path]:
+    """Map part to file for the dataset of `path`; a dataset in a single file is all "train"."""
+    parts = find_parts(path)
     if "test" in parts and "train" not in parts:
         raise DatasetError.expected("a train file of the same name", "only a test file", path=path)
     return parts if "test" in parts else {"train": path}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
@@ -32,6 +33,13 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def members(self) -> dict[str, Rows]:
+        """The items of each section, in the order of the file; they may overlap."""
+        members: dict[str, list[int]] = {}
+        for number, section in enumerate(self.sections):
+            members.setdefault(section, []).append(number)
+        return {section: np.array(numbers) for section, numbers in members.items()}
 
 
 @dataclass(frozen=True)
@@ -156,6 +164,8 @@ TASKS: Registry[type[Task]] = Registry(
         "labels": "stillvec.evaluation.labels:Labels",
         "information": "stillvec.evaluation.information:MutualInformation",
         "spans": "stillvec.evaluation.spans:Spans",
+        "pairs": "stillvec.evaluation.pairs:Pairs",
+        "substitution": "stillvec.evaluation.substitution:Substitution",
         "translation": "stillvec.evaluation.translation:Translation",
         "bias": "stillvec.evaluation.bias:Bias",
     },

@@ -1,0 +1,95 @@
+"""A probe of whole texts: it reads the vector of one text, or [u; v; |u - v|; u * v] of two (Conneau et al. 2017).
+
+Two vectors that differ only by rounding are made equal, so that a bag of words cannot see in which order it was added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillvec.evaluation.intervals import Floats, Rows
+from stillvec.evaluation.linear_probe import Scaling, one_hot, predict, select_logistic
+from stillvec.evaluation.sequence_batches import Representation
+from stillvec.evaluation.splits import Round
+from stillvec.evaluation.tasks import TextTask
+from stillvec.registry import check_least
+
+_BLOCK = 4096  # rows of features in memory at once, in a prediction
+_ROUNDING = 1e-4  # of the norm of a text vector
+
+
+@dataclass(frozen=True)
+class EncodedItems:
+    """The vectors of distinct texts, and which of them each item reads."""
+
+    vectors: NDArray[np.float32]  # (t, dim)
+    places: Rows  # (N, sides)
+    counts: Floats  # (t, 2) known words and all words of each text
+
+    @property
+    def known_of_all(self) -> Floats:
+        """Known words and all words of each item (N, 2)."""
+        return np.asarray(self.counts[self.places].sum(axis=1))
+
+    def is_covered(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether every text of an item has a known word."""
+        return np.asarray((self.counts[self.places[rows], 0] > 0).all(axis=1))
+
+    def features(self, rows: Rows) -> NDArray[np.float32]:
+        """What the probe reads of the items (n, dim), of pairs (n, 4 dim)."""
+        sides = [np.asarray(self.vectors[column], np.float32) for column in self.places[rows].T]
+        return sides[0] if len(sides) == 1 else pair_features(*sides)
+
+
+def pair_features(u: NDArray[np.float32], v: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[u; v; |u - v|; u * v] of two texts (n, 4 dim)."""
+    same = np.linalg.norm(u - v, axis=1) <= _ROUNDING * np.linalg.norm(u, axis=1)
+    v = np.where(same[:, None], u, v)
+    return np.concatenate([u, v, np.abs(u - v), u * v], axis=1)
+
+
+def encode_items(
+    representation: Representation, texts: Sequence[Sequence[str]]
+) -> Generator[float, None, EncodedItems]:
+    """Encode every distinct text once; a generator of the fraction done."""
+    numbers: dict[str, int] = {}
+    places = [[numbers.setdefault(text, len(numbers)) for text in item] for item in texts]
+    distinct = [*numbers]
+    vectors = yield from representation.encode_texts_steps(distinct)
+    return EncodedItems(vectors, np.array(places, np.int64), representation.count_words(distinct))
+
+
+@dataclass(frozen=True)
+class ProbeTask(TextTask):
+    """A task that predicts the label of a text or of a pair of texts."""
+
+    probe: Literal["logistic", "perceptron"] = "logistic"  # the penalty, or the end of training, is chosen on dev
+    hidden: int = 100  # units of the perceptron
+    seeds: int = 3  # of the perceptron; logistic regression has one solution
+
+    def __post_init__(self) -> None:
+        check_least(self, hidden=1, seeds=1)
+
+    def predict_labels(self, table: EncodedItems, labels: Rows, split: Round, asked: Rows) -> Rows:
+        """The labels of the asked items (n, seeds), learnt from the training and development items of a split."""
+        learnt = np.arange(len(split.both))
+        train, dev = learnt[: len(split.train)], learnt[len(split.train) :]
+        x, y = table.features(split.both), labels[split.both]
+        if self.probe == "logistic":
+            scaling, weights = select_logistic(x, y, train, dev)
+            starts = range(0, len(asked), _BLOCK)
+            blocks = [table.features(asked[start : start + _BLOCK]) for start in starts]
+            return np.concatenate([np.zeros(0, np.int64), *(predict(scaling(b), weights) for b in blocks)])[:, None]
+        from stillvec.evaluation.networks import perceptron  # importing torch takes seconds
+
+        scaling = Scaling.of(x[train])
+        rows = scaling(np.concatenate([x, table.features(asked)])).astype(np.float32)
+        seen, judged = (np.zeros((len(rows), int(labels.max()) + 1)) for _ in range(2))
+        seen[train], judged[dev] = (one_hot(y[part], seen.shape[1]) for part in (train, dev))
+        seeds = range(1 if self.quick else self.seeds)
+        return np.stack([perceptron(rows, seen, judged, self.hidden, seed)[len(x) :] for seed in seeds], axis=1)

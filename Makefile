@@ -62,7 +62,7 @@ test-wheel: build
 	$(INSTALL) --no-deps --target "$$folder/site" dist/*.whl; \
 	cp -R tests pyproject.toml "$$folder"; \
 	export PYTHONPATH="$$folder/site" STILLVEC_EXPECT_PACKAGE="$$folder/site"; \
-	cd "$$folder" && "$(CURDIR)/$(BIN)/python" -m pytest -n $(WORKERS) --dist worksteal -p no:cacheprovider tests/test_package.py tests/test_public_names.py
+	cd "$$folder" && "$(CURDIR)/$(BIN)/python" -m pytest -p no:cacheprovider tests/test_package.py
 
 test-slow: setup
 	$(BIN)/python -m pytest -m "slow and not gpu"

@@ -66,6 +66,15 @@ CALLS = {  # IN: the folder
 }
 
 
+def test_a_fresh_process_imports_the_package_that_is_under_test() -> None:
+    done = subprocess.run([sys.executable, "-c", "import stillvec; print(stillvec.__file__)"], capture_output=True)
+    assert Path(done.stdout.decode().strip()).resolve() == Path(stillvec.__file__).resolve()
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(callable(getattr(stillvec, name)) for name in stillvec.__all__)
+
+
 def test_every_module_imports() -> None:
     for module in pkgutil.walk_packages([str(PACKAGE)], "stillvec."):
         if module.name not in NOT_IMPORTED:

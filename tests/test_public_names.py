@@ -109,11 +109,6 @@ def test_a_name_that_does_not_exist_is_an_attribute_error_that_names_it() -> Non
         stillvec.distil  # noqa: B018
 
 
-def test_a_fresh_process_imports_the_package_that_is_under_test() -> None:
-    done = _python("-c", "import stillvec; print(stillvec.__file__)")
-    assert Path(done.stdout.strip()).resolve() == Path(stillvec.__file__).resolve()
-
-
 def test_the_check_of_loaded_modules_sees_a_heavy_one() -> None:
     assert "tokenizers" in _loaded_by("import tokenizers") & HEAVY
 

@@ -20,7 +20,7 @@ from stillvec.evaluation.network_training import SpanTraining
 from stillvec.evaluation.networks import NetworkSettings, PaddedTexts
 from stillvec.evaluation.pooling import SPAN_POOLINGS, divide_coherent, pool_size
 from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.span_networks import SpanNetworks, SpanSettings, pool_spans
+from stillvec.evaluation.span_networks import LayeredTexts, SpanNetworks, SpanSettings, pool_spans
 from stillvec.evaluation.span_questions import MarkedSentence, SpanQuestions, ask, read_marked
 from stillvec.evaluation.spans import SpanItems, Spans
 from stillvec.evaluation.splits import Round
@@ -245,11 +245,30 @@ def test_scores_are_those_of_numpy(pooling: str, n_parts: int) -> None:
         np.testing.assert_allclose(row, hidden @ leave + leave_bias, atol=1e-4)
 
 
+def test_the_layers_of_a_mix_are_summed_with_weights_that_are_learned() -> None:
+    generator = np.random.default_rng(1)
+    plain = make_texts(60, generator, n_sets=3)
+    mixed = replace(plain[0], table=np.zeros((0, 9), np.float32), layers=tuple(part.table for part in plain))
+    texts, questions = LayeredTexts(mixed, CPU), make_questions(60, 1, generator)
+    group = SpanNetworks(texts, questions, [NetworkSettings(0, 0, 0.05)], SpanSettings("avg", 8, 8))
+    scores = torch.tensor([[0.5, -1.0, 2.0]])
+    group.parameters[-1].data[:] = scores
+    ids = group.read(torch.tensor([[3, 5]]), 6)
+    tables = np.stack([part.scale_table() for part in plain])
+    shares = np.exp(scores[0].numpy()) / np.exp(scores[0].numpy()).sum()
+    wanted = np.einsum("l,l...->...", shares, tables[:, ids.numpy()])
+    np.testing.assert_allclose(group.embed(ids).detach().numpy(), wanted, atol=1e-3)
+    (gradient,) = torch.autograd.grad(
+        group.losses(torch.tensor([[3, 5, 8]]), 6, torch.zeros(2, 1, dtype=torch.int32)).sum(), group.flat
+    )
+    assert gradient[0, -3:].abs().min() > 0
+
+
 def test_a_network_learns_the_same_beside_others() -> None:
     generator = np.random.default_rng(1)
     texts = PaddedTexts(make_texts(60, generator, n_sets=2), CPU)
     questions, settings = make_questions(60, 1, generator), SpanSettings("attention", 32, 8)
-    training = SpanTraining(texts, questions, settings, epochs=2, rate=0.02)
+    training = SpanTraining(texts, questions, settings, epochs=2)
     split = Round(np.arange(20, 50), np.arange(50, 60), np.arange(20))
     networks = [NetworkSettings(0, 0, 0.02), NetworkSettings(0, 1, 0.02), NetworkSettings(1, 0, 0.02)]
 
@@ -266,7 +285,7 @@ def test_the_labels_of_the_test_select_nothing() -> None:
     questions, split = make_questions(60, 1, generator), Round(np.arange(20, 50), np.arange(50, 60), np.arange(20))
     flipped = replace(questions, labels=questions.labels ^ (questions.text[:, None] < 20))
     said = [
-        drain(SpanTraining(texts, asked, SpanSettings("max", 8, 8), 4, 0.02).run(split, [NetworkSettings(0, 0, 0.02)]))
+        drain(SpanTraining(texts, asked, SpanSettings("max", 8, 8), 4).run(split, [NetworkSettings(0, 0, 0.02)]))
         for asked in (questions, flipped)
     ]
     np.testing.assert_array_equal(*said)

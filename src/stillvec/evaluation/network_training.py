@@ -3,7 +3,7 @@
 `Convolution`: the learning rate (1e-4, 3e-4 or 1e-3) and the number of epochs (8 to 16) of each set of vectors are
 selected on development items, then its networks are trained again on training and development items (Gupta & Jaggi
 2021). `Recurrence`: Adam with a learning rate that decays from 3e-3 to a third of it; the epoch that is best on
-development sentences predicts. `SpanTraining`: the same, with another rate.
+development sentences predicts. `SpanTraining`: the same for probes of spans.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -19,7 +19,7 @@ from stillvec.evaluation.span_questions import SpanQuestions
 from stillvec.evaluation.splits import Round
 from stillvec.evaluation.supervised import f1_ratio
 
-_TAGGER_RATE, _DECAY = 3e-3, 1 / 3
+_TAGGER_RATE, SPAN_RATE, _DECAY = 3e-3, 3e-3, 1 / 3
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,6 @@ class SpanTraining:
     questions: SpanQuestions
     settings: SpanSettings
     epochs: int = 8
-    rate: float = 3e-3
 
     def run(self, split: Round, networks: Sequence[NetworkSettings]) -> Generator[float, None, NDArray[np.bool_]]:
         """The labels of the questions about test sentences (M, N, k), others False; yields the fraction done."""

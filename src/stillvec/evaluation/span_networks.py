@@ -3,8 +3,9 @@
     e_k = P x_k + p, 256 columns;   s = pooling of e_i, ..., e_j (`pooling.py`);   h = LayerNorm(tanh(A s + a))
     score of label l = (B dropout_{0.3}(h) + b)_l;   loss = Σ_l binary cross-entropy, a label holds if its score is > 0
 
-A question about two spans concatenates their s; for roles, each of the two has a projection of its own. Batches are of
-sentences, so that a word is projected once for all spans that contain it.
+Of a teacher's mix, x_k = Σ_l softmax(w)_l x_{k,l} over its layers, each of the same root mean square, with w learned
+together with the rest. A question about two spans concatenates their s; for roles, each of the two has a projection of
+its own. Batches are of sentences, so that a word is projected once for all spans that contain it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch.nn import functional
 from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.networks import NetworkGroup, NetworkSettings, PaddedTexts, Shapes, drop_units
 from stillvec.evaluation.pooling import EDGE_POOLINGS, pool_size
+from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.span_questions import SpanQuestions
 
 _DROPOUT = 0.3
@@ -33,6 +35,17 @@ class SpanSettings:
     pooling: str
     projected: int = 256  # columns of a word
     hidden: int = 256  # units
+
+
+class LayeredTexts(PaddedTexts):
+    """The texts of a mix, with the rows of all layers."""
+
+    def __init__(self, sequences: Sequences, device: torch.device) -> None:
+        super().__init__([sequences], device)
+        shape = len(sequences.layers), *sequences.layers[0].shape
+        self.layers = torch.empty(shape, dtype=torch.float16, device=device)  # (layers, w, d)
+        for number in range(len(sequences.layers)):
+            self.layers[number] = torch.from_numpy(sequences.take_layer(number).scale_table().astype(np.float16))
 
 
 class SpanNetworks(NetworkGroup):
@@ -68,7 +81,14 @@ class SpanNetworks(NetworkGroup):
             ((hidden,), 0.0),
         ]
         leave: Shapes = [((hidden, self.n_labels), hidden**-0.5), ((self.n_labels,), hidden**-0.5)]
-        return [*enter * self.n_projections, *layer, *leave]
+        mix: Shapes = [((len(self.texts.layers),), 0.0)] if isinstance(self.texts, LayeredTexts) else []
+        return [*enter * self.n_projections, *layer, *leave, *mix]
+
+    def embed(self, ids: Tensor) -> Tensor:
+        if not isinstance(self.texts, LayeredTexts):
+            return super().embed(ids)
+        shares = self.parameters[-1].softmax(dim=1)  # (M, layers)
+        return torch.einsum("ml,lm...->m...", shares, self.texts.layers[:, ids].float())
 
     def scores(self, texts: Tensor, width: int, salts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Numbers of the questions about texts (M, T), and the scores of their labels (M, T, k); N is no question."""
@@ -79,7 +99,7 @@ class SpanNetworks(NetworkGroup):
         numbers, order = numbers.flatten(1).sort(dim=1, stable=True)
         numbers, order = numbers[:, :counted], order[:, :counted]  # most places of the block are padding
         pooled = pooled.flatten(1, 2).gather(1, order.unsqueeze(-1).expand(-1, -1, pooled.shape[-1]))
-        enter, bias, gain, shift, leave, leave_bias = self.parameters[3 * self.n_projections :]
+        enter, bias, gain, shift, leave, leave_bias = self.parameters[3 * self.n_projections :][:6]
         hidden = torch.tanh(torch.baddbmm(bias.unsqueeze(1), pooled, enter))
         hidden = functional.layer_norm(hidden, hidden.shape[-1:]) * (1 + gain.unsqueeze(1)) + shift.unsqueeze(1)
         hidden = hidden if salts is None else drop_units(hidden, salts[0], _DROPOUT)

@@ -72,6 +72,7 @@ class Spans(TokenTask):
     files: ClassVar[tuple[str, ...]] = ("spans", ".jsonl")  # and those in trees/ and roles/
     controls: ClassVar[tuple[str, ...]] = ("-random", "-sd", "-words")
     summary: ClassVar[str] = "micro-F1"
+    learns_mix: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         split_poolings(self.pooling, SPAN_POOLINGS)
@@ -109,16 +110,19 @@ class Spans(TokenTask):
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, SpanItems)
         sequences = yield from share(0, 2, lookup.read_tokens_steps(items.all_texts))
-        values = yield from share(1, 2, self._probe(items, [sequences, randomize(sequences)]))
+        values = yield from share(1, 2, self._probe(items, sequences))
         values["known-words"] = sequences.known_of_all[: len(items)]
         return Answers(sequences.known[: len(items)] > 0, values)
 
-    def _probe(self, items: SpanItems, inputs: Sequence[Sequences]) -> Generator[float, None, dict[str, NDArray[Any]]]:
+    def _probe(self, items: SpanItems, sequences: Sequences) -> Generator[float, None, dict[str, NDArray[Any]]]:
         """The counts of each question and pooling, with the vectors and with random ones."""
         from stillvec.evaluation.networks import PaddedTexts  # importing torch takes seconds
-        from stillvec.evaluation.span_networks import SpanSettings
+        from stillvec.evaluation.span_networks import LayeredTexts, SpanSettings
 
-        texts = PaddedTexts(inputs, resolve_network_device(self.device))
+        device, control = resolve_network_device(self.device), randomize(sequences)
+        texts = [PaddedTexts([sequences, control], device)]
+        if sequences.layers:
+            texts = [LayeredTexts(sequences, device), PaddedTexts([control], device)]
         size = min(self.size, _QUICK_SIZE) if self.quick else self.size
         values: dict[str, NDArray[Any]] = {}
         cells = [*product(items.questions, split_poolings(self.pooling, SPAN_POOLINGS))]
@@ -130,21 +134,27 @@ class Spans(TokenTask):
         return values
 
     def _train(
-        self, items: SpanItems, texts: PaddedTexts, questions: SpanQuestions, settings: SpanSettings
+        self, items: SpanItems, texts: Sequence[PaddedTexts], questions: SpanQuestions, settings: SpanSettings
     ) -> Generator[float, None, tuple[Floats, Floats, NDArray[np.uint8]]]:
         """Correct, predicted and gold labels of each sentence (n, 3, seeds), the same with random vectors (n, 3, 1),
         and how often each label of a sentence was recalled (n, k, seeds)."""
-        from stillvec.evaluation.network_training import SpanTraining
+        from stillvec.evaluation.network_training import SPAN_RATE, SpanTraining
         from stillvec.evaluation.networks import NetworkSettings
 
         n_seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
-        training = SpanTraining(texts, questions, settings, epochs)
-        networks = [NetworkSettings(0, seed, training.rate) for seed in range(n_seeds)]
-        networks.append(NetworkSettings(1, 0, training.rate))  # one seed of the control is enough
-        together = texts.device.type == "cuda"  # on a CPU each core trains one network
-        groups = [networks] if together else [[network] for network in networks]
+        networks = [(texts[0], NetworkSettings(0, seed, SPAN_RATE)) for seed in range(n_seeds)]
+        last = texts[-1]  # one seed of the control is enough
+        networks.append((last, NetworkSettings(len(last.sequences) - 1, 0, SPAN_RATE)))
+        together = last.device.type == "cuda"  # on a CPU each core trains one network
+        groups = [[network] for network in networks]
+        if together:
+            groups = [[network for network in networks if network[0] is part] for part in texts]
+        trainings = [
+            (SpanTraining(group[0][0], questions, settings, epochs), [network for _, network in group])
+            for group in groups
+        ]
         with single_thread():
-            runs = [training.run(split, group) for split in items.rounds for group in groups]
+            runs = [training.run(split, group) for split in items.rounds for training, group in trainings]
             said = yield from beside(runs, 1 if together else None)
         by_round = np.concatenate(said).reshape(len(items.rounds), len(networks), *questions.labels.shape)
         by_network: NDArray[np.bool_] = np.logical_or.reduce(by_round)  # a question is asked in one round

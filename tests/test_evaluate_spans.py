@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 from error_checks import raises
+from report_sets import section
 from sklearn.metrics import f1_score, recall_score
 
 from stillvec.errors import DatasetError, UsageError
+from stillvec.evaluation import Report, Score
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.network_training import SpanTraining
@@ -362,3 +365,25 @@ def test_f1_and_recall_are_those_of_scikit_learn(task: Spans, answered: tuple[Sp
     for at, label in enumerate(questions.names):
         recalls = [recall_score(questions.labels[rows, at], labels[rows, at]) for labels in said]
         assert scores[f"typing-max-recall-{label}"].value == pytest.approx(np.mean(recalls))
+
+
+def test_the_report_has_a_heat_map_of_poolings_for_each_set(tmp_path: Path) -> None:
+    values = {"max": 0.75, "avg": 0.5, "endpoint": 0.9}
+    scores = []
+    for name, less in (("a", 0.0), ("b", 0.2)):
+        for question, dataset in (("detection", "trees.test"), ("typing", "names.test")):
+            for pooling, value in values.items():
+                metric = f"{question}-{pooling}"
+                for ending, number in (("", value - less), ("-random", 0.123), ("-sd", 0.01), ("-recall-x", 0.4567)):
+                    place = name, "spans", dataset, f"{metric}{ending}"
+                    scores.append(Score(*place, number, number - 0.01, number + 0.01, 10, 10, "skip"))
+    tables = re.findall(r"<table.*?</table>", section(tmp_path, Report(tuple(scores)), "spans"))
+    assert len(tables) == 2
+    rows = re.findall(r"<tr>(.*?)</tr>", tables[1])
+    assert [re.sub("<[^>]*>", " ", row).split() for row in rows] == [
+        ["pooling", "detection", "trees.test", "typing", "names.test"],
+        ["avg", *["30.0", "12.3"] * 2],
+        ["max", *["55.0", "12.3"] * 2],
+        ["endpoint", *["70.0", "12.3"] * 2],
+    ]
+    assert tables[1].count("<b>70.0</b>") == 2

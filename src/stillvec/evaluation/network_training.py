@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Rows
@@ -113,16 +114,17 @@ class SpanTraining:
     def run(self, split: Round, networks: Sequence[NetworkSettings]) -> Generator[float, None, NDArray[np.bool_]]:
         """The labels of the questions about test sentences (M, N, k), others False; yields the fraction done."""
         group = SpanNetworks(self.texts, self.questions, networks, self.settings)
-        best = np.full(len(networks), -1.0)
-        said = np.zeros((len(networks), *self.questions.labels.shape), np.bool_)
+        quality = np.full(len(networks), -1.0)
+        best = group.copy_weights()
         rows = split.train[self.questions.count_by_text(self.texts.n_texts)[split.train] > 0]
         for epoch, _ in enumerate(group.train(rows, self.epochs, _DECAY), 1):
-            quality = np.array([self._quality(split.dev, labels) for labels in group.predict_labels(split.dev)])
-            if (better := quality > best).any():
-                best[better] = quality[better]
-                said[better] = group.predict_labels(split.test)[better]
+            now = np.array([self._quality(split.dev, labels) for labels in group.predict_labels(split.dev)])
+            better = now > quality
+            quality[better] = now[better]
+            best[torch.from_numpy(better)] = group.copy_weights()[torch.from_numpy(better)]
             yield epoch / self.epochs
-        return said
+        group.set_weights(best)
+        return group.predict_labels(split.test)
 
     def _quality(self, rows: Rows, said: NDArray[np.bool_]) -> float:
         """Micro-F1 of the questions about these sentences."""

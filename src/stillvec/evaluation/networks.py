@@ -154,6 +154,14 @@ class NetworkGroup:
                 self.parameters = self._split()  # views from before the update have no valid gradient
             yield
 
+    def copy_weights(self) -> Tensor:
+        """The parameters of each network (M, P), as they are now."""
+        return self.flat.detach().clone()
+
+    def set_weights(self, weights: Tensor) -> None:
+        self.flat.data.copy_(weights)
+        self.parameters = self._split()
+
     def read(self, texts: Tensor, width: int) -> Tensor:
         """Rows of the tables (M, B, border + width + border)."""
         block = self.texts.ids[:, :, : width + 2 * self.texts.border]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # importing torch takes seconds
     from stillvec.evaluation.networks import PaddedTexts
     from stillvec.evaluation.span_networks import SpanSettings
 
-_QUICK, _QUICK_EPOCHS, _QUICK_SIZE = 2000, 4, 128  # training sentences, epochs, columns and units
+_QUICK, _QUICK_EPOCHS, _QUICK_SIZE = 1500, 4, 96  # training sentences, epochs, columns and units
 
 
 @dataclass(frozen=True)

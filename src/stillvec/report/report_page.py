@@ -14,6 +14,7 @@ from stillvec.report.report_data import ReportData
 from stillvec.report.score_curves import corpus_size_section, frequency_section
 from stillvec.report.scores import details_section, heat_section, rank_section
 from stillvec.report.significance import significance_section, verdict
+from stillvec.report.span_poolings import spans_section
 from stillvec.report.web_page import fill_template, hash_source, read_asset
 
 SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections without content are left out
@@ -22,6 +23,7 @@ SECTIONS: Mapping[str, Callable[[ReportData], Html | None]] = {  # sections with
     "Intervals and sections": details_section,
     "Significant differences": significance_section,
     "Label probes": probes_section,
+    "Spans": spans_section,
     "Rare and frequent words": frequency_section,
     "Coverage": coverage_section,
     "Largest disagreements": disagreement_section,

@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("table", choices=[*tables])
     choice = parser.parse_args().table
     print_header(*split_cells(HEADERS[tables[choice]]))
-    {"scores": scores, "tuning": tuning, "values": values, "teacher": teacher}[choice]()
+    {"scores": print_scores, "tuning": print_tuning, "values": print_values, "teacher": print_teacher}[choice]()
 
 
 def load_sets() -> Iterator[tuple[str, WordVectors]]:
@@ -66,18 +66,18 @@ def prune(vectors: WordVectors, sparsity: float, settings: str = "") -> WordVect
     return stillvec.refine(vectors, f"prune:sparsity={sparsity}{settings}")
 
 
-def scores() -> None:
+def print_scores() -> None:
     kinds = {"magnitude": [""], "magnitude, per row": [",scope=row"]}
     kinds["chance, 3 seeds"] = [f",by=chance,seed={seed}" for seed in SEEDS]
     for name, vectors in load_sets():
         for label, settings in kinds.items():
-            cells = [np.mean([_mean(prune(vectors, share, text)) for text in settings]) for share in SPARSITIES]
+            cells = [np.mean([_compute_mean(prune(vectors, share, text)) for text in settings]) for share in SPARSITIES]
             pairs = [(prune(vectors, share, settings[0]), vectors) for share in (0.3, 0.6)]
             changes = [format_change(mean_difference(*pair, data_folder())) for pair in pairs]
             print_row(name, label, *map(float, cells), *changes)
 
 
-def tuning() -> None:
+def print_tuning() -> None:
     data = data_folder()
     ppdb, rated = str(data / "lexicons" / "ppdb-xl.txt"), str(data / "similarity")
     lexicon = LexiconGraph((ppdb,), ("synonym",), without=(rated,))
@@ -94,14 +94,14 @@ def tuning() -> None:
             "retrofitted, then pruned": lambda v, share: prune(tune(v), share),
         }
         for label, make in makes.items():
-            print_row(name, label, *(_mean(make(vectors, share)) for share in (0.0, 0.3, 0.6, 0.9)))
+            print_row(name, label, *(_compute_mean(make(vectors, share)) for share in (0.0, 0.3, 0.6, 0.9)))
 
 
 def _keep_zeros(pruned: WordVectors, tuned: WordVectors) -> WordVectors:
     return tuned.with_matrix(np.where(pruned.matrix == 0, 0, tuned.matrix))
 
 
-def values() -> None:
+def print_values() -> None:
     lexicon = f"lexicon={data_folder() / 'lexicons' / 'ppdb-xl.txt'},without={data_folder() / 'similarity'}"
     steps = {
         "`quantize:to=int8`": "quantize:to=int8",
@@ -121,19 +121,19 @@ def values() -> None:
     print_row("–", "chance", *chances, "33.3", "", "")
 
 
-def teacher() -> None:
+def print_teacher() -> None:
     """Every matrix of the encoder and the word embeddings, each by its own threshold; biases and norms stay."""
     kinds = {"magnitude": (0.2, 0.3, 0.4, 0.6), "chance": (0.3,)}
     with tempfile.TemporaryDirectory() as folder:
         dense = _distill_pruned(Path(folder) / "dense", "magnitude", 0.0)
-        print_row("–", "0%", _mean(dense["bare"], RATED), "", _mean(dense["templates"], RATED), "")
+        print_row("–", "0%", _compute_mean(dense["bare"], RATED), "", _compute_mean(dense["templates"], RATED), "")
         for kind, sparsities in kinds.items():
             for share in sparsities:
                 spaces = _distill_pruned(Path(folder) / f"{kind}-{share}", kind, share)
                 cells: list[Any] = []
                 for name, space in spaces.items():
                     change = mean_difference(space, dense[name], data_folder(), RATED)
-                    cells += [_mean(space, RATED), format_change(change)]
+                    cells += [_compute_mean(space, RATED), format_change(change)]
                 print_row(kind, f"{share:.0%}", *cells)
 
 
@@ -159,7 +159,7 @@ def _distill_pruned(folder: Path, kind: str, sparsity: float) -> dict[str, WordV
     return dict(zip(("bare", "templates"), spaces.values(), strict=True))
 
 
-def _mean(vectors: WordVectors, only: tuple[str, ...] | None = None) -> float:
+def _compute_mean(vectors: WordVectors, only: tuple[str, ...] | None = None) -> float:
     return mean(score_similarity(vectors, only))
 
 

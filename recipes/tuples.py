@@ -71,7 +71,8 @@ def main() -> None:
         write_words()
         return
     print_header(*split_cells(HEADERS[tables[choice]]))
-    {"similarity": similarity, "analogy": analogy, "compounds": compounds, "entropy": entropy}[choice]()
+    printers = {"similarity": print_similarity, "analogy": print_analogy, "compounds": print_compounds}
+    (printers | {"entropy": print_entropy})[choice]()
 
 
 def write_words() -> None:
@@ -83,7 +84,7 @@ def write_words() -> None:
     for line in (data_folder() / "analogy" / "google.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith(":"):
             words |= dict.fromkeys(line.lower().split())
-    for file in compound_files():
+    for file in list_compound_files():
         for line in file.read_text(encoding="utf-8").splitlines():
             term = line.split("\t")[0].lower()
             words |= dict.fromkeys((term, *term.split()))
@@ -91,7 +92,7 @@ def write_words() -> None:
     (FOLDER / "words.txt").write_text("".join(word + "\n" for word in words), encoding="utf-8")
 
 
-def compound_files() -> list[Path]:
+def list_compound_files() -> list[Path]:
     return sorted((Path(os.environ["STILLVEC_WORKSHOP"]) / "compounds").glob("*.tsv"))
 
 
@@ -101,7 +102,7 @@ def load_sets() -> Iterator[tuple[str, WordVectors]]:
         yield name, stillvec.load(path)
 
 
-def similarity() -> None:
+def print_similarity() -> None:
     files = sorted((data_folder() / "similarity").glob("*.tsv"))
     for name, vectors in load_sets():
         rows = {("–", "cosine"): (vectors, Similarity())}
@@ -131,7 +132,7 @@ def similarity() -> None:
             print_row(name, *row, *cells)
 
 
-def analogy() -> None:
+def print_analogy() -> None:
     items = Analogy().read(data_folder() / "analogy" / "google.txt")
     for name, vectors in load_sets():
         spaces = {"3cosadd": vectors}
@@ -168,13 +169,13 @@ def count_hits(space: WordVectors, items: Items, n_best: int = 5, *, fuzzy: bool
     return n_hits
 
 
-def compounds() -> None:
+def print_compounds() -> None:
     for name, vectors in load_sets():
         spaces = {over: stillvec.refine(vectors, [*STEPS[over]]) for over in ("rows", "columns")}
         for compared, of in (("the two words", "words"), ("the compound and its words", "phrase")):
             if of == "phrase" and name != "minilm":
                 continue  # too few compounds are in the text
-            for file in compound_files():
+            for file in list_compound_files():
                 tasks = {
                     "cosine": (vectors, Compounds(of=of)),  # type: ignore[arg-type]
                     "rows": (spaces["rows"], Compounds("cross_entropy", symmetric=True, of=of)),  # type: ignore[arg-type]
@@ -197,7 +198,7 @@ def compounds() -> None:
                 print_row(name, compared, f"{file.stem}, {n_covered} of {len(items)}", *cells)
 
 
-def entropy() -> None:
+def print_entropy() -> None:
     from spacy.lang.en.stop_words import STOP_WORDS
 
     for name, vectors in load_sets():

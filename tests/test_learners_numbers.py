@@ -12,18 +12,18 @@ import torch
 from scipy.linalg import fractional_matrix_power
 from scipy.stats import spearmanr
 from tiny_corpus import (
-    DOES,
-    KIND,
+    PARTLY_KNOWN,
     WHAT,
-    WHERE,
     WHO,
     collect_statistics,
+    count_repeated,
     counted,
     likeness,
     make_pass,
     matrix_of,
     sentences,
     slow_states,
+    teach_words,
     words_of,
 )  # fmt: skip
 from tiny_teachers import tiny_teacher
@@ -40,7 +40,7 @@ from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
-TEXTS = [*sentences(72), "Nobody listens.", "The farmer loves the farmer near the river and the school."]
+TEXTS = PARTLY_KNOWN
 POOL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "mean": lambda rows: rows.sum(0) / len(rows),
     "max": lambda rows: rows.max(0),
@@ -52,17 +52,12 @@ POOL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.fixture(scope="module")
 def teacher() -> Teacher:
-    """Half of the verbs and objects are several pieces."""
-    return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
+    return teach_words()
 
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Vocabulary:
-    """ "nobody", "listens" and "and" are not in it: there is a sentence without a known word, and one with some."""
-    everything = counted(TEXTS)
-    return Vocabulary.build(
-        {word: int(n) for word, n in zip(everything.words, everything.counts, strict=True) if n > 1}, min_count=2
-    )
+    return count_repeated(TEXTS)
 
 
 @pytest.fixture(scope="module")

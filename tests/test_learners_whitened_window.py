@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.linalg import eigh
-from tiny_corpus import DOES, KIND, WHAT, WHERE, WHO, counted, likeness, matrix_of, sentences, slow_states, words_of
-from tiny_teachers import tiny_teacher
+from tiny_corpus import PARTLY_KNOWN, count_repeated, likeness, matrix_of, slow_states, teach_words, words_of
 
 from stillvec.learners.accumulators import remove_directions
 from stillvec.learners.attentive_skipgram import AttentiveSkipgram
@@ -18,22 +17,17 @@ from stillvec.learners.windows import WindowLearner
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
 
-TEXTS = [*sentences(72), "Nobody listens.", "The farmer loves the farmer near the river and the school."]
+TEXTS = PARTLY_KNOWN
 
 
 @pytest.fixture(scope="module")
 def teacher() -> Teacher:
-    """Half of the verbs and objects are several pieces."""
-    return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
+    return teach_words()
 
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Vocabulary:
-    """Some words of the text are not in it."""
-    everything = counted(TEXTS)
-    return Vocabulary.build(
-        {word: int(n) for word, n in zip(everything.words, everything.counts, strict=True) if n > 1}, min_count=2
-    )
+    return count_repeated(TEXTS)
 
 
 def read_words(teacher: Teacher, texts: list[str], layers: list[int]) -> list[tuple[list[str], np.ndarray]]:

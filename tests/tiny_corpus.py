@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pytest
 import torch
+from tiny_teachers import tiny_teacher
 
 from stillvec.encoding import BatchBudget, TextChunk, TextUnit
 from stillvec.encoding.context_store import StoreLocation
@@ -41,6 +42,10 @@ def sentences(count: int = 96, seed: int = 0) -> list[str]:
     return made
 
 
+# "nobody", "listens" and "and" occur once: with `count_repeated`, a sentence has no known word, and one some unknown.
+PARTLY_KNOWN = [*sentences(72), "Nobody listens.", "The farmer loves the farmer near the river and the school."]
+
+
 def words_of(text: str) -> list[tuple[str, int, int]]:
     """Words, lower-cased, with their place: enough for letters and spaces, and nobody else's code."""
     return [(found.group(), *found.span()) for found in re.finditer(r"[a-z]+", text.lower())]
@@ -49,6 +54,17 @@ def words_of(text: str) -> list[tuple[str, int, int]]:
 def counted(texts: Iterable[str], keep: Sequence[str] = ()) -> Vocabulary:
     counts = Counter(word for text in texts for word, _, _ in words_of(text))
     return Vocabulary.build(counts, min_count=1, include_words=keep)
+
+
+def count_repeated(texts: Iterable[str]) -> Vocabulary:
+    """Only the words that occur twice."""
+    counts = Counter(word for text in texts for word, _, _ in words_of(text))
+    return Vocabulary.build({word: n for word, n in counts.items() if n > 1}, min_count=2)
+
+
+def teach_words() -> Teacher:
+    """A tiny teacher for which half of the verbs and objects are several pieces."""
+    return tiny_teacher([*WHO, *DOES[:6], *WHAT[:6], *KIND, *WHERE])
 
 
 def collect_statistics(

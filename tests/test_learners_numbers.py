@@ -152,9 +152,9 @@ def test_whitened_context_is_the_closed_form(
 
 
 def dense_additive(
-    teacher: Teacher, vocabulary: Vocabulary, ridge: float, smoothing: float
+    teacher: Teacher, vocabulary: Vocabulary, ridge: float, smoothing: float, states: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ridge solution, and the weight of each word."""
+    """The ridge solution, shrunk towards a map of the states, and the weight of each word."""
     frequency = np.array([int(n) for n in vocabulary.counts], float)
     weight = smoothing / (smoothing + frequency / frequency.sum())
     rows, targets = [], []
@@ -169,7 +169,14 @@ def dense_additive(
     a, c = np.stack(rows), np.stack(targets)
     assert len(a) == len(TEXTS) - 1, "one sentence has no known word"
     c = c - c.mean(0)
-    return np.linalg.solve(a.T @ a + ridge * np.eye(len(vocabulary)), a.T @ c), weight
+    prior = np.zeros((len(vocabulary), c.shape[1])) if states is None else states @ dense_map(a @ states, c)
+    shrunk = np.linalg.solve(a.T @ a + ridge * np.eye(len(vocabulary)), a.T @ (c - a @ prior))
+    return prior + shrunk, weight
+
+
+def dense_map(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Ridge regression of y on x, the penalty a hundredth of the mean squared length of a column."""
+    return np.linalg.solve(x.T @ x + 0.01 * np.square(x).sum() / x.shape[1] * np.eye(x.shape[1]), x.T @ y)
 
 
 @pytest.mark.parametrize(("ridge", "smoothing"), [(0.1, 1e-3), (1.0, 1e-3), (0.1, 0.1)])
@@ -180,6 +187,28 @@ def test_additive_is_a_ridge_regression_whose_rows_carry_their_weight(
     solution, weight = dense_additive(teacher, vocabulary, ridge, smoothing)
     assert weight.max() / weight.min() > 1.5, "the weights matter"
     assert close(matrix_of(learner, teacher, vocabulary, TEXTS), solution * weight[:, None], 1e-3)
+
+
+def test_a_prior_shrinks_additive_rows_towards_mapped_states(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    learner = Additive(ridge=0.5, prior=True, iterations=200)
+    collected = collect_statistics({"it": learner}, teacher, vocabulary, TEXTS)["it"]
+    sides = []
+    for label in ("states", "alone"):
+        n_contexts = collected[label]["sum:contexts"]
+        (sums,) = (table for name, table in collected[label].arrays.items() if "layer-" in name)
+        rows = np.stack([row / max(n, 1) for row, n in zip(sums.astype(float), n_contexts, strict=True)])
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+        rows = rows - rows.mean(0)
+        sides.append(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30))
+    means, alone = sides
+    n = np.where(vocabulary.counts > 0, collected["states"]["sum:contexts"], 0).astype(float)[:, None]
+    weights = np.sqrt(np.minimum(n, 20))
+    predicted = alone @ dense_map(alone * weights, means * weights)
+    states = np.concatenate([(n * means + 4 * predicted) / (n + 4), alone], axis=1)
+    solution, weight = dense_additive(teacher, vocabulary, 0.5, 1e-3, states)
+    assert close(learner.finish(collected).vectors.matrix, solution * weight[:, None], 5e-3)
+    plain, _ = dense_additive(teacher, vocabulary, 0.5, 1e-3)
+    assert not close(plain, solution, 0.1), "the prior matters"
 
 
 def test_additive_needs_few_iterations_and_says_how_far_it_came(teacher: Teacher, vocabulary: Vocabulary) -> None:

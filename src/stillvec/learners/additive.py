@@ -3,6 +3,12 @@
 With A the sentence-by-word matrix of SIF weights a / (a + f(w)) (rows sum to one) and C the centred sentence vectors,
 `(AᵀA + λI) V = AᵀC`, solved by conjugate gradients with a diagonal preconditioner. Each row is stored times its word's
 weight, so that the plain mean of a text's vectors is the weighted one; cosines between words do not change.
+
+With `prior`, a word is shrunk towards P instead of zero, so that rare words need fewer sentences:
+`(AᵀA + λI)(V - P) = AᵀC - AᵀA P`. P = X M maps what the teacher makes of the word, X = [mean state in its contexts;
+state of the word alone], to sentence vectors: M is the ridge regression of C on A X. States are centred and scaled to
+length one; the mean over n contexts is shrunk towards its prediction from the word alone, with the weight of
+four contexts.
 """
 
 from __future__ import annotations
@@ -18,11 +24,15 @@ from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
     TextSource,
+    WordMeans,
+    WordStates,
     parse_layers,
     remove_directions,
     to_numpy,
 )
+from stillvec.learners.decontextualized import Isolated
 from stillvec.learners.table_memory import PeakEstimate, word_table
+from stillvec.numerics import unit_rows
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
 from stillvec.vectors import WordVectors
@@ -31,6 +41,10 @@ from stillvec.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from stillvec.encoding import Encoded
     from stillvec.teachers import Teacher
+
+_PRIOR_CONTEXTS = 4  # contexts that the prediction from the word alone counts for
+_RELIABLE = 20  # contexts from which on a mean state is not more reliable
+_STATE_RIDGE = 0.01  # of maps from states, of the mean squared length of a column
 
 
 @dataclass(frozen=True)
@@ -106,14 +120,17 @@ class Additive:
     smoothing: float = 1e-3  # a, the SIF constant of the word weights
     unit: bool = False  # scale sentence vectors to unit length first
     directions: int = 0  # principal directions removed at the end, with the mean; 0: nothing is removed
+    prior: bool = False  # shrink a word towards a map of its states, in its contexts and alone, instead of zero
     iterations: int = 12  # of the conjugate-gradient solver
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        return {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
+        specs: dict[str, AccumulatorSpec] = {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
+        return specs | ({"states": WordStates(self.layer), "alone": Isolated(self.layer)} if self.prior else {})
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         sentences = statistics["sentences"]
-        matrix, residual = solve_additive(sentences, self.ridge, self.iterations)
+        prior = _join_states(statistics["states"], statistics["alone"]) if self.prior else None
+        matrix, residual = solve_additive(sentences, self.ridge, self.iterations, prior)
         matrix = remove_directions(matrix, sentences.vocabulary, self.directions)
         weights = sif_weights(sentences.vocabulary, self.smoothing).astype(np.float32)
         return Result(WordVectors(sentences.vocabulary, matrix * weights[:, None]), {"residual": residual})
@@ -124,9 +141,13 @@ def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
     return np.asarray(smoothing / (smoothing + vocabulary.frequencies()))
 
 
-def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tuple[Array, float]:
-    """The ridge solution (V, D), and its relative residual."""
+def solve_additive(
+    sentences: Statistics, ridge: float, iterations: int, states: Array | None = None
+) -> tuple[Array, float]:
+    """The ridge solution (V, D), and its relative residual; with `states` (V, E), shrunk towards a map of these."""
     a, transposed, diagonal, goal = _make_system(sentences)
+    prior = 0 if states is None else _map_states(a, goal, states)
+    goal = goal if states is None else goal - transposed @ (a @ prior)
     preconditioner = 1 / (diagonal + ridge)[:, None]
     solution = preconditioner * goal
     residual = goal - (transposed @ (a @ solution) + ridge * solution)
@@ -141,7 +162,43 @@ def solve_additive(sentences: Statistics, ridge: float, iterations: int) -> tupl
         previous, strength = strength, (residual * preconditioned).sum(0)
         direction = preconditioned + strength / previous.clip(1e-30) * direction
     lengths = [float(np.linalg.norm(to_numpy(matrix))) for matrix in (residual, goal)]
-    return to_numpy(solution), lengths[0] / max(lengths[1], 1e-30)
+    return to_numpy(prior + solution), lengths[0] / max(lengths[1], 1e-30)
+
+
+def _join_states(states: Statistics, alone: Statistics) -> Array:
+    """[mean state in its contexts; state alone] of each word (V, 2D), centred, of length one."""
+    isolated, means = (_direct(WordMeans(part).mean()) for part in (alone, states))
+    n_contexts = np.where(states.vocabulary.counts > 0, states["sum:contexts"], 0).astype(np.float32)[:, None]
+    weights = np.sqrt(np.minimum(n_contexts, _RELIABLE))
+    reliable = isolated * weights
+    onto = _invert_moments(reliable.T @ reliable, reliable.T @ (means * weights))
+    shrunk = (n_contexts * means + _PRIOR_CONTEXTS * (isolated @ onto)) / (n_contexts + _PRIOR_CONTEXTS)
+    return np.concatenate([shrunk, isolated], axis=1).astype(np.float32)
+
+
+def _direct(matrix: Array) -> Array:
+    rows = unit_rows(matrix)
+    return unit_rows(rows - rows.mean(axis=0))
+
+
+def _invert_moments(moments: Array, products: Array) -> Array:
+    """(moments + penalty)⁻¹ products, the penalty a share of the mean of the diagonal."""
+    moments = np.asarray(moments, np.float64)
+    penalty = _STATE_RIDGE * np.trace(moments) / len(moments) + 1e-30
+    return np.asarray(np.linalg.solve(moments + penalty * np.eye(len(moments)), products), np.float32)
+
+
+def _map_states(a: Any, goal: Any, states: Array) -> Any:
+    """The states (V, E) mapped to sentence vectors by ridge regression (V, D), in the arrays of the system."""
+    if isinstance(goal, np.ndarray):
+        bags = a @ states
+        return states @ _invert_moments(bags.T @ bags, states.T @ goal)
+    import torch
+
+    rows = torch.from_numpy(states).to(goal.device)
+    bags = a @ rows
+    onto = _invert_moments(to_numpy(bags.T @ bags), to_numpy(rows.T @ goal))
+    return rows @ torch.from_numpy(onto).to(goal.device)
 
 
 def _make_system(sentences: Statistics) -> tuple[Any, Any, Any, Any]:

@@ -23,7 +23,7 @@ from stillvec.evaluation.network_training import SpanTraining
 from stillvec.evaluation.networks import NetworkSettings, PaddedTexts
 from stillvec.evaluation.pooling import SPAN_POOLINGS, divide_coherent, pool_size
 from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.span_networks import LayeredTexts, SpanNetworks, SpanSettings, pool_spans
+from stillvec.evaluation.span_networks import LayeredTexts, SpanNetworks, SpanSettings, _Mix, pool_spans
 from stillvec.evaluation.span_questions import MarkedSentence, SpanQuestions, ask, read_marked
 from stillvec.evaluation.spans import SpanItems, Spans
 from stillvec.evaluation.splits import Round
@@ -265,6 +265,15 @@ def test_the_layers_of_a_mix_are_summed_with_weights_that_are_learned() -> None:
         group.losses(torch.tensor([[3, 5, 8]]), 6, torch.zeros(2, 1, dtype=torch.int32)).sum(), group.flat
     )
     assert gradient[0, -3:].abs().min() > 0
+    shares = torch.rand(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    layers, ids = torch.from_numpy(tables.astype(np.float64)), torch.tensor([[[2, 3]], [[4, 2]]])
+    torch.testing.assert_close(
+        torch.autograd.grad(_Mix.apply(shares, layers, ids).square().sum(), shares),
+        torch.autograd.grad(torch.einsum("ml,lm...->m...", shares, layers[:, ids]).square().sum(), shares),
+        check_dtype=False,
+        atol=1e-5,
+        rtol=1e-5,
+    )
 
 
 def test_a_network_learns_the_same_beside_others() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,6 +36,7 @@ class SpanSettings:
     pooling: str
     projected: int = 256  # columns of a word
     hidden: int = 256  # units
+    batch_size: int = 64  # sentences
 
 
 class LayeredTexts(PaddedTexts):
@@ -49,12 +51,10 @@ class LayeredTexts(PaddedTexts):
 
 
 class SpanNetworks(NetworkGroup):
-    batch_size = 32
-
     def __init__(
         self, texts: PaddedTexts, questions: SpanQuestions, networks: Sequence[NetworkSettings], settings: SpanSettings
     ) -> None:
-        self.settings, self.questions = settings, questions
+        self.settings, self.questions, self.batch_size = settings, questions, settings.batch_size
         self.n_parts, self.n_labels = questions.spans.shape[1] // 2, len(questions.names)
         self.n_projections = self.n_parts if questions.separate else 1
         super().__init__(texts, networks, tuned=False)
@@ -87,8 +87,8 @@ class SpanNetworks(NetworkGroup):
     def embed(self, ids: Tensor) -> Tensor:
         if not isinstance(self.texts, LayeredTexts):
             return super().embed(ids)
-        shares = self.parameters[-1].softmax(dim=1)  # (M, layers)
-        return torch.einsum("ml,lm...->m...", shares, self.texts.layers[:, ids].float())
+        mixed: Tensor = _Mix.apply(self.parameters[-1].softmax(dim=1), self.texts.layers, ids)  # type: ignore[no-untyped-call]
+        return mixed
 
     def scores(self, texts: Tensor, width: int, salts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Numbers of the questions about texts (M, T), and the scores of their labels (M, T, k); N is no question."""
@@ -138,6 +138,26 @@ class SpanNetworks(NetworkGroup):
                 numbers, scores = self.scores(texts[step], width)
                 said[own, numbers] = scores > 0
         return said[:, :-1].cpu().numpy()
+
+
+class _Mix(torch.autograd.Function):
+    """The rows `ids` (M, ...) of layers (l, w, d), summed with the shares of each network (M, l).
+
+    Rows are read again for the gradient: all layers of a batch at once would be gigabytes.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, shares: Tensor, layers: Tensor, ids: Tensor) -> Tensor:
+        ctx.layers, ctx.ids = layers, ids
+        total = torch.zeros(*ids.shape, layers.shape[2], device=ids.device)
+        for layer, weights in zip(layers, shares.unbind(1), strict=True):
+            total += layer[ids] * weights.view(-1, *[1] * ids.ndim)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        products = [(layer[ctx.ids] * gradient).flatten(1).sum(dim=1) for layer in ctx.layers]
+        return torch.stack(products, dim=1), None, None
 
 
 def pool_spans(pooling: str, words: Tensor, first: Tensor, last: Tensor, query: Tensor) -> Tensor:

@@ -50,7 +50,8 @@ if TYPE_CHECKING:  # importing torch takes seconds
     from stillvec.evaluation.networks import PaddedTexts
     from stillvec.evaluation.span_networks import SpanSettings
 
-_QUICK, _QUICK_EPOCHS, _QUICK_SIZE = 1500, 4, 96  # training sentences, epochs, columns and units
+_BATCH = 64  # sentences
+_QUICK, _QUICK_EPOCHS, _QUICK_SIZE, _QUICK_BATCH = 1500, 4, 96, 32  # sentences, epochs, columns and units, a batch
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Spans(TokenTask):
     pooling: str = "max+avg+attention+endpoint+diffsum+coherent"  # joined by +; sets are ranked by the first
     on: str = "all"  # or any of constituents, entities, roles, coreference (or of the questions), joined by +
     seeds: int = 3
-    epochs: int = 8
+    epochs: int = 6
     size: int = 256  # columns of a projected word and units of the network
     each: bool = False  # also report the recall of every label
     draw: int = 0  # seed of the spans that are drawn for detection and mentions
@@ -123,11 +124,11 @@ class Spans(TokenTask):
         texts = [PaddedTexts([sequences, control], device)]
         if sequences.layers:
             texts = [LayeredTexts(sequences, device), PaddedTexts([control], device)]
-        size = min(self.size, _QUICK_SIZE) if self.quick else self.size
+        size, batch = (min(self.size, _QUICK_SIZE), _QUICK_BATCH) if self.quick else (self.size, _BATCH)
         values: dict[str, NDArray[Any]] = {}
         cells = [*product(items.questions, split_poolings(self.pooling, SPAN_POOLINGS))]
         for number, (name, pooling) in enumerate(cells):
-            work = self._train(items, texts, items.questions[name], SpanSettings(pooling, size, size))
+            work = self._train(items, texts, items.questions[name], SpanSettings(pooling, size, size, batch))
             counts, controls, recalled = yield from share(number, len(cells), work)
             metric = f"{name}-{pooling}"
             values |= {metric: counts, f"{metric}-random": controls, f"recalled:{metric}": recalled}

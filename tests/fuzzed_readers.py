@@ -394,6 +394,7 @@ def _datasets() -> Iterator[Reader]:
         "synonyms": {"a.txt": ("big | large | small | blue\n",)},
         "sentences": {"a.csv": ('s1,s2,score\n"A man, a plan",A dog.,3.5\nb,c,1\n',)},
         "classification": {"a.txt": (ten, ten.replace("\t", " "), ten.replace("\t", " ||| "))},
+        "multilabel": {"a.txt": (ten.replace("\t", " "), ten.replace("\t", ",x "))},
         "clustering": {"a.tsv": (ten,)},
         "bitext": {"a-eng-deu.tsv": ("A dog.\tEin Hund.\nA cat.\tEine Katze.\n",)},
         "tagging": {"a.conllu": (trees,), "a.txt": (chunks,)},

@@ -38,6 +38,11 @@ def read_table(path: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str
 
 def read_labelled(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[str, str]]:
     """(label, text) of each line; invalid UTF-8 is read as Latin-1. A label and a space may be an empty text (MPQA)."""
+    return ((label, text) for _, label, text in read_numbered(path, allow_empty=allow_empty))
+
+
+def read_numbered(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[int, str, str]]:
+    """(line number, label, text) of each line, as `read_labelled`."""
     what = "a label, a space and a text"
     with open_bytes(path, DatasetError) as stream:
         content: bytes = stream.read().removeprefix(b"\xef\xbb\xbf")
@@ -52,7 +57,7 @@ def read_labelled(path: Path, *, allow_empty: bool = True) -> Iterator[tuple[str
             raise DatasetError.expected(what, repr(label[:40]), path=path, line=number)
         if label:
             empty = False
-            yield label, "".join(text).strip()
+            yield number, label, "".join(text).strip()
     if empty:
         raise DatasetError.expected(f"{what} per line", "an empty file", path=path, line=1)
 

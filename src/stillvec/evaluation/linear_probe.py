@@ -1,6 +1,7 @@
 """Linear probes: logistic regression by L-BFGS and ridge regression, their penalties selected on development items.
 
     logistic    min over W, b   sum_i -log softmax(W x_i + b)[y_i]  +  penalty / 2 ||W||²
+    sigmoids    the same for each label on its own: min over w, b   sum_i -log sigmoid(± (w x_i + b)) + ...
     ridge       min over W, b   ||X W + b - Y||²  +  penalty ||W||²
 
 They are scikit-learn's `LogisticRegression` with C = 1 / penalty and `Ridge`, on columns that are scaled to mean 0 and
@@ -60,6 +61,33 @@ def logistic(x: Floats, counts: Floats, penalty: float, start: Floats | None = N
     first = np.zeros((d + 1) * n_classes) if start is None else start.ravel()
     result = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-5, "ftol": 1e-9})
     return np.asarray(result.x).reshape(d + 1, n_classes)
+
+
+def fit_sigmoids(x: Floats, labels: NDArray[np.bool_], penalty: float, start: Floats | None = None) -> Floats:
+    """Weights (d + 1, k) of one binary logistic regression per label; labels are (n, k), intercepts not penalized."""
+    from scipy.optimize import minimize
+
+    d, n_labels = x.shape[1], labels.shape[1]
+    signs = np.where(labels, 1.0, -1.0)
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        w = flat.reshape(d + 1, n_labels)
+        margins = signs * (x @ w[:-1] + w[-1])
+        value = np.logaddexp(0, -margins).sum() + penalty / 2 * np.square(w[:-1]).sum()
+        residuals = -signs / (1 + np.exp(np.minimum(margins, 500)))
+        gradient = np.concatenate([x.T @ residuals + penalty * w[:-1], residuals.sum(axis=0, keepdims=True)])
+        return value / len(x), gradient.ravel() / len(x)
+
+    first = np.zeros((d + 1) * n_labels) if start is None else start.ravel()
+    result = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-5, "ftol": 1e-9})
+    return np.asarray(result.x).reshape(d + 1, n_labels)
+
+
+def predict_sigmoids(x: Floats, weights: Floats) -> Floats:
+    """The probability of each label (n, k)."""
+    from scipy.special import expit
+
+    return np.asarray(expit(x @ weights[:-1] + weights[-1]))
 
 
 def one_hot(labels: Rows, n_classes: int) -> Floats:

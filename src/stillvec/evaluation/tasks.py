@@ -159,6 +159,7 @@ TASKS: Registry[type[Task]] = Registry(
         "retrieval": "stillvec.evaluation.retrieval:Retrieval",
         "clustering": "stillvec.evaluation.clustering:TextClustering",
         "bitext": "stillvec.evaluation.bitext:Bitext",
+        "multilabel": "stillvec.evaluation.multilabel:Multilabel",
         "tagging": "stillvec.evaluation.tagging:Tagging",
         "probing": "stillvec.evaluation.probing:Probing",
         "labels": "stillvec.evaluation.labels:Labels",

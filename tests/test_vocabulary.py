@@ -207,6 +207,13 @@ def test_a_found_word_is_known_under_its_folded_name(case: str, lowercase: bool)
     assert _found(vocabulary, text) == list(zip(words, folded, strict=True))
 
 
+def test_of_terms_that_are_the_same_when_folded_the_folded_one_is_found() -> None:
+    vocabulary = Vocabulary(("’’", "''", "’m", "'m", "’n’"))
+    for _ in range(20):  # with both terms, tokenizers chose anew each time
+        matcher = WordMatcher(vocabulary)
+        assert matcher.match_rows(["i 'm in '' or ’’ rock ’n’ roll"])[0].tolist() == [-1, 3, -1, 1, -1, 1, -1, 4, -1]
+
+
 @pytest.mark.parametrize(
     ("word", "lowered"),
     [

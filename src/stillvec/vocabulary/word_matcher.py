@@ -120,8 +120,10 @@ def word_tokenizer(words: Iterable[str], lowercase: bool) -> Any:
     tokenizer = Tokenizer(WordLevel(folded | rows | {_UNKNOWN: 0}, unk_token=_UNKNOWN))
     tokenizer.normalizer = normalizer(lowercase)
     tokenizer.pre_tokenizer = _splitter()
-    if terms := [AddedToken(word, single_word=True, normalized=True) for word in multiword_terms(rows)]:
-        tokenizer.add_tokens(terms)
+    # of terms that are the same when folded, such as "''" and "’’", tokenizers would match either
+    terms = {(key := fold(term, lowercase)): key if key in rows else term for term in multiword_terms(rows)}
+    if terms:
+        tokenizer.add_tokens([AddedToken(term, single_word=True, normalized=True) for term in terms.values()])
     return tokenizer
 
 

@@ -1,11 +1,13 @@
 """Compounds: do the words of a literal compound have more in common? (Reddy et al. 2011; Bhat et al. 2020, table 11.)
 
 The answer is the similarity of the two words; with `of=phrase`, that of the compound's own vector and its composition:
-the sum of the words' unit vectors, or the intersection of feature tuples (Cordeiro et al. 2016). The metrics are
-Spearman's ρ and Pearson's r with the ratings. Files: `compounds/*.tsv` with two words in the first column and how
-literal they are in the second. Interval: percentile bootstrap over the compounds.
+the sum of the words' unit vectors, or the intersection of feature tuples (Cordeiro et al. 2016). A teacher reads the
+words and the compound as texts of their own. The metrics are Spearman's ρ and Pearson's r with the ratings. Files:
+`compounds/*.tsv` with two words in the first column and how literal they are in the second. Interval: percentile
+bootstrap over the compounds.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -16,7 +18,8 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import columns, make_items
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows, pearson, spearman
 from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.tasks import Answers, Items
+from stillvec.evaluation.sequence_batches import Representation
+from stillvec.evaluation.tasks import Answers, ContextualTask, Items
 from stillvec.evaluation.word_measure import MeasuredTask
 from stillvec.numerics import unit_rows
 from stillvec.refinement.fuzzy_sets import intersection
@@ -25,7 +28,7 @@ _WHAT = "two words and a number"
 
 
 @dataclass(frozen=True)
-class Compounds(MeasuredTask):
+class Compounds(MeasuredTask, ContextualTask):
     of: Literal["words", "phrase"] = "words"  # compare the two words, or the phrase with its words
 
     files: ClassVar[tuple[str, ...]] = ("compounds", ".tsv")
@@ -45,14 +48,21 @@ class Compounds(MeasuredTask):
             ratings.append(rating)
         return make_items(path, _WHAT, texts, ratings)
 
-    def answer(self, lookup: Lookup, items: Items) -> Answers:
-        first, second, phrase = (lookup.rows([item[column] for item in items.texts]) for column in range(3))
-        covered = (first >= 0) & (second >= 0)
-        x, y = lookup.take(first), lookup.take(second)
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
+        columns = [*zip(*items.texts, strict=True)]  # the first words, the second ones and the compounds
+        if isinstance(lookup, Lookup):
+            rows = [lookup.rows(column) for column in columns]
+            x, y, whole = (lookup.take(row) for row in rows)
+            known = [row >= 0 for row in rows]
+        else:
+            encoded = yield from lookup.encode_texts_steps([text for column in columns for text in column])
+            x, y, whole = encoded.reshape(3, len(items), -1)
+            known = [np.any(matrix != 0, axis=1) for matrix in (x, y, whole)]
+        covered = known[0] & known[1]
         if self.of == "phrase":
-            covered &= phrase >= 0
+            covered &= known[2]
             composed = unit_rows(x) + unit_rows(y) if self.measure == "cosine" else intersection(x, y)
-            x, y = lookup.take(phrase), composed
+            x, y = whole, composed
         similarity = self.compare(x, y)
         return Answers(covered, {"spearman": similarity, "pearson": similarity})
 

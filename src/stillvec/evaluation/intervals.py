@@ -119,6 +119,17 @@ def spearman(weights: Floats, x: Floats, y: Floats) -> Floats:
     return pearson(weights, ranks(weights, x), ranks(weights, y))
 
 
+def partial_spearman(weights: Floats, x: Floats, y: Floats, given: Floats) -> Floats:
+    """Spearman's ρ of x and y in each resample (R,), given a third: of the ranks without what those of `given` predict.
+
+    (ρxy - ρxz ρyz) / sqrt((1 - ρxz²) (1 - ρyz²))
+    """
+    a, b, c = (ranks(weights, values) for values in (x, y, given))
+    xy, xz, yz = pearson(weights, a, b), pearson(weights, a, c), pearson(weights, b, c)
+    under = np.sqrt(np.clip((1 - xz**2) * (1 - yz**2), 0, None))
+    return np.asarray(np.divide(xy - xz * yz, under, out=np.full(len(xy), np.nan), where=under > 1e-9))
+
+
 def pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     """Pearson's r in each resample (R,); NaN where `x` or `y` is constant. `x` and `y` are (n,) or (R, n)."""
     x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)

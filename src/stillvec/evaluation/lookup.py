@@ -52,11 +52,10 @@ class Lookup(Representation):
 
     def text_rows(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
         """The row of each word of texts, as in `rows`, and the number of its text."""
-        matcher = WordMatcher(self.vectors.vocabulary)
         if self.oov != "subword":
-            plain, text = matcher.match_rows(texts)
+            plain, text = self._matcher.match_rows(texts)
             return plain.astype(np.int64), text.astype(np.int64)
-        matches = matcher.match(texts)
+        matches = self._matcher.match(texts)
         rows = matches.ids.astype(np.int64)
         for at in np.flatnonzero(rows < 0).tolist():
             rows[at] = self._number_oov(texts[matches.text_index[at]][matches.starts[at] : matches.ends[at]])
@@ -95,6 +94,11 @@ class Lookup(Representation):
     def _number_oov(self, word: str) -> int:
         numbers = self._oov_numbers
         return -2 - numbers.setdefault(word, len(numbers)) if self.oov == "subword" and word else -1
+
+    @cached_property
+    def _matcher(self) -> WordMatcher:
+        """Building it takes seconds for a large vocabulary."""
+        return WordMatcher(self.vectors.vocabulary)
 
     @cached_property
     def _oov_numbers(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """Words whose weighted mean gives the teacher's sentence vector: ridge regression on the sentences of the corpus.
 
 With A the sentence-by-word matrix of SIF weights a / (a + f(w)) (rows sum to one) and C the centred sentence vectors,
-`(AᵀA + λI) V = AᵀC`, solved by conjugate gradients with a diagonal preconditioner. Each row is stored times its word's
-weight, so that the plain mean of a text's vectors is the weighted one; cosines between words do not change.
+`(AᵀA + λI) V = AᵀC` (`training/bag_regression.py`). Each row is stored times its word's weight, so that the plain mean
+of a text's vectors is the weighted one; cosines between words do not change.
 
 With `prior`, a word is shrunk towards P instead of zero, so that rare words need fewer sentences:
 `(AᵀA + λI)(V - P) = AᵀC - AᵀA P`. P = X M maps what the teacher makes of the word, X = [mean state in its contexts;
@@ -13,10 +13,9 @@ four contexts.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
+from stillvec.training.bag_regression import Bags, make_system, solve_system
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -145,24 +145,14 @@ def solve_additive(
     sentences: Statistics, ridge: float, iterations: int, states: Array | None = None
 ) -> tuple[Array, float]:
     """The ridge solution (V, D), and its relative residual; with `states` (V, E), shrunk towards a map of these."""
-    a, transposed, diagonal, goal = _make_system(sentences)
-    prior = 0 if states is None else _map_states(a, goal, states)
-    goal = goal if states is None else goal - transposed @ (a @ prior)
-    preconditioner = 1 / (diagonal + ridge)[:, None]
-    solution = preconditioner * goal
-    residual = goal - (transposed @ (a @ solution) + ridge * solution)
-    direction = preconditioned = preconditioner * residual
-    strength = (residual * preconditioned).sum(0)
-    for _ in range(iterations):
-        image = transposed @ (a @ direction) + ridge * direction
-        size = strength / (direction * image).sum(0).clip(1e-30)
-        solution = solution + size * direction
-        residual = residual - size * image
-        preconditioned = preconditioner * residual
-        previous, strength = strength, (residual * preconditioned).sum(0)
-        direction = preconditioned + strength / previous.clip(1e-30) * direction
-    lengths = [float(np.linalg.norm(to_numpy(matrix))) for matrix in (residual, goal)]
-    return to_numpy(prior + solution), lengths[0] / max(lengths[1], 1e-30)
+    words, shares, lengths = (sentences[f"ragged:{name}"] for name in ("words", "shares", "lengths"))
+    system = make_system(Bags(words, shares, lengths, len(sentences.vocabulary)), sentences["sum:products"])
+    prior = 0
+    if states is not None:
+        prior = _map_states(system.by_text, system.goal, states)
+        system = system._replace(goal=system.goal - system.by_word @ (system.by_text @ prior))
+    solution, residual = solve_system(system, ridge, iterations)
+    return to_numpy(prior + solution), residual
 
 
 def _join_states(states: Statistics, alone: Statistics) -> Array:
@@ -199,32 +189,3 @@ def _map_states(a: Any, goal: Any, states: Array) -> Any:
     bags = a @ rows
     onto = _invert_moments(to_numpy(bags.T @ bags), to_numpy(rows.T @ goal))
     return rows @ torch.from_numpy(onto).to(goal.device)
-
-
-def _make_system(sentences: Statistics) -> tuple[Any, Any, Any, Any]:
-    """A as a sparse matrix (S, V), Aᵀ, the diagonal of AᵀA, and AᵀC: of torch or, without it, of SciPy and NumPy."""
-    words, lengths, products = (sentences[name] for name in ("ragged:words", "ragged:lengths", "sum:products"))
-    places = np.stack([np.repeat(np.arange(len(lengths)), lengths), words.astype(np.int64)])
-    shares, shape = np.array(sentences["ragged:shares"]), (len(lengths), len(sentences.vocabulary))
-    total = products.sum(0, dtype=np.float64)  # of C, since the rows of A sum to one
-    mean = np.asarray(total / max(len(lengths), 1), np.float32)
-    try:
-        import torch
-    except ModuleNotFoundError:  # results can be merged without it
-        from scipy.sparse import csr_array
-
-        matrix = csr_array((shares, (places[0], places[1])), shape)
-        return matrix, matrix.T.tocsr(), matrix.power(2).sum(0), products - matrix.sum(0)[:, None] * mean
-    from stillvec.teachers.device import resolve_device
-
-    device = resolve_device("auto")
-    indices, values = torch.from_numpy(places), torch.from_numpy(shares)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # torch calls sparse rows "in beta"
-        bags = torch.sparse_coo_tensor(indices, values, shape, device=device, check_invariants=False).coalesce()
-        by_sentence, by_word = bags.to_sparse_csr(), bags.t().to_sparse_csr()
-    column, values = bags.indices()[1], bags.values()
-    mass = torch.zeros(shape[1], device=device).index_add_(0, column, values)
-    diagonal = torch.zeros(shape[1], device=device).index_add_(0, column, values**2)
-    goal = torch.from_numpy(np.array(products)).to(device) - mass[:, None] * torch.from_numpy(mean).to(device)
-    return by_sentence, by_word, diagonal, goal

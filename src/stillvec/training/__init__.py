@@ -1,4 +1,4 @@
-"""Shared parts of training: row optimizers, negative sampling, learning-rate schedule, checkpoints.
+"""Shared parts of training: row optimizers, negative sampling, learning-rate schedule, checkpoints, bags of words.
 
-Only `schedule` can be imported without torch, for GloVe and gensim's methods.
+Only `schedule`, for GloVe and gensim's methods, and `bag_regression` can be imported without torch.
 """

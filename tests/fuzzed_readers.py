@@ -386,6 +386,9 @@ def _datasets() -> Iterator[Reader]:
         },
         "relation": {"a.csv": ("type,word1,word2,word3,target,score\n1a,a,b,c,d,50.0\n1a,a,b,e,f,-3\n",)},
         "categorization": {"a.csv": ("category,word\nfruit,apple\nfruit,pear\ntool,saw\n",)},
+        "composition": {"a.txt": ("(3 (2 a) (4 (1 b) (2 c)))\n" * 12, "(S (NN a))\n" * 12)},
+        "specificity": {"a.tsv": ("a text\t1.5\n# b\t2\n",)},
+        "attributes": {"a.tsv": ("".join(f"w{n}\ta b{n % 2}\n" for n in range(60)),)},
         "compounds": {"a.tsv": ("snail mail\t1.3\nend user\t4.25\t3.9\t4.9\n",)},
         "outliers": {
             "a.txt": ("ice\nsnow\nhail\n\nfire\ncar\n\na\nb\n\nc\n",),
@@ -425,6 +428,8 @@ def _datasets() -> Iterator[Reader]:
         "a/queries.jsonl": b'{"_id": "q1", "text": "a query"}\n',
         "a/qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t2\n",
     }
+    pairs = {"flips/a.tsv": b"pos\tgood\tneg\tbad\n", "classification/a.train.txt": ten.encode()}
+    yield Reader("dataset flips", partial(_task, "flips", "flips/a.tsv"), (pairs,))
     yield Reader("dataset retrieval", partial(_task, "retrieval", "a"), (collection,))
 
 

@@ -264,10 +264,10 @@ def test_datasets_names_a_broken_file_and_lists_the_others(
 
 
 def test_every_known_dataset_is_listed_and_found_by_its_names() -> None:
-    assert len({each.name for each in KNOWN}) == len(KNOWN)
+    assert len({(each.name, each.task) for each in KNOWN}) == len(KNOWN)
     for each in KNOWN:
         assert all((each.items, each.source, each.terms, each.published)), each.name
-        assert all(find_known(name) == each for name in (f"{each.name}.test", *each.names))
+        assert all(find_known(name, each.task) == each for name in (f"{each.name}.test", *each.names))
     assert find_known("ws353-similarity") != find_known("ws353")
     assert find_known("newcomer") is None
 

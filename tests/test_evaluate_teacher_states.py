@@ -16,6 +16,7 @@ from stillvec import WordVectors, evaluate, save
 from stillvec.cli import main
 from stillvec.encoding.word_states import MarkedTexts
 from stillvec.errors import UsageError
+from stillvec.evaluation.compounds import Compounds
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.pooling import POOLINGS
 from stillvec.evaluation.probing import Probing, randomize
@@ -310,3 +311,39 @@ def test_cls_needs_a_token_before_the_text(tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "gpt", "t5")
     with pytest.raises(UsageError, match="before a text"):
         _open(f"teacher:{tmp_path / 'gpt'}:cls").read_tokens(SENTENCES)
+
+
+def _write_text_tasks(folder: Path) -> None:
+    """A tiny dataset of each task that compares texts with their words."""
+    texts = ["the house stands by the sea", "he reads a good book", "a dog reads", "the sea", "he says a dog stands"]
+    files = {
+        "trees/t.txt": "".join(f"(2 {''.join(f'(1 {word})' for word in text.split())})\n" for text in texts * 4),
+        "specificity/s.tsv": "".join(f"{text}\t{len(text)}\n" for text in texts),
+        "compounds/c.tsv": "good book\t3\nsea house\t2\ndog house\t1\n",
+        "flips/f.tsv": "0\tthe dog reads\t1\tthe house reads\n1\ta house\t0\ta dog\n",
+        "classification/f.train.txt": "".join(
+            f"{n % 2} {'house' if n % 2 else 'dog'} {texts[n % 5]}\n" for n in range(20)
+        ),
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text, "utf-8")
+
+
+def test_texts_and_their_words_are_compared_for_teachers_and_vectors(model: str, tmp_path: Path) -> None:
+    _write_text_tasks(tmp_path)
+    words = sorted({word for sentence in SENTENCES for word in sentence} | {"good book", "sea house", "dog house"})
+    vectors = WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32))
+    tasks = ["composition:min_count=1", "flips", "specificity", "compounds:of=phrase"]
+    report = evaluate({"v": vectors, "t": f"teacher:{model}"}, tmp_path, tasks, resamples=5)
+    assert report.errors == ()
+    own = {(score.vectors, score.task, score.metric): score for score in report.scores if score.words == "own"}
+    for task, metric, n in (("composition", "tre", 20), ("flips", "pss", 2), ("specificity", "norm-sum", 5)):
+        assert [own[name, task, metric].n_covered for name in ("v", "t")] == [n, n]
+    assert ("v", "specificity", "information") in own
+    assert ("t", "specificity", "information") not in own
+    encoded = _open(f"teacher:{model}").encode_texts(["good", "book", "good book"]).astype(np.float64)
+    first, second, whole = (row / np.linalg.norm(row) for row in encoded)
+    task = Compounds(of="phrase")
+    answers = task.answer(_open(f"teacher:{model}"), task.read(tmp_path / "compounds" / "c.tsv"))
+    assert answers.values["spearman"][0] == pytest.approx((first + second) @ whole / np.linalg.norm(first + second))

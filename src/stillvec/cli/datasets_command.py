@@ -33,9 +33,9 @@ def run(options: argparse.Namespace) -> int:
                     errors.append(str(error))
                 else:
                     listed.append(_describe(dataset, size, source))
-    present = {known.name for entry in listed if (known := find_known(entry["name"]))}
+    present = {known for entry in listed if (known := find_known(entry["name"], entry["task"]))}
     columns = ("name", "task", "items", "terms", "published")
-    missing = [{key: getattr(item, key) for key in columns} for item in KNOWN if item.name not in present]
+    missing = [{key: getattr(item, key) for key in columns} for item in KNOWN if item not in present]
     values = {"found": listed, "missing": missing}
     if options.json == "-":
         console.print_json(values, indent=1)
@@ -61,7 +61,7 @@ def _sources(data: str | None) -> list[DatasetSource]:
 
 
 def _describe(dataset: Dataset, size: int | None, source: DatasetSource) -> dict[str, Any]:
-    known = find_known(dataset.name)
+    known = find_known(dataset.name, dataset.task)
     return {
         "name": dataset.name,
         "task": dataset.task,
@@ -88,5 +88,5 @@ def _tables(listed: Sequence[dict[str, Any]], missing: Sequence[dict[str, str]])
 
 def _size(each: dict[str, Any]) -> str:
     """Number of items in the file if it was read, else the published number."""
-    known = find_known(each["name"])
+    known = find_known(each["name"], each["task"])
     return f"{each['items']:,}" if each["items"] is not None else known.items.split()[0] if known else "-"

@@ -141,7 +141,8 @@ _LINES = [line.split("\t") for line in files(__package__).joinpath("catalog.tsv"
 KNOWN = tuple(KnownDataset(tuple(names.split()), *fields) for names, *fields in _LINES)
 
 
-def find_known(name: str) -> KnownDataset | None:
-    """The entry for the dataset of a file; `stsb.test` is a part of `stsb`."""
+def find_known(name: str, task: str | None = None) -> KnownDataset | None:
+    """The entry for the dataset of a file, that of the task if there are several; `stsb.test` is a part of `stsb`."""
     file = f"{name.lower()}."
-    return next((item for item in KNOWN if any(file.startswith(f"{known}.") for known in item.names)), None)
+    items = [item for item in KNOWN if any(file.startswith(f"{known}.") for known in item.names)]
+    return next((item for item in items if item.task == task), items[0] if items else None)

@@ -12,6 +12,7 @@ from stillvec.files import file_digest
 from stillvec.lexicons.definitions import read_dictionary, read_words
 from stillvec.lexicons.edge_lines import Edge, empty_file, read_entries
 from stillvec.lexicons.rated_pairs import as_pair, find_pairs, read_evaluation_pairs, read_rated_pairs
+from stillvec.lexicons.word_attributes import read_attributes
 from stillvec.registry import Registry
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "as_pair",
     "find_pairs",
     "lexicon_digest",
+    "read_attributes",
     "read_dictionary",
     "read_evaluation_pairs",
     "read_lexicon",

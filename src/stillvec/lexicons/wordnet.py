@@ -40,6 +40,7 @@ class Synset(NamedTuple):
     pointers: list[tuple[str, str, str, str]]  # relation, file, offset, source and target word (four hex digits)
     gloss: str
     line: int
+    lexname: str  # the number of its lexicographer file, such as 03, noun.Tops (lexnames(5WN))
 
 
 def find_wordnet(path: Path | None = None) -> Path:
@@ -73,7 +74,8 @@ def read_synsets(path: Path, *, pointers: bool) -> Iterator[Synset]:
             words = [_MARKER.sub("", word).replace("_", " ") for word in fields[4:end:2]]
             if not words or not (bar or pointers):
                 raise ValueError("no words or no gloss")
-            yield Synset(fields[0], words, _parse_pointers(fields[end:]) if pointers else [], gloss, number)
+            links = _parse_pointers(fields[end:]) if pointers else []
+            yield Synset(fields[0], words, links, gloss, number, fields[1])
         except (IndexError, KeyError, ValueError):
             raise bad_entry("a line of WordNet data", line, path, number, INSTALL_HINT) from None
 
@@ -90,22 +92,31 @@ def _parse_pointers(fields: list[str]) -> list[tuple[str, str, str, str]]:
     return pointers
 
 
-def read(path: Path) -> Iterator[Edge]:
-    """Edges in the order of the files; `Path()` means wherever WordNet is installed."""
-    folder = find_wordnet(None if path == Path() else path)
+def read_files(folder: Path) -> dict[str, dict[str, Synset]]:
+    """Data file → offset → synset; every pointer is to one of these."""
     files = {
         name: {synset.offset: synset for synset in read_synsets(folder / name, pointers=True)} for name in DATA_FILES
     }
+    for name, synsets in files.items():
+        for synset in synsets.values():
+            for _, file, offset, _ in synset.pointers:
+                if offset not in files[file]:
+                    what, place = f"a synset at {offset} of {file}", folder / name
+                    raise LexiconError.expected(what, "none", path=place, line=synset.line, cure=INSTALL_HINT)
+    return files
+
+
+def read(path: Path) -> Iterator[Edge]:
+    """Edges in the order of the files; `Path()` means wherever WordNet is installed."""
+    folder = find_wordnet(None if path == Path() else path)
+    files = read_files(folder)
     for name, synsets in files.items():
         part = name.removeprefix("data.")
         for synset in synsets.values():
             synonyms = combinations(dict.fromkeys(synset.words), 2)
             yield from (Edge(left, right, 1.0, "synonym", part) for left, right in synonyms)
             for relation, file, offset, which in synset.pointers:
-                other = files[file].get(offset)
-                if other is None:
-                    what, place = f"a synset at {offset} of {file}", folder / name
-                    raise LexiconError.expected(what, "none", path=place, line=synset.line, cure=INSTALL_HINT)
+                other = files[file][offset]
                 pairs = product(_words_at(synset, which[:2]), _words_at(other, which[2:]))
                 yield from (Edge(left, right, 1.0, relation, part) for left, right in pairs if left != right)
 

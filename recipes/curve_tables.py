@@ -17,10 +17,12 @@ from scores import argument_parser, print_header, print_row, split_cells
 
 Point = dict[str, Any]
 X2STATIC, ATTENTIVE, CONTEXT = "x2static", "attentive_skipgram", "context_to_vec"
+TEACHERS = ("minilm", "granite", "smollm", "mpnet")
 HEADERS = {
     "curves": "| epochs | X2Static | Context-to-Vec | attentive skip-gram |",
     "start": "| method | epochs | development | 8 sets | cosine to the start |",
     "teachers": "| teacher | X2Static, sentences | X2Static, paragraphs | Context-to-Vec | attentive skip-gram |",
+    "converged": "| teacher | X2Static | Context-to-Vec, window 2 | attentive skip-gram, defaults | its WordSim-353 |",
     "settings": "| method | development | 8 sets |",
     "windows": "| method | window 1 | 2 | 3 | 5 | 8 |",
     "pooling": "| pooling of the window | as they are | 3 directions removed |",
@@ -89,7 +91,7 @@ def print_start(points: list[Point]) -> None:
 
 
 def print_teachers(points: list[Point]) -> None:
-    for teacher in ("minilm", "granite", "smollm", "mpnet"):
+    for teacher in TEACHERS:
         cells = [
             last(select(points, study, teacher, method))
             for study, method in (
@@ -101,6 +103,17 @@ def print_teachers(points: list[Point]) -> None:
         ]
         if any(cells):
             print_row(teacher, *map(format_means, cells))
+
+
+def print_converged(points: list[Point]) -> None:
+    """The methods by settings that converge, as they are / with three directions removed."""
+    for teacher in TEACHERS:
+        study = "settings" if teacher == "minilm" else "defaults"
+        default = [point for point in select(points, study, teacher, ATTENTIVE) if "attention=0.03" in point["method"]]
+        ends = (select(points, "teachers", teacher, X2STATIC), select(points, study, teacher, CONTEXT), default)
+        end = last(default)
+        word_sim = "–" if end is None else f"{end['directions=0']['ws353']:.1f} / {end['directions=3']['ws353']:.1f}"
+        print_row(teacher, *(format_means(last(curve)) for curve in ends), word_sim)
 
 
 def print_settings(points: list[Point]) -> None:
@@ -151,6 +164,7 @@ TABLES: dict[str, Callable[[list[Point]], None]] = {
     "curves": print_curves,
     "start": print_start,
     "teachers": print_teachers,
+    "converged": print_converged,
     "settings": print_settings,
     "windows": print_windows,
     "pooling": print_pooling,

@@ -11,7 +11,8 @@ Every set is trained with three seeds, settings are selected on development item
 vector, so that all items count. The networks of all sets are trained together, a process per dataset; `random` is a
 control, Gaussian vectors for the words of the first set. A line of JSON is written for every set and dataset when it is
 finished; a later run skips what is there. `--print` compares each row with the reference on the same items (paired
-bootstrap, the mean over seeds of each item; Holm's correction over the rows of a table). `--restrict` writes small
+bootstrap, the mean over seeds of each item; Holm's correction over the rows of a table); vectors of other seeds, `NAME
+seed 1`, are only in a table of their own. `--restrict` writes small
 folders to take to another machine: FOLDER/NAME with the words of the datasets, and FOLDER/data, the datasets.
 """
 
@@ -21,6 +22,7 @@ import argparse
 import base64
 import json
 import lzma
+import re
 import subprocess
 import sys
 import time
@@ -64,8 +66,10 @@ HEADERS = {
     "| mean F1 / accuracy | accuracy - reference [95%] | p |",
     "extrinsic-tagging": "| vectors | dim | known words | CoNLL-2000 chunks | WNUT-17 entities | UD-EWT POS "
     "| mean | mean - reference [95%] | p |",
+    "extrinsic-seeds": "| vectors | CR | MR | MPQA | SUBJ | TREC | SST-5 | mean accuracy |",
 }
 SEEDS, RANDOM = 3, "random"
+SEED = re.compile(r" seed \d+$")  # of the vectors, in the name of a set
 
 
 def main() -> None:
@@ -229,9 +233,10 @@ def print_tables(path: Path, reference: str | None) -> None:
     reference = reference or names[0]
     if reference not in names:
         raise SystemExit(str(UsageError.unknown("reference", reference, names)))
-    for table, header in HEADERS.items():
-        columns = [cell for cell in header.strip("| ").split(" | ") if (cell, reference) in lines]
+    for table in ("extrinsic-classification", "extrinsic-tagging"):
+        columns = [cell for cell in HEADERS[table].strip("| ").split(" | ") if (cell, reference) in lines]
         complete = [name for name in names if all((dataset, name) in lines for dataset in columns)]
+        complete = [name for name in complete if not SEED.search(name)]
         if columns:
             scores: dict[str, list[DatasetScore]] = {name: [] for name in complete}
             for stream, dataset in enumerate(columns):
@@ -239,6 +244,7 @@ def print_tables(path: Path, reference: str | None) -> None:
                     scores[name].append(score)
             dims = {name: lines[columns[0], name]["dim"] for name in complete}
             print_table(table, columns, scores, dims, reference)
+    print_seeds(lines)
 
 
 class DatasetScore(NamedTuple):
@@ -300,6 +306,30 @@ def print_table(
         values = dict(zip(columns, map(format_score, row), strict=True))
         cells = [name, str(dims[name]), f"{100 * known[0] / known[1]:.1f}%", *(values.get(d, "–") for d in datasets)]
         print("| " + " | ".join([*cells, f"{both}{100 * means[name]:.1f}", *beside[name]]) + " |")
+
+
+def print_seeds(lines: Mapping[tuple[str, str], dict[str, Any]]) -> None:
+    """Accuracies of vectors trained with several seeds: NAME and NAME seed 1, 2, ... are runs of one method."""
+    datasets = [cell for cell in HEADERS["extrinsic-seeds"].strip("| ").split(" | ") if cell in DATASETS]
+    names = [*dict.fromkeys(name for _, name in lines)]
+    for method in dict.fromkeys(SEED.sub("", name) for name in names if SEED.search(name)):
+        runs = [name for name in names if SEED.sub("", name) == method]
+        runs = [name for name in runs if all((dataset, name) in lines for dataset in datasets)]
+        if len(runs) > 1:
+            columns = [[*score_runs({run: lines[dataset, run] for run in runs})] for dataset in datasets]
+            accuracies = np.array([*columns, np.mean(columns, axis=0)])  # (datasets + 1, runs)
+            cells = [f"{100 * row.mean():.1f} ± {100 * row.std(ddof=1):.1f}" for row in accuracies]
+            print(f"\n{HEADERS['extrinsic-seeds']}\n|" + "---|" * (len(cells) + 1))
+            print(f"| {method}, {len(runs)} seeds | " + " | ".join(cells) + " |")
+
+
+def score_runs(lines: Mapping[str, dict[str, Any]]) -> Iterator[float]:
+    """The accuracy of each set on a dataset."""
+    first = next(iter(lines.values()))
+    path = find_dataset(first["dataset"])
+    items = make_task(path, quick=first["quick"]).read(path)
+    for line in lines.values():
+        yield float(restore(line, items).values["accuracy-cnn"].mean())
 
 
 def format_score(score: DatasetScore) -> str:

@@ -33,6 +33,7 @@ HEADERS = {
     "sizes": "| vectors | 0.3M words | 0.6M | 1.2M | 2.4M | 4.7M | 9.4M | 19.0M |",
     "analogies": "| vectors | Google | MSR |",
     "categories": "| vectors | SemEval-2012 [95%] | AP [95%] | Battig [95%] | ESSLLI verbs [95%] |",
+    "trained": "| vectors | 8 | Google | MSR | SemEval-2012 | AP | Battig | ESSLLI verbs |",
     "trained-small": "| vectors | 8 | Google | MSR | SemEval-2012 | AP | Battig | ESSLLI verbs |",
     "tuning": "| method and settings | dev | RG | WS | SimLex | seconds |",
     "readme": "| vectors | mean of 8 word-similarity datasets (Spearman x 100) | WordSim-353 | SimLex-999 |",

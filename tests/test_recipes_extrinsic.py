@@ -95,8 +95,8 @@ def test_the_tables_are_those_of_every_set_and_of_the_control(
         stream.write('{"dataset": "MR", "vec')  # a run that was stopped
     run(monkeypatch, "--print", "--json", out, "--reference", "two")
     printed = capsys.readouterr().out
-    for header in extrinsic.HEADERS.values():
-        assert header in printed
+    for name in ("extrinsic-classification", "extrinsic-tagging"):
+        assert extrinsic.HEADERS[name] in printed
     rows = [
         line.strip("| ").split(" | ")
         for line in printed.splitlines()
@@ -147,3 +147,13 @@ def test_a_dataset_that_was_not_run_is_in_no_mean(capsys: pytest.CaptureFixture[
     extrinsic.print_table("extrinsic-tagging", ["WNUT-17 entities"], sets, {"a": 3, "b": 3}, "a")
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| a "))
     assert [cell.strip() for cell in row.strip("|").split("|")][3:7] == ["–", "50.0 / 50.0 ± 0.0", "–", "50.0 / 50.0"]
+
+
+def test_seeds_are_runs_of_one_method(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The mean and the standard deviation over the vectors `a`, `a seed 1` and `a seed 2`."""
+    accuracies = {"a": 0.5, "a seed 1": 0.6, "a seed 2": 0.7, "b": 0.1}
+    monkeypatch.setattr(extrinsic, "score_runs", lambda lines: iter(accuracies[name] for name in lines))
+    datasets = ["CR", "MR", "MPQA", "SUBJ", "TREC", "SST-5"]
+    extrinsic.print_seeds({(dataset, name): {} for dataset in datasets for name in accuracies})
+    *_, row = capsys.readouterr().out.splitlines()
+    assert row == "| a, 3 seeds | " + " | ".join(["60.0 ± 10.0"] * 7) + " |"

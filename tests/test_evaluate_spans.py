@@ -284,9 +284,10 @@ def test_a_network_learns_the_same_beside_others() -> None:
     split = Round(np.arange(20, 50), np.arange(50, 60), np.arange(20))
     networks = [NetworkSettings(0, 0, 0.02), NetworkSettings(0, 1, 0.02), NetworkSettings(1, 0, 0.02)]
 
-    together = drain(training.run(split, networks))
+    together, layers = drain(training.run(split, networks))
+    assert layers.shape == (3, 0)
     for at, network in enumerate(networks):
-        np.testing.assert_array_equal(together[at], drain(training.run(split, [network]))[0])
+        np.testing.assert_array_equal(together[at], drain(training.run(split, [network]))[0][0])
     assert together[:, questions.text < 20].any()
     assert not together[:, questions.text >= 20].any()
 
@@ -297,7 +298,7 @@ def test_the_labels_of_the_test_select_nothing() -> None:
     questions, split = make_questions(60, 1, generator), Round(np.arange(20, 50), np.arange(50, 60), np.arange(20))
     flipped = replace(questions, labels=questions.labels ^ (questions.text[:, None] < 20))
     said = [
-        drain(SpanTraining(texts, asked, SpanSettings("max", 8, 8), 4).run(split, [NetworkSettings(0, 0, 0.02)]))
+        drain(SpanTraining(texts, asked, SpanSettings("max", 8, 8), 4).run(split, [NetworkSettings(0, 0, 0.02)]))[0]
         for asked in (questions, flipped)
     ]
     np.testing.assert_array_equal(*said)

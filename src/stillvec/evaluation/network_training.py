@@ -102,6 +102,9 @@ class Recurrence:
         return said.reshape(len(vectors), len(seeds), -1)
 
 
+SpanLabels = tuple[NDArray[np.bool_], NDArray[np.float32]]
+
+
 @dataclass(frozen=True)
 class SpanTraining:
     """Train probes of spans on the sentences of a dataset, for one pooling."""
@@ -111,8 +114,11 @@ class SpanTraining:
     settings: SpanSettings
     epochs: int = 8
 
-    def run(self, split: Round, networks: Sequence[NetworkSettings]) -> Generator[float, None, NDArray[np.bool_]]:
-        """The labels of the questions about test sentences (M, N, k), others False; yields the fraction done."""
+    def run(self, split: Round, networks: Sequence[NetworkSettings]) -> Generator[float, None, SpanLabels]:
+        """The labels of the questions about test sentences (M, N, k), others False, and the weights of layers.
+
+        Yields the fraction done.
+        """
         group = SpanNetworks(self.texts, self.questions, networks, self.settings)
         quality = np.full(len(networks), -1.0)
         best = group.copy_weights()
@@ -124,7 +130,7 @@ class SpanTraining:
             best[torch.from_numpy(better)] = group.copy_weights()[torch.from_numpy(better)]
             yield epoch / self.epochs
         group.set_weights(best)
-        return group.predict_labels(split.test)
+        return group.predict_labels(split.test), group.share_layers()
 
     def _quality(self, rows: Rows, said: NDArray[np.bool_]) -> float:
         """Micro-F1 of the questions about these sentences."""

@@ -90,6 +90,12 @@ class SpanNetworks(NetworkGroup):
         mixed: Tensor = _Mix.apply(self.parameters[-1].softmax(dim=1), self.texts.layers, ids)  # type: ignore[no-untyped-call]
         return mixed
 
+    def share_layers(self) -> NDArray[np.float32]:
+        """The weights of the layers of a mix (M, layers); none without a mix (M, 0)."""
+        if not isinstance(self.texts, LayeredTexts):
+            return np.zeros((len(self.networks), 0), np.float32)
+        return self.parameters[-1].detach().softmax(dim=1).cpu().numpy()
+
     def scores(self, texts: Tensor, width: int, salts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Numbers of the questions about texts (M, T), and the scores of their labels (M, T, k); N is no question."""
         most = int(self.counts[texts].max())

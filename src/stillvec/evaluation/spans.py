@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
+from stillvec.evaluation.intervals import Estimate, Resampling, Rows
 from stillvec.evaluation.pooling import SPAN_POOLINGS, split_poolings
 from stillvec.evaluation.probing import randomize
 from stillvec.evaluation.sequence_batches import Representation, Sequences
@@ -129,16 +129,19 @@ class Spans(TokenTask):
         cells = [*product(items.questions, split_poolings(self.pooling, SPAN_POOLINGS))]
         for number, (name, pooling) in enumerate(cells):
             work = self._train(items, texts, items.questions[name], SpanSettings(pooling, size, size, batch))
-            counts, controls, recalled = yield from share(number, len(cells), work)
             metric = f"{name}-{pooling}"
-            values |= {metric: counts, f"{metric}-random": controls, f"recalled:{metric}": recalled}
+            found = yield from share(number, len(cells), work)
+            values |= {f"{part}{metric}{ending}": array for (part, ending), array in found.items()}
         return values
 
     def _train(
         self, items: SpanItems, texts: Sequence[PaddedTexts], questions: SpanQuestions, settings: SpanSettings
-    ) -> Generator[float, None, tuple[Floats, Floats, NDArray[np.uint8]]]:
+    ) -> Generator[float, None, dict[tuple[str, str], NDArray[Any]]]:
         """Correct, predicted and gold labels of each sentence (n, 3, seeds), the same with random vectors (n, 3, 1),
-        and how often each label of a sentence was recalled (n, k, seeds)."""
+        how often each label of a sentence was recalled (n, k, seeds), and the weights of layers (rounds, seeds, l).
+
+        By what is put before and after the name of the metric.
+        """
         from stillvec.evaluation.network_training import SPAN_RATE, SpanTraining
         from stillvec.evaluation.networks import NetworkSettings
 
@@ -156,12 +159,17 @@ class Spans(TokenTask):
         ]
         with single_thread():
             runs = [training.run(split, group) for split in items.rounds for training, group in trainings]
-            said = yield from beside(runs, 1 if together else None)
-        by_round = np.concatenate(said).reshape(len(items.rounds), len(networks), *questions.labels.shape)
-        by_network: NDArray[np.bool_] = np.logical_or.reduce(by_round)  # a question is asked in one round
+            trained = yield from beside(runs, 1 if together else None)
+        n_rounds = len(items.rounds)
+        said = np.concatenate([labels for labels, _ in trained]).reshape(n_rounds, -1, *questions.labels.shape)
+        by_network: NDArray[np.bool_] = np.logical_or.reduce(said)  # a question is asked in one round
         counts = np.stack([questions.count(labels, len(items)) for labels in by_network], axis=2)
         recalled = np.stack([questions.count_recalled(labels, len(items)) for labels in by_network[:-1]], axis=2)
-        return counts[:, :, :-1], counts[:, :, -1:], recalled
+        layers = [weights for _, weights in trained if weights.shape[1]]
+        found: dict[tuple[str, str], NDArray[Any]] = {("", ""): counts[:, :, :-1], ("", "-random"): counts[:, :, -1:]}
+        if layers:
+            found["layers:", ""] = np.concatenate(layers).reshape(n_rounds, n_seeds, -1)
+        return found | {("recalled:", ""): recalled}
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
         assert isinstance(items, SpanItems)

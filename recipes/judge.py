@@ -1,6 +1,6 @@
 """Nearest neighbours as a judge (paper 12), and training on one dataset to test on others (paper 01).
 
-    STILLVEC_WORKSHOP=... python recipes/judge.py neighbours NAME=VECTORS...
+    STILLVEC_WORKSHOP=... python recipes/judge.py neighbours NAME=VECTORS... [--all]
     STILLVEC_WORKSHOP=... python recipes/judge.py transfer NAME=VECTORS... [--device cuda] [--seeds N]
 
 VECTORS are folders of vectors or teacher:NAME@LAYER. A script because `neighbours` needs a dataset with another share
@@ -38,6 +38,7 @@ def main() -> None:
         command = commands.add_parser(name)
         command.add_argument("vectors", nargs="+", metavar="NAME=VECTORS")
         command.set_defaults(run=run)
+        command.add_argument("--all", action="store_true", help="also with all training posts")
     command.add_argument("--device", default="auto")
     command.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
@@ -49,7 +50,8 @@ def print_neighbours(options: argparse.Namespace) -> None:
     print_header(*split_cells(HEADERS["neighbours"]))
     sources = dict(pair.split("=", 1) for pair in options.vectors)
     whole = workshop_folder()
-    for label, folder in (("16,000, 76% none", whole), ("5,898, 42% none", _write_fewer(whole, Path("out/judge")))):
+    folders = {"5,898, 42% none": _write_fewer(whole, Path("out/judge"))}
+    for label, folder in (folders | ({"16,000, 76% none": whole} if options.all else {})).items():
         settings = {"only": "edos-category.test", "common": False, "cache": cache_folder() / "answers"}
         plain = evaluate(sources, folder, MODELS, **settings, progress=True)
         centred = evaluate(sources, folder, "classification:model=knn,center=true", **settings, progress=True)

@@ -20,6 +20,8 @@ X2STATIC, ATTENTIVE, CONTEXT = "x2static", "attentive_skipgram", "context_to_vec
 TEACHERS = ("minilm", "granite", "smollm", "mpnet")
 HEADERS = {
     "curves": "| epochs | X2Static | Context-to-Vec | attentive skip-gram |",
+    "teacher-curves": "| method | teacher | after 1 epoch: loss of the last batch, development, 8 sets "
+    "| after 2 | after 3 |",
     "start": "| method | epochs | development | 8 sets | cosine to the start |",
     "teachers": "| teacher | X2Static, sentences | X2Static, paragraphs | Context-to-Vec | attentive skip-gram |",
     "converged": "| teacher | X2Static | Context-to-Vec, window 2 | attentive skip-gram, defaults | its WordSim-353 |",
@@ -80,6 +82,26 @@ def print_curves(points: list[Point]) -> None:
     for epoch in epochs:
         at = ([point for point in curve if round(float(point["epochs"]), 1) == epoch] for curve in curves.values())
         print_row(f"{epoch:g}", *(format_means(curve[0] | {"end": True} if curve else None) for curve in at))
+
+
+def print_teacher_curves(points: list[Point]) -> None:
+    """The curves of `teachers`, `settings` and `defaults`: the loss, the development mean and the mean of eight."""
+    for study in ("teachers", "settings", "defaults"):
+        for teacher in TEACHERS:
+            methods: dict[str, dict[int, Point]] = {}
+            for point in select(points, study, teacher):
+                if point["epochs"]:
+                    methods.setdefault(point["method"], {})[round(point["epochs"])] = point
+            for method, by_epoch in methods.items():
+                print_row(f"`{method}`", teacher, *(format_point(by_epoch.get(epoch)) for epoch in (1, 2, 3)))
+
+
+def format_point(point: Point | None) -> str:
+    """The loss, the development mean and the mean of eight, three directions removed."""
+    if point is None:
+        return "–"
+    scores = point["directions=3"]
+    return f"{point['loss']:.3f}, {scores['development']:.1f}, {scores['all']:.1f}"
 
 
 def print_start(points: list[Point]) -> None:
@@ -162,6 +184,7 @@ def _format_size(point: Point | None) -> str | float:
 
 TABLES: dict[str, Callable[[list[Point]], None]] = {
     "curves": print_curves,
+    "teacher-curves": print_teacher_curves,
     "start": print_start,
     "teachers": print_teachers,
     "converged": print_converged,

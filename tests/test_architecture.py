@@ -52,8 +52,8 @@ def complaints(root: Path) -> list[str]:
         inside = (root.name, *place.with_suffix("").parts)
         for node in ast.walk(tree):
             for check in CHECKS:
-                where = f"{place}:{getattr(node, 'lineno', 0)}"
-                found += [f"{where}: {sentence}" for sentence in check(node, package, inside)]
+                sentences = check(node, package, inside)
+                found += [f"{place}:{getattr(node, 'lineno', 0)}: {sentence}" for sentence in sentences]
     return found
 
 
@@ -76,7 +76,7 @@ def imported(node: ast.AST, inside: tuple[str, ...]) -> list[str]:
     if isinstance(node, ast.Call) and _called(node.func) in {"import_module", "require", "__import__"}:
         names = [str(arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant)]
         return [name for name in names if not name.startswith(f"{inside[0]}.")]  # those are met as strings
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(f"{inside[0]}."):
         # "stillvec.learners.aggregate:Aggregate" in a registry, f"stillvec.cli.{verb}" before its first brace
         return [node.value] if re.fullmatch(rf"{inside[0]}\.\w+(\.\w+)*(\.|:\w+)?", node.value) else []
     return []
@@ -115,7 +115,8 @@ def unpickles(node: ast.AST, package: str, inside: tuple[str, ...]) -> Complaint
             yield f"{name} is imported; nothing is ever unpickled."
     if not isinstance(node, ast.Call):
         return
-    if ast.unparse(node.func) == "torch.load" or _called(node.func) == "read_pickle":
+    called = _called(node.func)
+    if called == "read_pickle" or (called == "load" and ast.unparse(node.func) == "torch.load"):
         yield f"{ast.unparse(node.func)} unpickles; read safetensors."
     if any(k.arg == "allow_pickle" and ast.unparse(k.value) != "False" for k in node.keywords):
         yield "allow_pickle is given; nothing is ever unpickled."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -299,7 +299,8 @@ def test_ctrl_c_leaves_nothing_that_looks_whole_but_is_not(
 # ---- a run that is killed
 
 KILLED = """
-import sys, time
+import json, os, signal, sys, time
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel  # once, for all that is forked
 from stillvec.learners import context_blocks
 from stillvec.training import checkpoint
 from stillvec.training.checkpoint import Checkpoint
@@ -308,48 +309,64 @@ from stillvec.encoding import BatchBudget
 from stillvec.pipeline import pass_checkpoint
 from stillvec.cli import main
 
-def here():
-    print("here", flush=True)
-    time.sleep(600)
-
-def patch(owner, name, after):
+def patch(owner, name, after, here):
     seen, done = [], getattr(owner, name)
     def watched(*given):
         found = done(*given)
         seen.append(1)
         if len(seen) == after:
-            here()
+            os.write(here, b"here")
+            time.sleep(600)
         return found
     setattr(owner, name, watched)
+
+def kill_child(where, call):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        if where == "pass":
+            patch(Teacher, "states", 5, writer)
+        else:
+            patch(Checkpoint, "write", 3, writer)
+        os._exit(main(call))
+    os.close(writer)
+    line = os.read(reader, 4).decode()
+    os.kill(child, signal.SIGKILL)
+    return line, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 context_blocks.BLOCK_SENTENCES, checkpoint._EVERY = 20, 0.0
 BatchBudget.for_teacher = classmethod(lambda cls, *_: cls(128, 16))
 pass_checkpoint.EVERY = 1e9  # however slow the machine is, the pass writes no checkpoint
-if sys.argv[1] == "pass":
-    patch(Teacher, "states", 5)
-elif sys.argv[1] == "training":
-    patch(Checkpoint, "write", 3)
-sys.exit(main(sys.argv[2:]))
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+for line in sys.stdin:
+    print(json.dumps(kill_child(*json.loads(line))), file=answers, flush=True)
 """
 
 
-def kill_in(where: str, call: list[str]) -> None:
-    """Run in a process of its own, and end it with kill -9 when it is in the midst of it."""
-    script = [sys.executable, "-c", textwrap.dedent(KILLED), where, *call]
-    running = subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    try:
-        line = running.stdout.readline()
-        running.send_signal(signal.SIGKILL)
-    finally:
-        running.kill()
-        _, output = running.communicate()
-    assert line == "here\n", output
-    assert running.returncode == -signal.SIGKILL
+@pytest.fixture(scope="module")
+def killer() -> Iterator[subprocess.Popen[str]]:
+    """A process that has imported all, and forks runs that it ends with kill -9 when they are in the midst of it."""
+    pipe, settings = subprocess.PIPE, {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdin=pipe, stdout=pipe, text=True, env=settings) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture
+def kill_in(killer: subprocess.Popen[str], cache: Path) -> Callable[[str, list[str]], None]:
+    def kill(where: str, call: list[str]) -> None:
+        assert killer.stdin is not None
+        assert killer.stdout is not None
+        print(json.dumps([where, [*call, "--context-cache", str(cache)]]), file=killer.stdin, flush=True)
+        assert json.loads(killer.stdout.readline()) == ["here", -signal.SIGKILL]
+
+    return kill
 
 
 def test_a_run_killed_in_the_pass_leaves_no_store_and_the_next_one_sweeps(
-    distil: Distil, directory: Path, cache: Path, out: Path
+    distil: Distil, directory: Path, cache: Path, out: Path, kill_in: Callable[[str, list[str]], None]
 ) -> None:
     kill_in("pass", arguments(directory, out, "attentive_skipgram", "--quiet"))
     assert stores(cache) == []
@@ -365,7 +382,12 @@ def test_a_run_killed_in_the_pass_leaves_no_store_and_the_next_one_sweeps(
 
 
 def test_a_run_killed_in_training_is_gone_on_with(
-    distil: Distil, directory: Path, cache: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+    distil: Distil,
+    directory: Path,
+    cache: Path,
+    out: Path,
+    kill_in: Callable[[str, list[str]], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     method = "context_to_vec:epochs=2,batch=4,dim=8"
     kill_in("training", arguments(directory, out, method, "--quiet"))

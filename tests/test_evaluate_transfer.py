@@ -50,6 +50,13 @@ def test_the_others_with_its_labels_are_tested(tmp_path: Path) -> None:
     assert [path.name for path in Tagging(source="wiki").find(folder)] == ["news.test.tsv", "tweets.tsv"]
     assert [path.name for path in Tagging(source="NEWS").find(folder)] == ["tweets.tsv", "wiki.tsv"]
     assert len(Tagging().find(folder)) == 4
+    _tagged(folder / "tagging" / "sea.test.tsv", 9)  # without training sentences
+    assert [path.name for path in Tagging(source="wiki").find(folder)] == [
+        "news.test.tsv",
+        "sea.test.tsv",
+        "tweets.tsv",
+    ]
+    assert len(Tagging(source="wiki").read(folder / "tagging" / "sea.test.tsv")) == 9
     with pytest.raises(UsageError, match="wiki") as caught:
         Tagging(source="sports").find(folder)
     assert caught.value.code == "unknown-name"

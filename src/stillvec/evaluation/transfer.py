@@ -2,7 +2,7 @@
 
 The models of every other dataset in the folder that has only labels of the source are trained on the training part of
 the source, and what is selected is selected on its development part; nothing of the tested dataset is seen. A dataset
-without a test file is tested whole.
+without a test file is tested whole, and one that has only a test file can be tested.
 """
 
 from collections.abc import Collection
@@ -25,8 +25,8 @@ class TransferTask(TokenTask):
         if not self.source or not paths:
             return paths
         source = self._locate(folder / self.files[0])
-        known = self._labels(source)
-        chosen = [path for path in paths if part_of(path) != part_of(source) and self._labels(path) <= known]
+        known = {label for file in parts_beside(source).values() for label in self.list_labels(file)}
+        chosen = [path for path in paths if path != source and self._can_test(path, known)]
         if not chosen:
             what = f"a dataset with no other labels than {self.source}: {', '.join(sorted(known)[:9])}"
             raise DatasetError.expected(what, "none", path=folder / self.files[0], code="no-data")
@@ -37,11 +37,10 @@ class TransferTask(TokenTask):
 
     def choose_files(self, path: Path) -> dict[str, Path]:
         """The file of each part: the test part of `path`, the others of the source."""
-        files = parts_beside(path)
         if not self.source:
-            return files
+            return parts_beside(path)
         of_source = parts_beside(self._locate(path.parent))
-        return {"test": files.get("test", path)} | {part: file for part, file in of_source.items() if part != "test"}
+        return {"test": path} | {part: file for part, file in of_source.items() if part != "test"}
 
     def list_labels(self, path: Path) -> Collection[str]:
         """The labels that occur in a file."""
@@ -54,9 +53,9 @@ class TransferTask(TokenTask):
             raise UsageError.unknown("dataset", self.source, paths, where=f"{folder} for source=")
         return paths[name]
 
-    def _labels(self, path: Path) -> set[str]:
-        """Of all parts of a dataset; none for a file that cannot be read, which the evaluation then reports."""
+    def _can_test(self, path: Path, known: set[str]) -> bool:
+        """Whether a file has only these labels; also if it cannot be read, which the evaluation then reports."""
         try:
-            return {label for file in {path, *parts_beside(path).values()} for label in self.list_labels(file)}
+            return known.issuperset(self.list_labels(path))
         except DatasetError:
-            return set()
+            return True

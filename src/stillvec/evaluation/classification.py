@@ -119,12 +119,7 @@ class Classification(TransferTask):
     def list_labels(self, path: Path) -> set[str]:
         return {label for label, _ in read_labelled(path)}
 
-    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
-        (answers,) = yield from self.answer_sets([lookup], items)
-        return answers
-
     def answer_sets(self, lookups: Sequence[Representation], items: Items) -> Generator[float, None, list[Answers]]:
-        """The answers of several sets of vectors or teachers, whose networks are trained together."""
         assert isinstance(items, LearntItems)
         texts = [text for (text,) in items.all_texts]
         models = self._models(lookups)

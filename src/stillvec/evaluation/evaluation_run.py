@@ -118,7 +118,7 @@ class Evaluation:
             yield Progress(Phase.EVALUATING, 0, None, "", 0.0)
             settings = ("oov", "common", "resamples", "seed", "compare_oov", "overlap")
             key = {name: getattr(self, name) for name in settings} | {
-                "datasets": [[each.task, each.name, digest_data(tasks[each.task], each.path)] for each in datasets],
+                "datasets": [[item.task, item.name, digest_data(tasks[item.task], item.path)] for item in datasets],
                 "tasks": {name: asdict(task) for name, task in tasks.items()},
                 "candidates": [[candidate.name, candidate.identity] for candidate in candidates],
                 "lexicons": [lexicon_digest(lexicon) for lexicon in self.lexicons],

@@ -74,12 +74,7 @@ class Tagging(TransferTask):
         tags = {tag for _, tags in read_tagged(path) for tag in tags}
         return {tag.partition("-")[2] or tag for tag in tags} if are_spans([*tags]) else tags
 
-    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
-        (answers,) = yield from self.answer_sets([lookup], items)
-        return answers
-
     def answer_sets(self, lookups: Sequence[Representation], items: Items) -> Generator[float, None, list[Answers]]:
-        """The answers of several sets of vectors or teachers, whose networks are trained together."""
         assert isinstance(items, LearntItems)
         gold = GoldTags.of(items)
         sequences = yield from read_sets([lookup.read_tokens_steps(items.all_texts) for lookup in lookups])
@@ -88,7 +83,8 @@ class Tagging(TransferTask):
         groups = [range(n_seeds)] if together else [range(seed, seed + 1) for seed in range(n_seeds)]
         taggers = self._taggers(sequences, gold, items.rounds)
         runs = [(split, seeds) for split in items.rounds for seeds in groups]
-        works = [tagger.run(*run) for tagger, run in zip((each for each in taggers for _ in groups), runs, strict=True)]
+        repeated = (tagger for tagger in taggers for _ in groups)
+        works = [tagger.run(*run) for tagger, run in zip(repeated, runs, strict=True)]
         with single_thread():
             tagged = yield from share(1, 2, beside(works, 1 if together else None))
         totals = np.zeros((len(lookups), len(items), 3, n_seeds))

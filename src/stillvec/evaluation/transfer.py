@@ -5,13 +5,14 @@ the source, and what is selected is selected on its development part; nothing of
 without a test file is tested whole, and one that has only a test file can be tested.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from stillvec.errors import DatasetError, UsageError
+from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.splits import part_of, parts_beside, whole_datasets
-from stillvec.evaluation.tasks import TokenTask
+from stillvec.evaluation.tasks import Answers, Items, TokenTask
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,14 @@ class TransferTask(TokenTask):
             return parts_beside(path)
         of_source = parts_beside(self._locate(path.parent))
         return {"test": path} | {part: file for part, file in of_source.items() if part != "test"}
+
+    def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
+        (answers,) = yield from self.answer_sets([lookup], items)
+        return answers
+
+    def answer_sets(self, lookups: Sequence[Representation], items: Items) -> Generator[float, None, list[Answers]]:
+        """The answers of several sets of vectors or teachers, whose networks are trained together."""
+        raise NotImplementedError
 
     def list_labels(self, path: Path) -> Collection[str]:
         """The labels that occur in a file."""

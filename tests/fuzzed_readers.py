@@ -388,7 +388,7 @@ def _datasets() -> Iterator[Reader]:
         "categorization": {"a.csv": ("category,word\nfruit,apple\nfruit,pear\ntool,saw\n",)},
         "composition": {"a.txt": ("(3 (2 a) (4 (1 b) (2 c)))\n" * 12, "(S (NN a))\n" * 12)},
         "specificity": {"a.tsv": ("a text\t1.5\n# b\t2\n",)},
-        "attributes": {"a.tsv": ("".join(f"w{n}\ta b{n % 2}\n" for n in range(60)),)},
+        "attributes": {"a.tsv": ("".join(f"w{n}\ta b{n % 2}\n" for n in range(120)),)},
         "compounds": {"a.tsv": ("snail mail\t1.3\nend user\t4.25\t3.9\t4.9\n",)},
         "outliers": {
             "a.txt": ("ice\nsnow\nhail\n\nfire\ncar\n\na\nb\n\nc\n",),

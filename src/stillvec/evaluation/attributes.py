@@ -44,7 +44,7 @@ _BLOCK = 4096  # words whose attributes are ranked at once
 @dataclass(frozen=True)
 class Attributes(CostlyTask):
     kind: WordNetKind = "hypernyms"  # of WordNet: hypernyms or lexnames
-    min_words: int = 10
+    min_words: int = 50
     max_words: int = 15_000  # fitted, drawn from those that have a vector
 
     item_unit: ClassVar[Literal["word", "text"]] = "word"

@@ -48,7 +48,7 @@ _SOURCES = ("mnli", "snli")  # of a challenge set, the first that is there
 _ENTAILED, _OTHER = "entailment", "non-entailment"
 _SAME = (_ENTAILED, "1", "paraphrase", "duplicate")  # the label of a text with itself
 _N_REORDERED = 20  # fewer pairs say nothing
-_BUCKETS, _DIM = 1 << 14, 256  # of the random vectors
+_BUCKETS, _DIM = 1 << 14, 128  # of the random vectors
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -147,7 +147,7 @@ class Pairs(ProbeTask):
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, PairItems)
         n, labels = len(items), np.array(items.labels, np.int64)
-        table = yield from share(0, 2, encode_items(lookup, items.all_texts))
+        table = yield from share(0, 2, encode_items(lookup, items.all_texts, slice(n, None)))
         if not items.controls:
             for number, (name, length) in enumerate((("words", 1), ("bigrams", 2))):
                 hashed = _hash_texts(items.all_texts, length)

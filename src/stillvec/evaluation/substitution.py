@@ -207,7 +207,8 @@ class Substitution(ProbeTask):
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, SubstitutedItems)
         n, n_all, n_variants = len(items), len(items.all_texts), len(items.variants)
-        table = yield from share(0, 2, encode_items(lookup, [*items.all_texts, *items.variants, *items.removed]))
+        texts = [*items.all_texts, *items.variants, *items.removed]
+        table = yield from share(0, 2, encode_items(lookup, texts, slice(n, n_all)))
         labels = np.array(items.labels, np.int64)
         parts: list[Rows] = []
         for number, split in enumerate(items.rounds, 1):

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.linear_probe import Scaling, one_hot, predict, select_logistic
+from stillvec.evaluation.linear_probe import PENALTIES, Scaling, one_hot, predict, select_logistic
 from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.splits import Round
+from stillvec.evaluation.supervised import share
 from stillvec.evaluation.tasks import TextTask
 from stillvec.registry import check_least
 
+PAIR_PENALTIES = tuple(10 * penalty for penalty in PENALTIES)  # pairs have more columns that say little
 _BLOCK = 4096  # rows of features in memory at once, in a prediction
 _ROUNDING = 1e-4  # of the norm of a text vector
 
@@ -54,14 +57,23 @@ def pair_features(u: NDArray[np.float32], v: NDArray[np.float32]) -> NDArray[np.
 
 
 def encode_items(
-    representation: Representation, texts: Sequence[Sequence[str]]
+    representation: Representation, texts: Sequence[Sequence[str]], learnt: slice = slice(0)
 ) -> Generator[float, None, EncodedItems]:
-    """Encode every distinct text once; a generator of the fraction done."""
+    """Encode every distinct text once; a generator of the fraction done.
+
+    The texts of the `learnt` items are encoded first, so that a teacher finds them in its cache when others are tested.
+    """
     numbers: dict[str, int] = {}
-    places = [[numbers.setdefault(text, len(numbers)) for text in item] for item in texts]
-    distinct = [*numbers]
-    vectors = yield from representation.encode_texts_steps(distinct)
-    return EncodedItems(vectors, np.array(places, np.int64), representation.count_words(distinct))
+    parts = []
+    for number, items in enumerate((texts[learnt], texts)):
+        start = len(numbers)
+        for text in chain.from_iterable(items):
+            numbers.setdefault(text, len(numbers))
+        if len(numbers) > start:
+            parts.append((yield from share(number, 2, representation.encode_texts_steps([*numbers][start:]))))
+    vectors = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    places = [[numbers[text] for text in item] for item in texts]
+    return EncodedItems(vectors, np.array(places, np.int64), representation.count_words([*numbers]))
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,8 @@ class ProbeTask(TextTask):
         train, dev = learnt[: len(split.train)], learnt[len(split.train) :]
         x, y = table.features(split.both), labels[split.both]
         if self.probe == "logistic":
-            scaling, weights = select_logistic(x, y, train, dev)
+            penalties = PENALTIES if table.places.shape[1] == 1 else PAIR_PENALTIES
+            scaling, weights = select_logistic(x, y, train, dev, penalties)
             starts = range(0, len(asked), _BLOCK)
             blocks = [table.features(asked[start : start + _BLOCK]) for start in starts]
             return np.concatenate([np.zeros(0, np.int64), *(predict(scaling(b), weights) for b in blocks)])[:, None]

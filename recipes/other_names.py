@@ -1,0 +1,81 @@
+"""The same pairs and texts with other names in them: does the answer change? (paper 24)
+
+    STILLVEC_WORKSHOP=... python recipes/other_names.py paraphrases|texts NAME=VECTORS ... [--glove FOLDER]
+
+The representations are those of text_pairs.py. A script because the tables join several evaluations.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from scores import argument_parser, print_header, print_row, split_cells
+from text_pairs import add_representations, read_representations, show, workshop_folder
+
+from stillvec import evaluate
+from stillvec.evaluation.teacher_states import is_teacher
+from stillvec.files import cache_folder
+
+HEADERS = {
+    "substitution-paraphrases": "| names | pairs | representation | accuracy | worst | best | stability [95%] | "
+    "mean of other names | without a name | names known |",
+    "substitution-texts": "| texts | names | items | representation | accuracy | worst | best | stability [95%] | "
+    "mean of other names | without a name | names known |",
+}
+LISTS = ("companies", "countries", "first-female", "first-male", "last")
+TEXTS = (("sport20ng.test", "countries"), ("sport20ng.test", "last"), ("yelp.test", "first-male"))
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    commands = parser.add_subparsers(required=True)
+    for name, run in (("paraphrases", print_paraphrases), ("texts", print_texts)):
+        command = commands.add_parser(name)
+        add_representations(command)
+        command.add_argument("--items", type=int, default=300)
+        command.add_argument("--teachers-on", nargs="*", default=LISTS, metavar="LIST", help="for teachers, only these")
+        command.set_defaults(run=run)
+    options = parser.parse_args()
+    options.run(options)
+
+
+def print_paraphrases(options: argparse.Namespace) -> None:
+    """MRPC, every list of names."""
+    print_header(*split_cells(HEADERS["substitution-paraphrases"]))
+    for names in LISTS:
+        print_rows(options, "mrpc.test", names, [names])
+
+
+def print_texts(options: argparse.Namespace) -> None:
+    """Single texts with a label."""
+    print_header(*split_cells(HEADERS["substitution-texts"]))
+    for dataset, names in TEXTS:
+        print_rows(options, dataset, names, [dataset.removesuffix(".test"), names])
+
+
+def print_rows(options: argparse.Namespace, dataset: str, names: str, cells: list[str]) -> None:
+    representations = read_representations(options)
+    if names not in options.teachers_on:
+        representations = {name: source for name, source in representations.items() if not is_teacher(source)}
+    task = f"substitution:names={names},items={options.items}"
+    cache = cache_folder() / "answers"
+    report = evaluate(representations, workshop_folder(), [task], only=[dataset], common=False, cache=cache)
+    for name in representations:
+        scores = {score.metric: score for score in report.scores if score.vectors == name}
+        values = {metric: 100 * score.value for metric, score in scores.items()}
+        print_row(
+            *cells,
+            str(scores["stability"].n_covered),
+            name,
+            values["accuracy"],
+            values["worst"],
+            values["best"],
+            show(scores["stability"]),
+            values["accuracy-substituted"],
+            values["accuracy-removed"],
+            f"{values['names-known']:.0f}%",
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -214,13 +214,21 @@ class Classification(TransferTask):
 
 def macro_f1(weights: Floats, gold: Floats, labels: Floats) -> Floats:
     """F1 in each resample (R,), the mean over labels and seeds, without labels that do not occur."""
+    from scipy.sparse import csr_array
+
+    classes, codes = np.unique(np.column_stack([gold, labels]), return_inverse=True)
+    codes = codes.reshape(len(gold), -1)
+    items, shape = np.arange(len(gold)), (len(classes), len(gold))
+
+    def count(codes: Rows, mask: NDArray[np.bool_] | None = None) -> Floats:
+        """How often each class is drawn in each resample (k, R)."""
+        chosen = items if mask is None else items[mask]
+        return np.asarray(csr_array((np.ones(len(chosen)), (codes[chosen], chosen)), shape) @ weights.T)
+
+    true = count(codes[:, 0])
     total = np.zeros(len(weights))
-    for column in labels.T:
-        f1 = []
-        for label in np.union1d(gold, column):
-            predicted, true = column == label, gold == label
-            both = weights @ (predicted & true)
-            total_named = weights @ predicted + weights @ true
-            f1.append(np.divide(2 * both, total_named, out=np.full(len(weights), np.nan), where=total_named > 0))
+    for column in codes[:, 1:].T:
+        both, named = count(column, column == codes[:, 0]), true + count(column)
+        f1 = np.divide(2 * both, named, out=np.full(named.shape, np.nan), where=named > 0)
         total += np.nanmean(f1, axis=0)
     return np.asarray(total / labels.shape[1])

@@ -99,7 +99,7 @@ def main() -> None:
         reports = [judge(sources, encoders, beside("languages"), "bitext", options)]
         print_bitext(reports[0])
     else:
-        names = ["classification:model=linear,quick=true", "retrieval", "clustering"]
+        names = ["classification:model=linear,quick=true", "retrieval", "clustering:seeds=3"]
         reports = [
             judge(sources, encoders, data_folder(), "sentences", options),
             judge(sources, encoders, beside("texts"), ",".join(names), options),

@@ -62,8 +62,8 @@ class TrainedLearner:
     stream: bool = False  # train during the pass, in one epoch, without storing contexts
 
     def __post_init__(self) -> None:
-        if self.stream and isinstance(self.epochs, DefaultEpochs):
-            object.__setattr__(self, "epochs", 1)
+        if isinstance(self.epochs, DefaultEpochs):
+            object.__setattr__(self, "epochs", 1 if self.stream else int(self.epochs))
         if self.stream and self.epochs != 1:
             raise UsageError.conflict(f"stream=true trains one epoch, got epochs={self.epochs}")
         self.schedule()

@@ -50,6 +50,7 @@ FILES = (
     "spans/gum-coreference.test.jsonl",
 )
 CLAIMS = (("detection", "endpoint"), ("labelling", "endpoint"), ("coreference", "max"), ("coreference", "attention"))
+FEW = 20  # test spans that a label must have
 BOUNDARY, WHOLE = ("endpoint", "diffsum", "coherent"), ("avg", "max", "attention")
 CONSTITUENTS = {"SBAR": 6.1, "PRN": 4.6, "ADJP": 3.3, "PP": 2.7, "SBARQ": -6.1, "SQ": -6.5, "FRAG": -6.5, "SINV": -15.7}
 ROLES = {"C-ARG1": 10.85, "ARGM-DIS": 3.24, "ARGM-MNR": 2.03, "ARG3": -4.28, "ARGM-DIR": -5.2, "ARGM-EXT": -8.14}
@@ -175,15 +176,15 @@ def print_labels(answered: Mapping[str, Answered], names: Sequence[str]) -> None
         gold = questions.count_recalled(questions.labels, len(part.items))[part.chosen].sum(axis=0)
         pairs = (("endpoint",), ("max",)) if question == "labelling" else (BOUNDARY, WHOLE)
         for label, theirs in deltas.items():
-            if label in questions.names:
-                at = questions.names.index(label)
+            at = questions.names.index(label) if label in questions.names else -1
+            if at >= 0 and gold[at] >= FEW:
                 cells = []
                 for name in names[:2]:
                     sides = [
                         np.mean([part.counts(name, f"recalled:{question}-{p}")[:, at].sum(axis=0).mean() for p in side])
                         for side in pairs
                     ]
-                    cells.append(f"{100 * (sides[0] - sides[1]) / max(1, int(gold[at])):+.1f}")
+                    cells.append(f"{100 * (sides[0] - sides[1]) / gold[at]:+.1f}")
                 print_row(f"{question} {label}", f"{int(gold[at])}", f"{theirs:+.1f}", *cells)
 
 

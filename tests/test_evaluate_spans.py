@@ -255,7 +255,7 @@ def test_the_layers_of_a_mix_are_summed_with_weights_that_are_learned() -> None:
     texts, questions = LayeredTexts(mixed, CPU), make_questions(60, 1, generator)
     group = SpanNetworks(texts, questions, [NetworkSettings(0, 0, 0.05)], SpanSettings("avg", 8, 8))
     scores = torch.tensor([[0.5, -1.0, 2.0]])
-    group.parameters[-1].data[:] = scores
+    group.parameters[-1].data[:] = scores / 10
     ids = group.read(torch.tensor([[3, 5]]), 6)
     tables = np.stack([part.scale_table() for part in plain])
     shares = np.exp(scores[0].numpy()) / np.exp(scores[0].numpy()).sum()
@@ -265,11 +265,12 @@ def test_the_layers_of_a_mix_are_summed_with_weights_that_are_learned() -> None:
         group.losses(torch.tensor([[3, 5, 8]]), 6, torch.zeros(2, 1, dtype=torch.int32)).sum(), group.flat
     )
     assert gradient[0, -3:].abs().min() > 0
-    shares = torch.rand(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    np.testing.assert_allclose(group.share_layers(), [shares], atol=1e-6)
+    leaf = torch.rand(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
     layers, ids = torch.from_numpy(tables.astype(np.float64)), torch.tensor([[[2, 3]], [[4, 2]]])
     torch.testing.assert_close(
-        torch.autograd.grad(_Mix.apply(shares, layers, ids).square().sum(), shares),
-        torch.autograd.grad(torch.einsum("ml,lm...->m...", shares, layers[:, ids]).square().sum(), shares),
+        torch.autograd.grad(_Mix.apply(leaf, layers, ids).square().sum(), leaf),
+        torch.autograd.grad(torch.einsum("ml,lm...->m...", leaf, layers[:, ids]).square().sum(), leaf),
         check_dtype=False,
         atol=1e-5,
         rtol=1e-5,
@@ -290,6 +291,25 @@ def test_a_network_learns_the_same_beside_others() -> None:
         np.testing.assert_array_equal(together[at], drain(training.run(split, [network]))[0][0])
     assert together[:, questions.text < 20].any()
     assert not together[:, questions.text >= 20].any()
+
+
+@pytest.mark.gpu
+def test_a_gpu_trains_the_probes_of_a_cpu() -> None:
+    generator = np.random.default_rng(1)
+    plain = make_texts(60, generator, n_sets=3)
+    mixed = replace(plain[0], table=np.zeros((0, 9), np.float32), layers=tuple(part.table for part in plain))
+    questions, split = make_questions(60, 2, generator), Round(np.arange(20, 50), np.arange(50, 60), np.arange(20))
+    networks = [NetworkSettings(0, 0, 0.02), NetworkSettings(0, 1, 0.02)]
+    for pooling in SPAN_POOLINGS:
+        said = {}
+        for name in ("cpu", "cuda"):
+            device = torch.device(name)
+            for kind, texts in (("mix", LayeredTexts(mixed, device)), ("plain", PaddedTexts(plain[:1], device))):
+                training = SpanTraining(texts, questions, SpanSettings(pooling, 32, 8), epochs=2)
+                said[kind, name] = drain(training.run(split, networks))
+        for kind in ("mix", "plain"):
+            assert np.mean(said[kind, "cpu"][0] == said[kind, "cuda"][0]) > 0.98
+            np.testing.assert_allclose(said[kind, "cpu"][1], said[kind, "cuda"][1], atol=0.02)
 
 
 def test_the_labels_of_the_test_select_nothing() -> None:

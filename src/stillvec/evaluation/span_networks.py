@@ -3,7 +3,7 @@
     e_k = P x_k + p, 256 columns;   s = pooling of e_i, ..., e_j (`pooling.py`);   h = LayerNorm(tanh(A s + a))
     score of label l = (B dropout_{0.3}(h) + b)_l;   loss = Σ_l binary cross-entropy, a label holds if its score is > 0
 
-Of a teacher's mix, x_k = Σ_l softmax(w)_l x_{k,l} over its layers, each of the same root mean square, with w learned
+Of a teacher's mix, x_k = Σ_l softmax(10 w)_l x_{k,l} over its layers, each of the same root mean square, with w learned
 together with the rest. A question about two spans concatenates their s; for roles, each of the two has a projection of
 its own. Batches are of sentences, so that a word is projected once for all spans that contain it.
 """
@@ -27,6 +27,7 @@ from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.span_questions import SpanQuestions
 
 _DROPOUT = 0.3
+_MIX_SPEED = 10  # of the weights of layers: as with Adam at ten times the rate, since training is short
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,15 @@ class SpanNetworks(NetworkGroup):
     def embed(self, ids: Tensor) -> Tensor:
         if not isinstance(self.texts, LayeredTexts):
             return super().embed(ids)
-        mixed: Tensor = _Mix.apply(self.parameters[-1].softmax(dim=1), self.texts.layers, ids)  # type: ignore[no-untyped-call]
+        shares = (_MIX_SPEED * self.parameters[-1]).softmax(dim=1)
+        mixed: Tensor = _Mix.apply(shares, self.texts.layers, ids)  # type: ignore[no-untyped-call]
         return mixed
 
     def share_layers(self) -> NDArray[np.float32]:
         """The weights of the layers of a mix (M, layers); none without a mix (M, 0)."""
         if not isinstance(self.texts, LayeredTexts):
             return np.zeros((len(self.networks), 0), np.float32)
-        return self.parameters[-1].detach().softmax(dim=1).cpu().numpy()
+        return (_MIX_SPEED * self.parameters[-1].detach()).softmax(dim=1).cpu().numpy()
 
     def scores(self, texts: Tensor, width: int, salts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Numbers of the questions about texts (M, T), and the scores of their labels (M, T, k); N is no question."""

@@ -49,7 +49,7 @@ SETTINGS = (
     Setting(NEWS, "--method auto --contexts 5", resumed=True),
     Setting(NEWS, "--method x2static --contexts 5"),
     Setting(NEWS, "--method context_to_vec:stream=true --contexts 5"),
-    Setting(SYLLABLES, "--method auto --purpose sentences --contexts all"),
+    Setting(SYLLABLES, "--method auto --for sentences --contexts all"),
     Setting(SYLLABLES, "--method first_component,whitened_context --contexts 20"),
     Setting(SYLLABLES, "--method auto --contexts 20 --oov subword", resumed=True),
     Setting(SYLLABLES, "--method aggregate --layer all --contexts all", resumed=True),

@@ -16,6 +16,7 @@ import torch
 from tiny_corpus import refused, sentences
 
 from stillvec.cli import main
+from stillvec.errors import DeprecatedName
 from stillvec.formats import load, read_manifest
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.distillation_run import Run
@@ -271,11 +272,17 @@ def test_the_dictionary_that_is_given_is_used(
 def test_vectors_for_sentences_are_additive(
     distil: Callable[..., int], corpus: Path, out: Path, tmp_path: Path
 ) -> None:
-    assert distil(corpus, "--method", "auto", "--purpose", "sentences") == 0
+    assert distil(corpus, "--method", "auto", "--for", "sentences") == 0
     assert distil(corpus, "--method", "additive:ridge=0.03,directions=1", to=tmp_path / "additive") == 0
     assert read_manifest(out)["settings"]["purpose"] == "sentences"
     assert "sentence" in read_manifest(out)["notes"]["why"]
     assert load(out).dim == load(tmp_path / "additive").dim
+
+
+def test_the_earlier_flag_for_the_purpose_still_works(distil: Callable[..., int], corpus: Path, out: Path) -> None:
+    with pytest.warns(DeprecatedName, match="flag '--purpose' is deprecated; use '--for'"):
+        assert distil(corpus, "--purpose", "sentences") == 0
+    assert read_manifest(out)["settings"]["purpose"] == "sentences"
 
 
 def test_statistics_are_left_out_on_request(distil: Callable[..., int], corpus: Path, out: Path) -> None:
@@ -384,7 +391,7 @@ REFUSED: dict[str, Refusal] = {
     "layer that is none": (["--layer", "first"], "'first'"),
     "layer for who has none": (["--method", "auto", "--layer", "1"], "'layer'"),
     "dictionary for who has none": (["--dictionary", "wordnet"], "'dictionary'"),
-    "purpose for who has none": (["--purpose", "sentences"], "'purpose'"),
+    "purpose for who has none": (["--for", "sentences"], "'purpose'"),
     "unknown pooling": (["--method", "aggregate:contexts=median"], "median"),
     "contexts that are no number": (["--contexts", "x"], "'x'"),
     "no contexts": (["--contexts", "0"], "contexts"),
@@ -479,7 +486,7 @@ def test_bytes_that_are_not_utf_8_are_replaced_with_one_warning(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--min-count", "x"], ["--purpose", "dogs"], ["--nonsense"], ["--paragraphs", "pages"]]
+    "arguments", [["--min-count", "x"], ["--for", "dogs"], ["--nonsense"], ["--paragraphs", "pages"]]
 )
 def test_a_call_that_cannot_be_read_ends_with_2(
     arguments: list[str], distil: Callable[..., int], corpus: Path, capsys: pytest.CaptureFixture[str]

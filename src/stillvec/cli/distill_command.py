@@ -13,7 +13,7 @@ from stillvec.cli.train_command import CORPUS_HELP, add_settings, corpus_of, pri
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS
 from stillvec.pipeline.result_folders import locate_results
-from stillvec.pipeline.settings import CONTEXTS, Distillation, format_preset
+from stillvec.pipeline.settings import CONTEXTS, PURPOSES, Distillation, format_preset
 from stillvec.progress import format_bytes, format_duration
 from stillvec.verbs.distillation import distill_all, plan
 
@@ -35,8 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--teacher", metavar="DIR_OR_NAME", help=teacher)
     add_settings(parser, defaults, LEARNERS, "several share one pass and get a folder each")
     recipe = f"what the vectors are for, which decides the recipe of auto (default: {defaults.purpose})"
-    purpose = add("--purpose", choices=("words", "sentences"), help=recipe)
-    add_renamed(parser, "--for", purpose)
+    purpose = add("--for", dest="purpose", choices=PURPOSES, help=recipe)
+    add_renamed(parser, "--purpose", purpose)
     add("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
     contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or as a preset says)"

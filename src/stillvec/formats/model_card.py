@@ -26,7 +26,7 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 _TEXTS: dict[str, str] = _TABLES["texts"]
 _FLAGS = {  # settings of a run, in their order in a command
-    "teacher": "--teacher", "method": "--method", "purpose": "--purpose", "layer": "--layer", "dim": "--dim",
+    "teacher": "--teacher", "method": "--method", "purpose": "--for", "layer": "--layer", "dim": "--dim",
     "dictionary": "--dictionary", "min_count": "--min-count", "max_words": "--max-words", "contexts": "--contexts",
     "min_sentences": "--min-sentences", "min_characters": "--min-characters",
     "parser": "--parse", "precision": "--precision", "threads": "--threads", "seed": "--seed",

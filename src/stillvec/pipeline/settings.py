@@ -14,6 +14,7 @@ from stillvec.registry import Registry, check_least, require_all, settings_from
 
 OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
 _ADDED_LATER = ("min_sentences", "min_characters", "context_table")
+PURPOSES = ("words", "sentences")  # what vectors can be made for (`purpose`, --for)
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 
@@ -25,7 +26,7 @@ class Distillation:
 
     teacher: str = "minilm"
     method: str = "auto"  # or several: "auto,aggregate:contexts=max,additive"
-    purpose: str = "words"  # or "sentences": what the vectors are for; only `auto` looks at it
+    purpose: str = "words"  # one of PURPOSES: what the vectors are for; only `auto` looks at it
     layer: str | None = None
     dim: int | None = None
     dictionary: str | None = None
@@ -45,8 +46,9 @@ class Distillation:
 
     def __post_init__(self) -> None:
         check_least(self, min_count=1, max_words=1, contexts=1, dim=1, seed=0, min_sentences=1, min_characters=0)
-        if self.purpose not in ("words", "sentences"):
-            raise UsageError.expected("'words' or 'sentences'", repr(self.purpose), where="setting 'purpose'")
+        if self.purpose not in PURPOSES:
+            expected = " or ".join(map(repr, PURPOSES))
+            raise UsageError.expected(expected, repr(self.purpose), where="setting 'purpose'")
         unknown_steps(self.oov)  # refuse a wrong one before the work
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:

@@ -281,7 +281,7 @@ def test_vectors_for_sentences_are_additive(
 
 def test_the_earlier_flag_for_the_purpose_still_works(distil: Callable[..., int], corpus: Path, out: Path) -> None:
     with pytest.warns(DeprecatedName, match="flag '--purpose' is deprecated; use '--for'"):
-        assert distil(corpus, "--purpose", "sentences") == 0
+        assert distil(corpus, "--method", "auto", "--purpose", "sentences") == 0
     assert read_manifest(out)["settings"]["purpose"] == "sentences"
 
 

@@ -1,7 +1,7 @@
 """The tables of docs/papers 03, 21 and 22: sentences as sums of words, specificity of texts, attributes of words.
 
-    STILLVEC_WORKSHOP=... python recipes/compositionality.py errors|flips|compounds|specificity|attributes
-        [--glove FOLDER] [--met N] [--quick] NAME=VECTORS... [NAME=teacher:minilm...]
+    STILLVEC_WORKSHOP=... python recipes/compositionality.py [--glove FOLDER] [--met N] [--quick]
+        errors|flips|compounds|specificity|attributes NAME=VECTORS... [NAME=teacher:minilm...]
     STILLVEC_DATA=... STILLVEC_WORKSHOP=... python recipes/compositionality.py words
 
 STILLVEC_WORKSHOP is a data folder with trees/, flips/, classification/, compounds/ and specificity/. GloVe is from the

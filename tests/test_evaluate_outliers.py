@@ -169,7 +169,7 @@ def test_neighbours_in_common_are_those_of_a_slow_loop(monkeypatch: pytest.Monke
     assert found.value == pytest.approx(np.mean(shares))
     assert found.low < found.value < found.high < 1
     assert (found.n_words, found.chance) == (60, pytest.approx(7 / 59))
-    monkeypatch.setattr("stillvec.evaluation.neighbour_overlap._CELLS", 500)  # blocks of eight words
+    monkeypatch.setattr("stillvec.numerics.rows._CELLS", 500)  # blocks of eight words
     assert neighbour_overlap(a, b, k=7) == found
 
 

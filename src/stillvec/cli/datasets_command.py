@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
             for dataset in source.find(name, task):
                 try:
                     # files of costly tasks are large and slow to read
-                    size = None if task.costly else len(task.read(dataset.path))
+                    size = None if task.costly else len(dataset.read(task, ()))
                 except DatasetError as error:
                     errors.append(str(error))
                 else:

@@ -82,9 +82,10 @@ class AnswerCache:
         return self.folder / f"{_digest_text(text)}{ending}"
 
 
-def digest_data(task: Task, path: Path) -> str:
-    """A digest of all that the answers of a task to a dataset depend on."""
-    return " ".join(map(digest_files, (path, *task.other_data(path))))
+def digest_data(task: Task, path: Path | None) -> str:
+    """A digest of all files that the answers of a task to a dataset depend on."""
+    files = () if path is None else (path, *task.other_data(path))
+    return " ".join(map(digest_files, (*files, *task.own_data())))
 
 
 def digest_files(path: Path) -> str:

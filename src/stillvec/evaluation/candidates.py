@@ -25,6 +25,7 @@ from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Representation, Sequences
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items, Task
 from stillvec.evaluation.teacher_states import StateReader, TeacherSource, TeacherStates
+from stillvec.files import digest
 from stillvec.formats.request import digest_vectors
 from stillvec.vectors import WordVectors
 
@@ -62,6 +63,8 @@ class Candidate:
             is_encoder = not isinstance(self.source, WordVectors)
             key = {"encoder": self.identity} if is_encoder else {"vectors": self.identity, "oov": policy}
             key |= {"task": dataset.task, "settings": asdict(task), "data": digest_data(task, dataset.path)}
+            if dataset.path is None:  # the items depend on the other sets
+                key["items"] = digest(iter([repr(items).encode("utf-8", "surrogatepass")]))
         answers = self.cache.get(key)
         if answers is None or len(answers.covered) != len(items):
             answers = yield from self._compute(task, items, policy)

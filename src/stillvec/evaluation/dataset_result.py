@@ -92,7 +92,8 @@ class DatasetResult:
                     values.setdefault(metric, {}).setdefault(policy, {})[name] = estimate.value
         for metric, by_policy in values.items():
             if self.task.ranks_by(metric):
-                yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy)
+                less = self.task.prefers_less(metric)
+                yield PolicyRanking(self.dataset.task, self.dataset.name, metric, by_policy, less)
 
     def _narrow(self, policy: OovPolicy, name: str, scored: Mask) -> Answers:
         """The answers of a set if only these items are asked; for most tasks that makes no difference."""

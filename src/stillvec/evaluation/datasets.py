@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stillvec.errors import DatasetError, MissingExtra, UsageError
-from stillvec.evaluation.tasks import Task, task_class
+from stillvec.evaluation.tasks import Items, Task, task_class
 from stillvec.files import atomic_file, cache_folder, inner_name
+from stillvec.vectors import WordVectors
 
 _TEST_DATA = Path("test", "test_data")  # in the package gensim
 # in it, for the demo: the start of a Wikipedia dump, and news (lee.cor has an invalid byte)
@@ -27,7 +28,11 @@ PACKAGED = {"similarity": ("simlex999.txt", "wordsim353.tsv"), "analogy": ("ques
 class Dataset:
     task: str
     name: str
-    path: Path
+    path: Path | None  # None: the items are taken from the vectors
+
+    def read(self, task: Task, sets: Sequence[WordVectors]) -> Items:
+        """Its items."""
+        return task.choose_items(sets) if self.path is None else task.read(self.path)
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,9 @@ def find_datasets(
 
     A named task must have a file, and each name in `only` a dataset.
     """
-    source = DatasetSource.of(data)
-    datasets: list[Dataset] = []
+    datasets = [Dataset(name, task.item_source, None) for name, task in tasks.items() if task.item_source]
+    tasks = {name: task for name, task in tasks.items() if not task.item_source}
+    source = DatasetSource.of(data) if tasks else DatasetSource(Path())
     for name, task in tasks.items():
         of_task = source.find(name, task)
         if not of_task and named:

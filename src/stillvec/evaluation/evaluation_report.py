@@ -68,7 +68,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison(JsonRecord):
-    """Two sets of vectors on the same items of one dataset: how much better `a` is than `b`, and could it be chance?
+    """Two sets of vectors on the same items of one dataset: how much higher `a` is than `b`, and could it be chance?
 
     `p` is from the paired bootstrap; `p_corrected` is Holm's, over all comparisons of the report on these `words`.
     """
@@ -85,6 +85,12 @@ class Comparison(JsonRecord):
     p_corrected: float
     n_items: int
     words: Words = "common"  # own: every item, where OOV words have a vector
+    lower_is_better: bool = False
+
+    @property
+    def gain(self) -> float:
+        """How much better `a` is than `b`: the difference, or minus it where lower is better."""
+        return -self.difference if self.lower_is_better else self.difference
 
     @property
     def significant(self) -> bool:
@@ -107,12 +113,14 @@ class PolicyRanking:
     dataset: str
     metric: str
     values: Mapping[OovPolicy, Mapping[str, float]]  # policy → set → value on its own words
+    lower_is_better: bool = False
 
     @property
     def orders(self) -> dict[OovPolicy, tuple[str, ...]]:
         """The sets under each policy, the best first; ties in the order given, sets without a value last."""
+        sign = 1 if self.lower_is_better else -1
         keys = {
-            policy: {name: math.inf if math.isnan(value) else -value for name, value in values.items()}
+            policy: {name: math.inf if math.isnan(value) else sign * value for name, value in values.items()}
             for policy, values in self.values.items()
         }
         return {policy: tuple(sorted(by_name, key=by_name.__getitem__)) for policy, by_name in keys.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, combinations
 from pathlib import Path
 from typing import get_args
@@ -104,8 +104,8 @@ class Evaluation:
         for name, states in self.states.items():
             check_occurrences(tasks, name, is_mix=states.is_mix)
         datasets = find_datasets(self.data, tasks, named=self.tasks is not None, only=self.only)
-        source = DatasetSource.of(self.data)
-        left_out = tuple(name for name, task in skipped.items() if source.find(name, task))
+        source = DatasetSource.of(self.data) if skipped else None
+        left_out = tuple(name for name, task in skipped.items() if source is not None and source.find(name, task))
         cache = AnswerCache(None if self.cache is None else Path(self.cache))
         sources: dict[str, WordVectors | TeacherStates | Encoder] = {
             **self.sets,
@@ -158,7 +158,7 @@ class Evaluation:
         for stream, dataset in enumerate(datasets):
             result = DatasetResult(dataset, tasks[dataset.task], stream)
             try:
-                result.items = result.task.read(dataset.path)
+                result.items = dataset.read(result.task, [*self.sets.values()])
                 for candidate, policy in self._plan(candidates, result.task):
                     label = f"{dataset.task} {dataset.name}, {candidate.name}"
                     yield progress(label)
@@ -176,7 +176,8 @@ class Evaluation:
 
     def _plan(self, candidates: Sequence[Candidate], task: Task) -> list[tuple[Candidate, OovPolicy]]:
         """Which candidates answer a task, with which policies; costly tasks are not repeated to compare policies."""
-        compare_oov = self.compare_oov and len(self.sets) > 1 and task.ordered and not task.costly
+        same = not task.ordered or task.costly or bool(task.item_source)  # their own items have no OOV words
+        compare_oov = self.compare_oov and len(self.sets) > 1 and not same
         policies = [self.oov, *(other for other in PLAIN_POLICIES if compare_oov and other != self.oov)]
         kinds = WordVectors | TeacherStates  # an encoder answers only where a vector per text is enough
         answering = [item for item in candidates if isinstance(item.source, kinds) or task.takes_encoders]
@@ -243,7 +244,9 @@ class Evaluation:
             for words, mask in result.comparable(self.oov) if result.task.ordered else ():
                 for metric, samples in result.bootstrap(self.oov, mask, resampling).items():
                     place = result.dataset.task, result.dataset.name, metric
-                    comparisons += compare(place, samples, int(mask.sum()), result.task.max_difference, words)
+                    found = compare(place, samples, int(mask.sum()), result.task.max_difference, words)
+                    less = result.task.prefers_less(metric)
+                    comparisons += [replace(pair, lower_is_better=less) for pair in found]
         overall: list[Comparison] = []
         for words, mean in means.compare().items():
             n_pairs = min(mean.n_pairs.values())

@@ -121,7 +121,7 @@ def mean_difference(
     datasets = {dataset.name: dataset for dataset in find_datasets(data, {"similarity": task}, named=True, only=names)}
     results = []
     for name in names or datasets:
-        items = task.read(datasets[name].path)
+        items = datasets[name].read(task, ())
         answers = {side: task.answer(lookup, items) for side, lookup in lookups.items()}
         both = np.logical_and(answers["a"].covered, answers["b"].covered)
         results.append(SimilarityResult(name, items, answers, dict.fromkeys(answers, both)))

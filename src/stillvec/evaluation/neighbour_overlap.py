@@ -13,10 +13,8 @@ import numpy as np
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Resampling, mean_estimate
 from stillvec.evaluation.lookup import Lookup
-from stillvec.numerics import top_k, unit_rows
+from stillvec.numerics import nearest_rows, unit_rows
 from stillvec.vectors import WordVectors
-
-_CELLS = 1 << 23  # cosines per block: 32 MB
 
 
 class OverlapEstimate(NamedTuple):
@@ -53,14 +51,7 @@ def neighbour_overlap(
     if n <= k:
         raise UsageError.expected(f"more than {k} common words to compare {k} neighbours", n)
     tables = [unit_rows(Lookup(vectors).take(common)) for vectors, common in zip((a, b), rows, strict=True)]
-    shares = np.zeros(n)
-    step = max(1, _CELLS // n)
-    for start in range(0, n, step):
-        here = np.arange(min(step, n - start))
-        votes = np.zeros((len(here), n), np.int8)
-        for table in tables:
-            cosines = table[start : start + len(here)] @ table.T
-            cosines[here, start + here] = -np.inf  # a word is not its own neighbour
-            votes[here[:, None], top_k(cosines, k)] += 1
-        shares[start + here] = (votes == 2).sum(axis=1) / k
+    of_a, of_b = (nearest_rows(table, k) for table in tables)  # (n, k)
+    keys = np.arange(n)[:, None] * n
+    shares = np.isin(of_a + keys, of_b + keys).mean(axis=1)
     return OverlapEstimate(*mean_estimate(shares, Resampling(resamples, seed)), k / (n - 1), n)

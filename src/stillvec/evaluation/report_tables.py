@@ -34,10 +34,12 @@ def build_tables(report: Report, width: int = 100) -> Tables:
         scores, means = _task_rows(report, task)
         yield from (_by_dataset(task, scores, means, labels) if few else _by_set(task, scores, means, labels, width))
     yield from label_tables(report.label_probes)
-    best = next((mean.name for mean in rank_sets(report) if math.isfinite(mean.value)), report.names[0])
-    yield from _all_differences(report, labels) if few else _lead_differences(report, best, labels)
+    best = next((mean.name for mean in rank_sets(report) if math.isfinite(mean.value)), None)
+    first = report.names[0] if best is None else best
+    role = "" if best is None else ", the best by mean score,"
+    yield from _all_differences(report, labels) if few else _lead_differences(report, first, role, labels)
     yield from _policy_orders(report, None if few else _LEADERS)
-    yield from _overlaps(report, None if few else best, labels)
+    yield from _overlaps(report, None if few else first, labels)
 
 
 def list_notes(report: Report) -> list[str]:
@@ -127,7 +129,9 @@ def _common_prefix(metrics: Sequence[str]) -> str:
 
 
 def _format_scale(task: str) -> str:
-    return f" x {task_class(task).scale}" if task_class(task).scale != 1 else ""
+    kind = task_class(task)
+    plain = f" ({kind.unscaled[0]} x 1)" if kind.unscaled else ""
+    return f" x {kind.scale}{plain}" if kind.scale != 1 else ""
 
 
 def _format_cell(row: ScoreRow, name: str) -> str:
@@ -206,8 +210,10 @@ def _describe_coverage(columns: Mapping[str, ScoreRow]) -> str:
 def _format_difference(comparison: Comparison | None) -> str:
     if comparison is None or math.isnan(comparison.p):
         return "-" if comparison is not None else ""
-    bounds = ", ".join(map(format_value, (comparison.low, comparison.high)))
-    return f"{100 * comparison.difference:+5.1f} [{bounds}]{' *' if comparison.significant else ''}"
+    scale = task_class(comparison.task).scale_of(comparison.metric)
+    bounds = ", ".join(format_value(bound, scale) for bound in (comparison.low, comparison.high))
+    digits = 2 if scale == 1 else 1
+    return f"{scale * comparison.difference:+5.{digits}f} [{bounds}]{' *' if comparison.significant else ''}"
 
 
 def _all_differences(report: Report, labels: Labels) -> Tables:
@@ -234,8 +240,8 @@ def _all_differences(report: Report, labels: Labels) -> Tables:
     yield TextTable(title, ("dataset", *(f"{short[a]} - {short[b]}" for a, b in pairs)), cells, notes)
 
 
-def _lead_differences(report: Report, best: str, labels: Labels) -> Tables:
-    """Compare the best set with each other set."""
+def _lead_differences(report: Report, best: str, role: str, labels: Labels) -> Tables:
+    """Compare the best set, or the first where none is best, with each other set."""
     tested = [comparison for comparison in report.comparisons if comparison.words != "unleaked"]
     sides = [comparison.from_side(best) for comparison in tested if best in (comparison.a, comparison.b)]
     overall = [mean.from_side(best) for mean in report.overall if best in (mean.a, mean.b) and mean.words != "unleaked"]
@@ -244,12 +250,12 @@ def _lead_differences(report: Report, best: str, labels: Labels) -> Tables:
     for name in labels:
         against = [comparison for comparison in sides if comparison.b == name]
         if against:
-            n_won = sum(comparison.significant and comparison.difference > 0 for comparison in against)
-            n_lost = sum(comparison.significant and comparison.difference < 0 for comparison in against)
+            n_won = sum(comparison.significant and comparison.gain > 0 for comparison in against)
+            n_lost = sum(comparison.significant and comparison.gain < 0 for comparison in against)
             difference = _format_difference(means.get(name))
             rows.append((labels[name], difference, n_won, n_lost, len(against) - n_won - n_lost))
     if rows:
-        title = f"{labels[best].strip()}, the best by mean score, compared with each other set"
+        title = f"{labels[best].strip()}{role} compared with each other set"
         columns = ("other", "mean of similarity [95%]", "better", "worse", "neither")
         note = f"  Better, worse and *: significant at 5%, Holm's correction for {len(tested)}. --json: all of them."
         yield TextTable(title, columns, rows, [note])

@@ -38,15 +38,20 @@ class ScoreRow:
 
     @property
     def scale(self) -> int:
-        return task_class(self.task).scale
+        return task_class(self.task).scale_of(self.metric)
+
+    @property
+    def lower_is_better(self) -> bool:
+        return task_class(self.task).prefers_less(self.metric)
 
     @property
     def best(self) -> set[str]:
-        """The sets with the highest value; none if there is one set only or higher is not better."""
+        """The sets with the best value, mostly the highest; none if there is one set only or sets are not ranked."""
         values = {name: score.value for name, score in self.scores.items() if math.isfinite(score.value)}
         if len(self.scores) < 2 or not self.ordered or not values:
             return set()
-        return {name for name, value in values.items() if value == max(values.values())}
+        best = (min if self.lower_is_better else max)(values.values())
+        return {name for name, value in values.items() if value == best}
 
 
 class MeanScore(NamedTuple):
@@ -77,7 +82,7 @@ def first_metric_rows(report: Report, words: str, task: str | None = None) -> li
     """For each dataset the row of its first metric by which sets are ranked."""
     rows: dict[tuple[str, str], ScoreRow] = {}
     for row in group_scores(report.scores):
-        if row.words == words and row.ordered and task in (None, row.task):
+        if row.words == words and row.ordered and task_class(row.task).averaged and task in (None, row.task):
             rows.setdefault((row.task, row.dataset), row)
     return [*rows.values()]
 

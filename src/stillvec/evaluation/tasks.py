@@ -21,6 +21,7 @@ from stillvec.files.path_names import files_in
 from stillvec.notation import parse_specs
 from stillvec.progress import drain
 from stillvec.registry import Registry, create
+from stillvec.vectors import WordVectors
 
 
 @dataclass(frozen=True)
@@ -59,27 +60,49 @@ class Task:
 
     files: ClassVar[tuple[str, ...]] = ()  # the folder of its files and their endings
     item_unit: ClassVar[Literal["word", "text"]] = "word"  # covered: all words of an item, or one word per text
-    ordered: ClassVar[bool] = True  # higher is better, so that sets can be compared and ranked
+    ordered: ClassVar[bool] = True  # sets can be compared and ranked
+    lower: ClassVar[tuple[str, ...]] = ()  # endings of metrics of which less is better; of all others more is
+    averaged: ClassVar[bool] = True  # counts in the mean over tasks by which sets are ranked
     costly: ClassVar[bool] = False  # trains a model: runs only on request
     scale: ClassVar[int] = 100  # scores are shown multiplied by this
+    unscaled: ClassVar[tuple[str, ...]] = ()  # endings of metrics that are shown as they are
     max_difference: ClassVar[float] = 1.0  # the largest possible difference of two scores; 2 for correlations
     leaks: ClassVar[bool] = False  # items are pairs of words that a lexicon may contain
     controls: ClassVar[tuple[str, ...]] = ()  # endings of metrics that are only a reference for the others
     summary: ClassVar[str] = ""  # the name of all metrics together; default: their list
     takes_encoders: ClassVar[bool] = False  # one vector per text is enough, which every encoder has
+    item_source: ClassVar[str] = ""  # what the items are if they are taken from the vectors: then it needs no files
 
     @classmethod
     def ranks_by(cls, metric: str) -> bool:
         """Whether sets are compared and ranked by this metric."""
         return cls.ordered and not metric.endswith(cls.controls)
 
+    @classmethod
+    def prefers_less(cls, metric: str) -> bool:
+        """Whether a lower value of this metric is better."""
+        return bool(cls.lower) and metric.endswith(cls.lower)
+
+    @classmethod
+    def scale_of(cls, metric: str) -> int:
+        """What values of this metric are multiplied by where they are shown."""
+        return 1 if cls.unscaled and metric.endswith(cls.unscaled) else cls.scale
+
     def find(self, folder: Path) -> list[Path]:
         """The files of this task in a data folder."""
-        return files_in(folder / self.files[0], self.files[1:])
+        return files_in(folder / self.files[0], self.files[1:]) if self.files else []
 
     def read(self, path: Path) -> Items:
         """The items of a file; a DatasetError names the file and line of a malformed item."""
         raise NotImplementedError
+
+    def choose_items(self, sets: Sequence[WordVectors]) -> Items:
+        """Items from the vectors that are evaluated, of a task with an `item_source`."""
+        raise NotImplementedError
+
+    def own_data(self) -> tuple[Path, ...]:
+        """Files that its settings name, on which the answers depend."""
+        return ()
 
     def other_data(self, path: Path) -> tuple[Path, ...]:
         """Other datasets on which the answers to a file depend."""
@@ -173,6 +196,7 @@ TASKS: Registry[type[Task]] = Registry(
         "attributes": "stillvec.evaluation.attributes:Attributes",
         "translation": "stillvec.evaluation.translation:Translation",
         "bias": "stillvec.evaluation.bias:Bias",
+        "neighbours": "stillvec.evaluation.crowding:Crowding",
     },
 )
 
@@ -222,7 +246,8 @@ def select_tasks(
     if tasks is None:
         for name in TASKS:
             task = TASKS[name]()
-            (skipped if task.costly and not costly else selected)[name] = task
+            if costly or not task.item_source:  # without files, a task runs if it is named
+                (skipped if task.costly and not costly else selected)[name] = task
     else:
         for text in dict.fromkeys(tasks):
             name = text.partition(":")[0].strip()

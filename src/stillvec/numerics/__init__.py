@@ -2,7 +2,16 @@
 
 from stillvec.numerics.bm25 import bm25_norms, bm25_weights
 from stillvec.numerics.kmeans import Clustering, kmeans, nearest_centres
-from stillvec.numerics.rows import BLOCK_ROWS, cosines, iterate_blocks, rank_values, spearman, top_k, unit_rows
+from stillvec.numerics.rows import (
+    BLOCK_ROWS,
+    cosines,
+    iterate_blocks,
+    nearest_rows,
+    rank_values,
+    spearman,
+    top_k,
+    unit_rows,
+)
 from stillvec.numerics.spectrum import (
     apply_map,
     column_variances,
@@ -24,6 +33,7 @@ __all__ = [
     "iterate_blocks",
     "kmeans",
     "nearest_centres",
+    "nearest_rows",
     "principal_axes",
     "principal_plane",
     "raise_to_power",

@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 
 Array = NDArray[Any]
 BLOCK_ROWS = 1 << 14  # rows converted at once
+_CELLS = 1 << 23  # cosines per block: 32 MB
 
 
 def unit_rows(rows: Array, dtype: DTypeLike | None = None) -> Array:
@@ -36,6 +37,19 @@ def top_k(scores: Array, k: int) -> NDArray[np.int64]:
         chosen = np.broadcast_to(np.arange(k), scores.shape)
     order = np.argsort(-np.take_along_axis(scores, chosen, -1), axis=-1, kind="stable")
     return np.asarray(np.take_along_axis(chosen, order, -1))
+
+
+def nearest_rows(units: Array, k: int) -> NDArray[np.int64]:
+    """The k rows of highest cosine with each row of unit length (n, k), without the row itself, in blocks."""
+    n = len(units)
+    nearest = np.zeros((n, min(k, n - 1)), np.int64)
+    step = max(1, _CELLS // max(n, 1))
+    for start in range(0, n, step):
+        block = units[start : start + step] @ units.T
+        here = np.arange(len(block))
+        block[here, start + here] = -np.inf  # a row is not its own neighbour
+        nearest[start : start + step] = top_k(block, nearest.shape[1])
+    return nearest
 
 
 def rank_values(values: Array) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from stillvec.evaluation import Score
 from stillvec.evaluation.score_table import MeanScore, ScoreRow, group_scores, rank_rows, rank_sets
 from stillvec.report.html_markup import Html, element, fold, join, lead, note, plural, set_name, word
 from stillvec.report.html_tables import (
@@ -69,8 +68,8 @@ def heat_section(data: ReportData) -> Html | None:
     legend = "Darker is higher."
     if len(data.names) > 1:
         legend = (
-            "The best score of a row is bold. Blue is above the mean of the row, amber below; the colour is strongest "
-            "at a distance of 15 points or more."
+            "The best score of a row is bold. Blue is better than the mean of the row, amber worse; the colour is "
+            "strongest at a distance of 15 points or more."
         )
     parts = [lead(f"Scores times 100. {legend} Intervals are in the next section.")]
     if data.basis == "own":
@@ -94,26 +93,29 @@ def _heat(data: ReportData, shown: Sequence[ScoreRow], caption: str) -> Html:
 def _cells(row: ScoreRow, names: Sequence[str]) -> list[Html]:
     values = [score.value for score in row.scores.values() if math.isfinite(score.value)]
     mean = sum(values) / len(values) if values else math.nan
-    best = max(values, default=math.nan) if len(names) > 1 and row.ordered else math.nan
+    sign, first = (-1, min) if row.lower_is_better else (1, max)
+    best = first(values, default=math.nan) if len(names) > 1 and row.ordered else math.nan
     cells = []
     for name in names:
         score = row.scores.get(name)
         if score is None or not math.isfinite(score.value):
-            cells.append(numeric(math.nan, title=_title(name, score)))
+            cells.append(numeric(math.nan, title=_title(name, row)))
             continue
-        shade = max(-1.0, min(1.0, (score.value - mean) / _FULL)) if len(names) > 1 else abs(score.value)
+        shade = max(-1.0, min(1.0, sign * (score.value - mean) / _FULL)) if len(names) > 1 else abs(score.value)
         colour = {"style": f"--heat:{abs(shade):.2f}", "class_": "up" if shade >= 0 else "down"} if row.ordered else {}
         inside = element("b", format_score(row, name)) if score.value == best else format_score(row, name)
-        cells.append(numeric(score.value, inside, title=_title(name, score), **colour))
+        cells.append(numeric(score.value, inside, title=_title(name, row), **colour))
     return cells
 
 
-def _title(name: str, score: Score | None) -> str:
+def _title(name: str, row: ScoreRow) -> str:
+    score = row.scores.get(name)
     if score is None:
         return f"{name}: not evaluated"
-    bounds = interval(score.low, score.high)
+    value, low, high = (row.scale / 100 * part for part in (score.value, score.low, score.high))
+    bounds = interval(low, high)
     covered = f"{score.n_covered:,} of {score.n_items:,} items covered"
-    return f"{name}: {number(score.value, 2)}" + (f", 95% {bounds}" if bounds else "") + f"; {covered}"
+    return f"{name}: {number(value, 2)}" + (f", 95% {bounds}" if bounds else "") + f"; {covered}"
 
 
 _MAX_SETS = 8  # columns of a table
@@ -160,7 +162,7 @@ def _sections(data: ReportData, row: ScoreRow) -> Html:
     for section in _names(row):
         details = [values[name].get(section) for name in names]
         finite = [detail.value for detail in details if detail is not None and math.isfinite(detail.value)]
-        best = max(finite, default=math.nan) if len(names) > 1 else math.nan
+        best = (min if row.lower_is_better else max)(finite, default=math.nan) if len(names) > 1 else math.nan
         cells = [
             numeric(detail.value, element("b", number(detail.value)) if detail.value == best else None)
             if detail is not None

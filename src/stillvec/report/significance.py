@@ -68,7 +68,7 @@ def _wins(data: ReportData) -> Html:
         cells: list[object] = [data.set_row(name)]
         for other in data.names:
             against = [pair for pair in comparisons if pair.b == other]
-            n_won = sum(pair.significant and pair.difference > 0 for pair in against)
+            n_won = sum(pair.significant and pair.gain > 0 for pair in against)
             share = n_won / len(against) if against else 0.0
             text = f"{n_won} of {len(against)}" if against else "·"
             cells.append(numeric(share, text, class_="up", style=f"--heat:{share:.2f}"))
@@ -128,16 +128,16 @@ def _significance(data: ReportData, best: str) -> list[object]:
     single = [pair for pair in leads(data.report.comparisons, best) if pair.b == second]
     if not single:
         return ["Significance was not tested."]
-    n_won = sum(pair.significant and pair.difference > 0 for pair in single)
-    n_lost = sum(pair.significant and pair.difference < 0 for pair in single)
+    n_won = sum(pair.significant and pair.gain > 0 for pair in single)
+    n_lost = sum(pair.significant and pair.gain < 0 for pair in single)
     text = f"Compared with the second, it is significantly better in {n_won} and significantly worse in {n_lost} of "
     return [text, f"{plural(len(single), 'comparison')} ({_TEST})."]
 
 
 def _on_similarity(against: Sequence[Comparison]) -> list[object]:
     """The sets that it is significantly ahead of, not significantly different from, and significantly behind."""
-    n_ahead = sum(pair.significant and pair.difference > 0 for pair in against)
-    behind = [pair.b for pair in against if pair.significant and pair.difference < 0]
+    n_ahead = sum(pair.significant and pair.gain > 0 for pair in against)
+    behind = [pair.b for pair in against if pair.significant and pair.gain < 0]
     alike = [pair.b for pair in against if not pair.significant]
     if n_ahead == len(against):
         others = "the other" if len(against) == 1 else "all others"

@@ -395,6 +395,7 @@ def _datasets() -> Iterator[Reader]:
             "a.csv": ("category,words,outliers\nx,\"['a', 'b']\",\"['c']\"\n",),
         },
         "synonyms": {"a.txt": ("big | large | small | blue\n",)},
+        "glossary": {"a.tsv": ("term\tdefinition\nice\tfrozen water\nnew york\ta city\n# x\n",)},
         "sentences": {"a.csv": ('s1,s2,score\n"A man, a plan",A dog.,3.5\nb,c,1\n',)},
         "classification": {"a.txt": (ten, ten.replace("\t", " "), ten.replace("\t", " ||| "))},
         "multilabel": {"a.txt": (ten.replace("\t", " "), ten.replace("\t", ",x "))},

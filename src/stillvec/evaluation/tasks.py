@@ -197,6 +197,7 @@ TASKS: Registry[type[Task]] = Registry(
         "translation": "stillvec.evaluation.translation:Translation",
         "bias": "stillvec.evaluation.bias:Bias",
         "neighbours": "stillvec.evaluation.crowding:Crowding",
+        "glossary": "stillvec.evaluation.glossary:Glossary",
     },
 )
 

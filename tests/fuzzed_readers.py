@@ -29,6 +29,7 @@ from stillvec.formats.model_card import card
 from stillvec.lexicons import read_dictionary, read_evaluation_pairs, read_lexicon, read_rated_pairs, read_words
 from stillvec.subwords import Ngrams, SubwordTable
 from stillvec.vectors import WordVectors
+from stillvec.verbs.glossary_extraction import extract_glossary
 from stillvec.vocabulary import Vocabulary
 
 Read = Callable[[Path], object]
@@ -148,6 +149,9 @@ def _columns() -> Iterator[Reader]:
 
 
 def _lexicons() -> Iterator[Reader]:
+    page = "---\ntitle: Ice\n---\nIce is a solid that is made of frozen water.\n\nSnow\n: what falls from clouds in winter\n"
+    page += "- **Hail**: frozen rain that falls\n\n| term | definition |\n|--|--|\n| fog | a cloud on the ground |\n"
+    yield Reader("glossary of a page", {"a.md": page.encode()}, lambda folder: [*extract_glossary(folder / "a.md")])
     glosses = "ice\tfrozen water\nfire\twhat burns\n"
     yield Reader("dictionary table", lambda folder: [*read_dictionary(folder / "d.tsv")], _texts("d.tsv", glosses))
     yield Reader("dictionary wordnet", lambda folder: [*read_dictionary(folder)], (WORDNET,))

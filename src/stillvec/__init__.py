@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stillvec.vectors import WordVectors
     from stillvec.verbs.baseline_training import train, train_all
     from stillvec.verbs.distillation import distill, distill_all, plan
+    from stillvec.verbs.glossary_extraction import extract_glossary
     from stillvec.verbs.hub_upload import push_to_hub
     from stillvec.verbs.indexing import index
     from stillvec.verbs.recipe import run
@@ -40,6 +41,7 @@ __all__ = [
     "distill_all",
     "evaluate",
     "explore",
+    "extract_glossary",
     "index",
     "load",
     "merge",
@@ -67,6 +69,7 @@ _LAZY = {
     "distill_all": "stillvec.verbs.distillation",
     "evaluate": "stillvec.evaluation",
     "explore": "stillvec.exploration",
+    "extract_glossary": "stillvec.verbs.glossary_extraction",
     "index": "stillvec.verbs.indexing",
     "load": "stillvec.formats",
     "merge": "stillvec.verbs.transformation",

@@ -38,6 +38,7 @@ VERBS = {  # in the order a new user meets them
     "train": "train word vectors on a corpus without a teacher: skip-gram, GloVe and others",
     "evaluate": "evaluate vectors, side by side",
     "datasets": "list the evaluation datasets and where to get others",
+    "glossary": "find terms and their definitions in text, to evaluate with",
     "nearest": "show the nearest words of a word",
     "analogy": "answer: A is to B as C is to what",
     "refine": "improve vectors of the same words, step by step",

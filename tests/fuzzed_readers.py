@@ -149,9 +149,9 @@ def _columns() -> Iterator[Reader]:
 
 
 def _lexicons() -> Iterator[Reader]:
-    page = "---\ntitle: Ice\n---\nIce is a solid that is made of frozen water.\n\nSnow\n: what falls from clouds in winter\n"
+    page = "---\ntitle: Ice\n---\nIce is a solid that is made of frozen water.\n\nSnow\n: what falls from the clouds\n"
     page += "- **Hail**: frozen rain that falls\n\n| term | definition |\n|--|--|\n| fog | a cloud on the ground |\n"
-    yield Reader("glossary of a page", {"a.md": page.encode()}, lambda folder: [*extract_glossary(folder / "a.md")])
+    yield Reader("glossary page", lambda folder: [*extract_glossary(folder / "a.md")], _texts("a.md", page))
     glosses = "ice\tfrozen water\nfire\twhat burns\n"
     yield Reader("dictionary table", lambda folder: [*read_dictionary(folder / "d.tsv")], _texts("d.tsv", glosses))
     yield Reader("dictionary wordnet", lambda folder: [*read_dictionary(folder)], (WORDNET,))

@@ -31,6 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     """A corpus, and vectors distilled from it."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "text.txt").write_text(TEXT, "utf-8")
+    (folder / "page.md").write_text("- **Sea**: a large body of salt water\n", "utf-8")
     (folder / "data" / "similarity").mkdir(parents=True)
     pairs = "sea\thouse\t3\ndog\tbook\t1\nthe\tby\t5\nold\tgood\t6\n"
     (folder / "data" / "similarity" / "pairs.tsv").write_text(pairs, "utf-8")
@@ -47,6 +48,7 @@ CALLS = {  # IN: the folder
     "train": "train IN/text.txt --method skipgram:dim=8,epochs=1 --min-count 1 --out IN/trained --quiet",
     "evaluate": "evaluate IN/vectors IN/others --data IN/data --report IN/page.html --quiet",
     "datasets": "datasets",
+    "glossary": "glossary IN/page.md --out IN/glossary.tsv",
     "nearest": "nearest IN/vectors sea",
     "index": "index IN/text.txt --vectors IN/vectors --out IN/index --quiet",
     "search": "search --help",  # of an index

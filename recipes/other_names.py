@@ -1,6 +1,7 @@
 """The same pairs and texts with other names in them: does the answer change? (paper 24)
 
     STILLVEC_WORKSHOP=... python recipes/other_names.py paraphrases|texts NAME=VECTORS ... [--glove FOLDER]
+        [--lists companies countries]
 
 The representations are those of text_pairs.py. A script because the tables join several evaluations.
 """
@@ -33,6 +34,7 @@ def main() -> None:
         command = commands.add_parser(name)
         add_representations(command)
         command.add_argument("--items", type=int, default=300)
+        command.add_argument("--lists", nargs="+", default=LISTS, choices=LISTS, metavar="LIST", help="lists of names")
         command.add_argument("--teachers-on", nargs="*", default=LISTS, metavar="LIST", help="for teachers, only these")
         command.set_defaults(run=run)
     options = parser.parse_args()
@@ -40,16 +42,16 @@ def main() -> None:
 
 
 def print_paraphrases(options: argparse.Namespace) -> None:
-    """MRPC, every list of names."""
+    """MRPC, a list of names after the other."""
     print_header(*split_cells(HEADERS["substitution-paraphrases"]))
-    for names in LISTS:
+    for names in options.lists:
         print_rows(options, "mrpc.test", names, [names])
 
 
 def print_texts(options: argparse.Namespace) -> None:
     """Single texts with a label."""
     print_header(*split_cells(HEADERS["substitution-texts"]))
-    for dataset, names in TEXTS:
+    for dataset, names in (pair for pair in TEXTS if pair[1] in options.lists):
         print_rows(options, dataset, names, [dataset.removesuffix(".test"), names])
 
 

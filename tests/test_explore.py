@@ -23,7 +23,6 @@ from stillvec.errors import MissingExtra, StillvecError, UsageError, VocabularyE
 from stillvec.exploration import Explorer, compute_map, export_steps
 from stillvec.exploration.examples import ExampleReader
 from stillvec.exploration.explorer import UnknownWord, project_words
-from stillvec.exploration.function_words import _read_lists, find_function_words
 from stillvec.exploration.word_columns import load_columns
 from stillvec.exploration.word_lookup import LexiconRelations, Suggester
 from stillvec.exploration.word_map import MapCache, WordMap, find_clusters, find_content_words
@@ -31,6 +30,7 @@ from stillvec.lexicons import Edge
 from stillvec.numerics import tsne
 from stillvec.progress import Progress, drain
 from stillvec.subwords import Ngrams, SubwordTable
+from stillvec.vocabulary.function_words import _read_lists, find_function_words
 
 EVIL = "<script>alert(1)</script>"
 WORDS = ["the", "ice", "icy", "iceberg", "fire", "fir", "firm", "new york", EVIL, "été", "snow", "heat"]
@@ -597,3 +597,12 @@ def test_documents_of_an_index_are_searched(tmp_path: Path) -> None:
         Explorer({"a": vectors}).search_documents("ice")
     with pytest.raises(UsageError, match="exported"):
         drain(export_steps(explorer, tmp_path / "page.html"))
+
+
+def test_neighbours_can_be_grouped_by_stem() -> None:
+    words = ["river", "rivers", "lake", "lakes", "fire"]
+    vectors = WordVectors(words, [[1, 0], [1, 0.1], [1, 0.5], [1, 0.6], [0, 1]])
+    answer = Explorer({"a": vectors}).find_neighbours("river", 2, group=True)[0]
+    assert answer["forms"] == ("rivers",)
+    assert [(word, *rest) for word, _, *rest in answer["found"]] == [("lake", [0], ("lakes",)), ("fire", [0], ())]
+    assert len(Explorer({"a": vectors}).find_neighbours("river", 2)[0]["found"][0]) == 3

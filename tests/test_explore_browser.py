@@ -136,6 +136,19 @@ def test_neighbours_are_side_by_side_and_shared_ones_are_marked(visit: Visit) ->
     )
 
 
+def test_inflections_are_grouped_on_request_and_from_word_to_word(visit: Visit) -> None:
+    page = visit.open("#word?w=word1")
+    page.wait_for_selector("#neighbours li")
+    assert page.locator("#neighbours .forms").count() == 0
+    page.check("#group")
+    page.wait_for_selector("body[data-shown='#word?w=word1&g=1']")
+    near = vectors_of(0).nearest("word1", 12, group=True)
+    first = page.locator("#neighbours > div:first-child li .words").first
+    assert first.locator("> .word").inner_text() == near[0].word
+    page.locator("#neighbours li .word").first.click()
+    page.wait_for_function("location.hash.endsWith('&g=1') && !location.hash.includes('word1&')")
+
+
 def test_a_word_that_looks_like_a_script_stays_a_word(visit: Visit) -> None:
     page = visit.open(f"#word?w={EVIL.replace('/', '%2F')}")
     page.wait_for_selector("#neighbours li")

@@ -90,6 +90,22 @@ def test_similarity_is_the_cosine(client: TestClient) -> None:
     assert client.get("/similarity", params={"a": "king", "b": "queen"}).json()["data"] == said["data"][:1]
 
 
+@pytest.mark.parametrize("search", ["exact", "approximate"])
+def test_nearest_groups_inflections_on_request(search: str) -> None:
+    words = ["river", "rivers", "lake", "lakes", "fire"]
+    models = ServedModels({"a": WordVectors(words, [[1, 0], [1, 0.1], [1, 0.5], [1, 0.6], [0, 1]])})
+    if search == "approximate":
+        models["a"]._build()
+    with TestClient(create_app(models, LIMITS)) as client:
+        params = {"word": "river", "k": 1, "group": True, "exact": search == "exact"}
+        said = client.post("/nearest", json=params).json()
+        assert (said["search"], said["forms"]) == (search, ["rivers"])
+        assert [(each["word"], each["forms"]) for each in said["data"]] == [("lake", ["lakes"])]
+        assert client.get("/nearest", params=params).json() == said
+        plain = client.get("/nearest", params={"word": "river", "k": 1}).json()
+        assert [(each["word"], each["forms"]) for each in plain["data"]] == [("rivers", [])]
+
+
 def test_nearest_to_a_word_a_text_and_a_vector_agree_with_brute_force(client: TestClient) -> None:
     cosines = {word: _cosine(MATRIX[0], row) for word, row in zip(WORDS[:-1], MATRIX, strict=False)}
     wanted = sorted(cosines, key=lambda word: -cosines[word])

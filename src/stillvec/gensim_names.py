@@ -6,7 +6,7 @@ import importlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from stillvec.errors import UsageError, VocabularyError
 from stillvec.input_checks import check_arguments, check_count, describe
 from stillvec.numerics import unit_rows
 from stillvec.vocabulary import Vocabulary
+from stillvec.vocabulary.inflections import Inflections, NeighbourGroups
 
 Matrix = NDArray[Any]
 Floats = NDArray[np.float32]
@@ -75,6 +76,7 @@ class GensimNames(ABC):
         except VocabularyError:
             return default
 
+    @overload
     def most_similar(
         self,
         positive: Query | Iterable[Query] = (),
@@ -82,7 +84,27 @@ class GensimNames(ABC):
         topn: int = 10,
         *,
         restrict_vocab: int | None = None,
-    ) -> Neighbours:
+        group: Literal[False] = False,
+    ) -> Neighbours: ...
+    @overload
+    def most_similar(
+        self,
+        positive: Query | Iterable[Query] = (),
+        negative: Query | Iterable[Query] = (),
+        topn: int = 10,
+        *,
+        restrict_vocab: int | None = None,
+        group: Literal[True],
+    ) -> NeighbourGroups: ...
+    def most_similar(
+        self,
+        positive: Query | Iterable[Query] = (),
+        negative: Query | Iterable[Query] = (),
+        topn: int = 10,
+        *,
+        restrict_vocab: int | None = None,
+        group: bool = False,
+    ) -> Neighbours | NeighbourGroups:
         """The words of highest cosine with a weighted mean of words and vectors, without the words of the query.
 
         >>> vectors.most_similar(positive=["king", "woman"], negative=["man"], topn=1)  # doctest: +SKIP
@@ -95,6 +117,7 @@ class GensimNames(ABC):
         negative: the same, with the weight -1; a weight that is given replaces it (default: none).
         topn: number of words to return (default: 10).
         restrict_vocab: search only the first words of the vocabulary, the most frequent ones (default: all).
+        group: one entry per word, with its inflections, as in `nearest`; gensim has no such option (default: False).
         """
         queries = [*_split_weights(positive, 1.0, "positive"), *_split_weights(negative, -1.0, "negative")]
         if not queries:
@@ -104,7 +127,11 @@ class GensimNames(ABC):
         scores = self._cosines(weights @ np.stack([self._direction(key) for key, _ in queries]))
         if restrict_vocab is not None:
             scores = scores[: check_count(restrict_vocab, "restrict_vocab")]
-        return self._best(scores, check_count(topn, "topn"), rows)
+        topn = check_count(topn, "topn")
+        if group:
+            names = [key for key, _ in queries if isinstance(key, str)]
+            return self.inflections.group(lambda n: self._best(scores, n, rows), topn, names)
+        return self._best(scores, topn, rows)
 
     def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
         """The words of highest cosine with a word; see `most_similar` for the parameters."""
@@ -216,6 +243,11 @@ class GensimNames(ABC):
     @abstractmethod
     def __getitem__(self, word: str | int | Sequence[str | int]) -> Floats:
         """Vectors of words or rows."""
+
+    @property
+    @abstractmethod
+    def inflections(self) -> Inflections:
+        """Which words are forms of one word."""
 
     @abstractmethod
     def _row_or_oov(self, word: str | int) -> int:

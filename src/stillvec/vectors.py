@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from stillvec.progress import Progress, show_progress
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.inflections import OVERSAMPLING, Inflections, NeighbourGroups
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
+Query = str | int | Matrix
 Words = list[str] | tuple[str, ...]
 _BLOCK = 1 << 16  # rows per block, so that a memory-mapped matrix is never copied whole
 _QUERIES = 1024  # per batch
@@ -213,12 +215,24 @@ class WordVectors(GensimNames):
         return cosines(*(rows if len(rows) == size else np.repeat(rows, size, axis=0) for rows in (x, y)))
 
     @overload
-    def nearest(self, query: str | int | Matrix, k: int = 10, *, exclude: Iterable[str] = ()) -> Neighbours: ...
-    @overload
-    def nearest(self, query: Words, k: int = 10, *, exclude: Iterable[str] = ()) -> list[Neighbours]: ...
     def nearest(
-        self, query: str | int | Matrix | Words, k: int = 10, *, exclude: Iterable[str] = ()
-    ) -> Neighbours | list[Neighbours]:
+        self, query: Query, k: int = 10, *, exclude: Iterable[str] = (), group: Literal[False] = False
+    ) -> Neighbours: ...
+    @overload
+    def nearest(
+        self, query: Query, k: int = 10, *, exclude: Iterable[str] = (), group: Literal[True]
+    ) -> NeighbourGroups: ...
+    @overload
+    def nearest(
+        self, query: Words, k: int = 10, *, exclude: Iterable[str] = (), group: Literal[False] = False
+    ) -> list[Neighbours]: ...
+    @overload
+    def nearest(
+        self, query: Words, k: int = 10, *, exclude: Iterable[str] = (), group: Literal[True]
+    ) -> list[NeighbourGroups]: ...
+    def nearest(
+        self, query: Query | Words, k: int = 10, *, exclude: Iterable[str] = (), group: bool = False
+    ) -> Neighbours | NeighbourGroups | list[Neighbours] | list[NeighbourGroups]:
         """The `k` words of highest cosine with a word or a vector, without the word itself.
 
         >>> vectors = WordVectors(["ice", "snow", "fire"], [[1, 0], [1, 0], [-1, 0]])
@@ -226,20 +240,32 @@ class WordVectors(GensimNames):
         [('snow', 1.0), ('fire', -1.0)]
         >>> vectors.nearest(["ice", "fire"], k=1)
         [[('snow', 1.0)], [('ice', -1.0)]]
+        >>> vectors = WordVectors(["river", "lake", "lakes", "rivers"], [[1, 0], [1, 1], [1, 2], [3, 1]])
+        >>> near = vectors.nearest("river", group=True)
+        >>> [(word, forms) for word, cosine, forms in near], near.forms
+        ([('lake', ('lakes',))], ('rivers',))
 
         Parameters
         ----------
         query: a word, a vector (dim,), or a list of words, which gives a list of results.
         k: number of neighbours (default: 10).
         exclude: words to leave out, beside the query (default: none).
+        group: one entry (word, cosine, forms) per word: inflections of a nearer neighbour are its `forms`, those of
+            the query are `forms` of the list (default: False).
         """
         if _is_words(query):
-            return self.nearest_batch(query, k, exclude=exclude)  # type: ignore[arg-type]
-        excluded = self._rows_of(exclude)
+            return self.nearest_batch(query, k, exclude=exclude, group=group)  # type: ignore[call-overload,no-any-return]
+        excluded, k = self._rows_of(exclude), check_count(k, "k")
+        names = [query] if isinstance(query, str) else []
         if isinstance(query, str | int | np.integer):
-            excluded = excluded | {self._row_or_oov(query)}
+            row = self._row_or_oov(query)
+            excluded = excluded | {row}
+            names = names or [self.words[row]]
             query = self[query]
-        return self._best(self._cosines(query), check_count(k, "k"), excluded)  # type: ignore[arg-type]
+        scores = self._cosines(query)  # type: ignore[arg-type]
+        if group:
+            return self.inflections.group(lambda n: self._best(scores, n, excluded), k, names)
+        return self._best(scores, k, excluded)
 
     def analogy(self, a: str, b: str, c: str, k: int = 1, *, method: str = "3cosadd") -> Neighbours:
         """a is to b as c is to what?
@@ -262,9 +288,22 @@ class WordVectors(GensimNames):
             raise UsageError.unknown("analogy method", method, ("3cosadd", "3cosmul"))
         return self._best(scores, check_count(k, "k"), {self._row_or_oov(word) for word in (a, b, c)})
 
+    @overload
     def nearest_batch(
-        self, queries: Sequence[str] | Matrix, k: int = 10, *, exclude: Iterable[str] = ()
-    ) -> list[Neighbours]:
+        self,
+        queries: Sequence[str] | Matrix,
+        k: int = 10,
+        *,
+        exclude: Iterable[str] = (),
+        group: Literal[False] = False,
+    ) -> list[Neighbours]: ...
+    @overload
+    def nearest_batch(
+        self, queries: Sequence[str] | Matrix, k: int = 10, *, exclude: Iterable[str] = (), group: Literal[True]
+    ) -> list[NeighbourGroups]: ...
+    def nearest_batch(
+        self, queries: Sequence[str] | Matrix, k: int = 10, *, exclude: Iterable[str] = (), group: bool = False
+    ) -> list[Neighbours] | list[NeighbourGroups]:
         """`nearest` for many words or the rows of a table (n, dim), by matrix products per block.
 
         Parameters
@@ -272,23 +311,47 @@ class WordVectors(GensimNames):
         queries: words, or an array with one query per row (n, dim).
         k: number of neighbours per query (default: 10).
         exclude: words to leave out, beside each query (default: none).
+        group: one entry per word, with its inflections, as in `nearest` (default: False).
         """
         excluded, k = self._rows_of(exclude), check_count(k, "k")
         if isinstance(queries, np.ndarray) and not _is_words(queries):
             what = f"finite vectors of dimension {self.dim}"
             units = unit_rows(check_numbers(queries, "queries", (-1, self.dim), what=what))  # (n, dim)
-            own = [excluded] * len(units)
+            own, names = [excluded] * len(units), [""] * len(units)
         else:
             names = check_strings(queries, "queries", what="words")
             own = [excluded | {self._row_or_oov(word)} for word in names]
             units = unit_rows(self[names])
-        n_best = min(k + max(map(len, own), default=0), len(self))
+        if group:
+            return self._group_batch(units, k, own, [[name] if name else [] for name in names])
+        return self._nearest_units(units, k, own)
+
+    def _nearest_units(self, units: Floats, k: int, excluded: Sequence[set[int]]) -> list[Neighbours]:
+        """The `k` nearest words of each unit vector (n, dim), without its excluded rows."""
+        n_best = min(k + max(map(len, excluded), default=0), len(self))
         results: list[Neighbours] = []
         for first in range(0, len(units), _QUERIES):
             rows, scores = self._best_batch(units[first : first + _QUERIES], n_best)
-            for hidden, row, score in zip(own[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True):
+            parts = zip(excluded[first : first + _QUERIES], rows.tolist(), scores.tolist(), strict=True)
+            for hidden, row, score in parts:
                 pairs = zip(row, score, strict=True)
                 results.append([(self.words[at], value) for at, value in pairs if at not in hidden][:k])
+        return results
+
+    def _group_batch(
+        self, units: Floats, k: int, excluded: Sequence[set[int]], names: Sequence[Sequence[str]]
+    ) -> list[NeighbourGroups]:
+        """The same with one entry per word; only queries with many inflections among their neighbours are repeated."""
+        results = [NeighbourGroups()] * len(units)
+        pending, n_neighbours = [*range(len(units))], OVERSAMPLING * k
+        while pending:
+            near = self._nearest_units(units[pending], n_neighbours, [excluded[at] for at in pending])
+            repeated = []
+            for at, found in zip(pending, near, strict=True):
+                results[at], is_complete = self.inflections.fold(found, k, names[at])
+                if not is_complete and len(found) == n_neighbours:
+                    repeated.append(at)
+            pending, n_neighbours = repeated, n_neighbours * OVERSAMPLING
         return results
 
     def encode(
@@ -490,6 +553,11 @@ class WordVectors(GensimNames):
         near = [other for other in candidates if other[:2].lower() == lower[:2] and abs(len(other) - len(word)) < 3]
         names = [*dict.fromkeys([*same, *difflib.get_close_matches(word, near, n=3)])][:3]
         return f"did you mean {' or '.join(map(repr, names))}?" if names else "try another spelling."
+
+    @cached_property
+    def inflections(self) -> Inflections:
+        """Which words are forms of one word in the language of the vocabulary."""
+        return Inflections(self.words)
 
     @cached_property
     def _finder(self) -> WordMatcher:

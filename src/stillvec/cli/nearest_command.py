@@ -1,12 +1,17 @@
 """stillvec nearest VECTORS WORD: the nearest words of a word, or of a set of features."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 
-from stillvec.cli.console import print_json, table
+from stillvec.cli.console import note, print_json, table
 from stillvec.cli.flags import add_common
 from stillvec.errors import UsageError
 from stillvec.formats import load
 from stillvec.refinement.set_query import query
+from stillvec.vectors import WordVectors
+
+_MANY_FORMS = 3  # neighbours that are forms of others: from here on --group is suggested
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +25,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     unscaled = "do not scale the sets of a query, as in the paper"
     parser.add_argument("--unscaled", action="store_true", help=unscaled)
     parser.add_argument("-k", type=int, default=10, metavar="N", help="number of neighbours (default: 10)")
+    group = "one entry per word, with its inflections in brackets and those of WORD in the title"
+    parser.add_argument("--group", action="store_true", help=group)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
 
@@ -27,16 +34,37 @@ def run(options: argparse.Namespace) -> int:
     if not options.words and not options.query:
         raise UsageError.expected("a word or --query", "neither")
     vectors = load(options.vectors)
-    neighbours = {word: vectors.nearest(word, options.k) for word in options.words}  # before any output
+    # all of them before any output
+    groups = {word: vectors.nearest(word, options.k, group=True) for word in options.words if options.group}
+    neighbours = {word: vectors.nearest(word, options.k) for word in options.words if not options.group}
     sets = {text: query(vectors, text, options.k, scaled=not options.unscaled) for text in options.query}
     if options.json:
-        values = {"vectors": options.vectors, "nearest": _name_columns(neighbours, "cosine")}
+        near = {word: [group._asdict() for group in found] for word, found in groups.items()}
+        values = {"vectors": options.vectors, "nearest": near | _name_columns(neighbours, "cosine")}
+        values |= {"forms": {word: found.forms for word, found in groups.items()}} if groups else {}
         print_json(values | ({"queries": _name_columns(sets, "cross_entropy")} if sets else {}))
         return 0
+    for word, found in groups.items():
+        rows = [(_bracket(head, forms), cosine) for head, cosine, forms in found]
+        table(f"nearest to {_bracket(word, found.forms)}", ("word", "cosine"), rows)
     for results, measure in ((neighbours, "cosine"), (sets, "cross-entropy")):
-        for name, near in results.items():
-            table(f"nearest to {name}", ("word", measure), near)
+        for name, words in results.items():
+            table(f"nearest to {name}", ("word", measure), words)
+    if sys.stdout.isatty():
+        _suggest_groups(vectors, neighbours)
     return 0
+
+
+def _bracket(word: str, forms: Sequence[str]) -> str:
+    return f"{word} ({', '.join(forms)})" if forms else word
+
+
+def _suggest_groups(vectors: WordVectors, neighbours: dict[str, list[tuple[str, float]]]) -> None:
+    """A note, if many of the neighbours of a word are inflections."""
+    for word, near in neighbours.items():
+        n_forms = len(near) - len(vectors.inflections.fold(near, len(near), [word])[0])
+        if n_forms >= _MANY_FORMS:
+            note(f"{n_forms} of the {len(near)} words near {word} are inflections; --group shows one entry per word")
 
 
 def _name_columns(results: dict[str, list[tuple[str, float]]], measure: str) -> dict[str, list[dict[str, object]]]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from stillvec.errors import UsageError, VocabularyError
 from stillvec.exploration.byte_text import decode_rows, encode_base64
 from stillvec.exploration.examples import ExampleReader
-from stillvec.exploration.function_words import find_function_words
 from stillvec.exploration.word_columns import ColumnTable, pack_column
 from stillvec.exploration.word_lookup import LexiconRelations, Suggester
 from stillvec.exploration.word_map import DEFAULT_PROJECTIONS, MAX_WORDS, PROJECTIONS, MapCache, WordMap
@@ -19,6 +18,8 @@ from stillvec.numerics import top_k, unit_rows
 from stillvec.search import SearchIndex
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.function_words import find_function_words
+from stillvec.vocabulary.inflections import NeighbourGroups
 
 MAX_SETS = 3
 MAX_LISTED = 200  # words per query
@@ -27,6 +28,7 @@ N_LAYER_NEIGHBOURS = 5
 N_SUGGESTIONS = 3
 Json = dict[str, Any]
 Pair = tuple[str, str]
+Answer = list[tuple[str, float]] | NeighbourGroups
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,14 @@ class Explorer:
         words = [word for suggester in self._suggesters.values() for word in suggester.complete(prefix, k)]
         return [*dict.fromkeys(words)][:k]
 
-    def find_neighbours(self, word: str, k: int = 12) -> list[Json]:
-        """The nearest neighbours of a word in each set, each with the numbers of all sets that list it."""
-        return _mark_shared(self._query(lambda vectors: vectors.nearest(word, _check_k(k)), [word]))
+    def find_neighbours(self, word: str, k: int = 12, *, group: bool = False) -> list[Json]:
+        """The nearest neighbours of a word in each set, each with the numbers of all sets that list it.
+
+        With `group`, one entry per word with its inflections; those of the word itself are `forms` of the answer.
+        """
+        if not group:
+            return _mark_shared(self._query(lambda vectors: vectors.nearest(word, _check_k(k)), [word]))
+        return _mark_shared(self._query(lambda vectors: vectors.nearest(word, _check_k(k), group=True), [word]))
 
     def solve_analogy(self, a: str, b: str, c: str, k: int = 8, method: str = "3cosadd") -> list[Json]:
         """`a` is to `b` as `c` is to what, in each set."""
@@ -207,13 +214,14 @@ class Explorer:
         """The number of words on a map of the set."""
         return min(len(self._find_set(name)), MAX_WORDS)
 
-    def _query(self, answer: Callable[[WordVectors], list[tuple[str, float]]], words: Iterable[str]) -> list[Json]:
+    def _query(self, answer: Callable[[WordVectors], Answer], words: Iterable[str]) -> list[Json]:
         """The answer of every set, or an error for a set that lacks a word; raises if all of them lack one."""
         answers: list[Json] = []
         for name, vectors in self.sets.items():
             missing = next((word for word in words if not has_vector(vectors, word)), None)
             if missing is None:
-                answers.append({"name": name, "found": answer(vectors)})
+                answers.append({"name": name, "found": (found := answer(vectors))})
+                answers[-1] |= {"forms": found.forms} if isinstance(found, NeighbourGroups) else {}
             else:
                 error = UnknownWord(missing, name, self._suggesters[name].suggest(missing))
                 answers.append({"name": name, "error": str(error), "alike": error.suggestions})
@@ -261,12 +269,12 @@ class UnknownWord(VocabularyError):  # noqa: N818 - it is not an error in the pr
 
 def _mark_shared(answers: list[Json]) -> list[Json]:
     """Add to each word the numbers of all sets that list it."""
-    lists = [{word for word, _ in answer.get("found", ())} for answer in answers]
+    lists = [{word for word, *_ in answer.get("found", ())} for answer in answers]
     for answer in answers:
         if "found" in answer:
             answer["found"] = [
-                (word, score, [number for number, words in enumerate(lists) if word in words])
-                for word, score in answer["found"]
+                (word, score, [number for number, words in enumerate(lists) if word in words], *forms)
+                for word, score, *forms in answer["found"]
             ]
     return answers
 

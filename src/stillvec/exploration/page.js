@@ -31,7 +31,7 @@ function openWord(word) {
   $("typed").value = word;
   $("typed").blur();
   if (state()[0] === "map") updateMapState({ w: word, at: undefined }, true);
-  else go("word", { w: word });
+  else go("word", { w: word, g: grouping() });
 }
 
 function addListeners() {

@@ -24,6 +24,7 @@ from stillvec.progress import Progress
 from stillvec.report.html_markup import plain
 from stillvec.report.web_page import fill_template, join_assets, read_asset
 from stillvec.vectors import WordVectors
+from stillvec.vocabulary.inflections import stem_term
 
 SCRIPTS = (  # joined in this order
     *("source.js", "projection.js", "density.js", "map_input.js", "map.js", "state.js", "words.js", "axes.js"),
@@ -116,6 +117,14 @@ def _find_neighbours(vectors: WordVectors, words: list[str]) -> dict[str, list[s
     return {word: [plain(other) for other, _ in near] for word, near in zip(known, neighbours, strict=True)}
 
 
+def _number_stems(vectors: WordVectors, words: list[str]) -> list[int] | None:
+    """A number per word, equal for forms of one word; None without a stemmer: the page then compares beginnings."""
+    if vectors.inflections.language != "en":
+        return None
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(stem_term(word), len(numbers)) for word in words]
+
+
 def _pack_vectors(vectors: WordVectors, words: list[str]) -> tuple[dict[str, Any], float]:
     """Rows as bytes, each scaled to its largest value, since a cosine does not depend on lengths; lengths apart.
 
@@ -134,5 +143,6 @@ def _pack_vectors(vectors: WordVectors, words: list[str]) -> tuple[dict[str, Any
         "lowercase": vectors.vocabulary.lowercase,
         "q": encode_base64(quantized),
         "n": encode_base64(norms),
+        "stems": _number_stems(vectors, words),
     }
     return packed, error

@@ -45,7 +45,9 @@ class Query:
 QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
     "about": lambda explorer, query: explorer.describe(),
     "complete": lambda explorer, query: explorer.complete(query.one("typed")),
-    "neighbours": lambda explorer, query: explorer.find_neighbours(query.one("word"), query.number("k", 12)),
+    "neighbours": lambda explorer, query: explorer.find_neighbours(
+        query.one("word"), query.number("k", 12), group=query.one("group", "") == "1"
+    ),
     "analogy": lambda explorer, query: explorer.solve_analogy(
         query.one("a"), query.one("b"), query.one("c"), query.number("k", 8), query.one("method", "3cosadd")
     ),

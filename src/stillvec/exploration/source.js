@@ -54,8 +54,13 @@ class LocalSource {
     return [...words].slice(0, 8);
   }
 
-  neighbours({ word, k = 12 }) {
-    return markShared(this.answerAll([word], (set, [row]) => best(set, cosines(set, unit(set, row)), +k, [row])));
+  neighbours({ word, k = 12, group = "" }) {
+    const answers = this.answerAll([word], (set, [row]) => {
+      const scores = cosines(set, unit(set, row));
+      return group === "1" ? groupForms(set, scores, +k, row) : best(set, scores, +k, [row]);
+    });
+    for (const each of answers) if (each.found?.forms) each.forms = each.found.forms;
+    return markShared(answers);
   }
 
   analogy({ a, b, c, k = 8, method = "3cosadd" }) {
@@ -238,15 +243,43 @@ function cosines(set, query) {
   return Float64Array.from(set.lengths, (length, row) => dot(set.rows, row, query, 0, set.dim) / length);
 }
 
+function rankRows(scores, excluded) {
+  return [...scores.keys()].filter((row) => !excluded.includes(row)).sort((p, q) => scores[q] - scores[p] || p - q);
+}
+
 function best(set, scores, k, excluded) {
-  const order = [...scores.keys()].filter((row) => !excluded.includes(row)).sort((p, q) => scores[q] - scores[p] || p - q);
-  return order.slice(0, k).map((row) => [set.words[row], scores[row]]);
+  return rankRows(scores, excluded).slice(0, k).map((row) => [set.words[row], scores[row]]);
+}
+
+// one entry [word, score, , forms] per word; the forms of the query are a property of the list
+function groupForms(set, scores, k, query) {
+  const groups = [], own = [];
+  for (const row of rankRows(scores, [query])) {
+    const group = groups.find((each) => shareStem(set, each.row, row));
+    if (shareStem(set, query, row)) own.push(set.words[row]);
+    else if (group) group.forms.push(set.words[row]);
+    else if (groups.length === k) break;
+    else groups.push({ row, forms: [] });
+  }
+  return Object.assign(groups.map(({ row, forms }) => [set.words[row], scores[row], forms]), { forms: own });
+}
+
+// as share_stem of inflections.py
+function shareStem(set, p, q) {
+  if (set.stems) return set.stems[p] === set.stems[q];
+  const [a, b] = [p, q].map((row) => [...set.words[row].toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "")]);
+  let nCommon = 0;
+  while (nCommon < Math.min(a.length, b.length) && a[nCommon] === b[nCommon]) nCommon += 1;
+  const [short, long] = [a, b].map((word) => word.slice(nCommon)).sort((x, y) => x.length - y.length);
+  if (!long.length) return true;
+  const isPlain = [...short, ...long].every((char) => /\p{L}/u.test(char));
+  return isPlain && nCommon >= (short.length ? 4 : 3) && short.length <= 2 && long.length <= 3 && 3 * nCommon >= 2 * Math.max(a.length, b.length);
 }
 
 function markShared(answers) {
   const lists = answers.map((each) => new Set((each.found ?? []).map(([word]) => word)));
   for (const each of answers) {
-    each.found &&= each.found.map(([word, score]) => [word, score, [...lists.keys()].filter((n) => lists[n].has(word))]);
+    each.found &&= each.found.map(([word, score, ...forms]) => [word, score, [...lists.keys()].filter((n) => lists[n].has(word)), ...forms]);
   }
   return answers;
 }

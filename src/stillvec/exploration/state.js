@@ -6,7 +6,13 @@ const NUMBERS = new Intl.NumberFormat("en");
 let about, map, lastRequest = 0;
 
 function wordButton(word) {
-  return make("button", { type: "button", class: "word", onclick: () => go("word", { w: word }) }, word);
+  return make("button", { type: "button", class: "word", onclick: () => go("word", { w: word, g: grouping() }) }, word);
+}
+
+// "1" where inflections are grouped; kept from word to word
+function grouping() {
+  const [view, params] = state();
+  return view === "word" ? (params.get("g") ?? "") : "";
 }
 
 function joinWords(words) {

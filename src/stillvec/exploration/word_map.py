@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import StillvecError, UsageError
-from stillvec.exploration.function_words import find_function_words
 from stillvec.files import cache_folder, digest
 from stillvec.files.private_files import private_file
 from stillvec.numerics import kmeans, principal_plane, top_k, tsne, unit_rows
@@ -20,6 +19,7 @@ from stillvec.progress import Progress, drain
 from stillvec.registry import require, require_all
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.function_words import find_function_words
 
 MAX_WORDS = 50_000
 _PERPLEXITY = 20.0

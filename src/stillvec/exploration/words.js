@@ -4,13 +4,13 @@ const ANALOGIES = [["man", "woman", "king"], ["france", "paris", "japan"], ["wal
 const ODD_EXAMPLES = [["breakfast", "cereal", "dinner", "lunch"], ["red", "green", "heavy", "blue"], ["violin", "piano", "flute", "painter"]];
 
 async function showWord(params, isCurrent) {
-  const word = params.get("w"), k = Number(params.get("k")) || 12;
+  const word = params.get("w"), k = Number(params.get("k")) || 12, group = params.get("g") === "1" ? "1" : "";
   $("welcome").hidden = Boolean(word);
   $("result").hidden = true;
   document.title = word ? `${word} · word vectors` : "Word vectors";
   if (!word) return;
   $("typed").value = word;
-  const [card, answers] = await Promise.all([source.query("card", { word }), source.query("neighbours", { word, k })]);
+  const [card, answers] = await Promise.all([source.query("card", { word }), source.query("neighbours", { word, k, ...(group ? { group } : {}) })]);
   if (!isCurrent()) return;
   $("result").hidden = false;
   const first = card.sets[0];
@@ -19,7 +19,9 @@ async function showWord(params, isCurrent) {
   $("head").replaceChildren(make("h1", {}, card.word), make("p", { class: "facts" }, describeFacts(first, card.part), ...(first.rank ? [mapLink] : [])), suggestions);
   drawColumns($("neighbours"), answers);
   $("more").hidden = k > 12;
-  $("more").onclick = () => go("word", { w: word, k: 40 });
+  $("more").onclick = () => go("word", { w: word, k: 40, g: group });
+  $("group").checked = Boolean(group);
+  $("group").onchange = () => go("word", { w: word, k: params.get("k") ?? "", g: $("group").checked ? "1" : "" });
   $("agreement").textContent = `${describeAgreement(answers, k)} ${describeRounding()}`.trim();
   drawDetails(card);
   if (about.corpus) drawExamples(card.word, isCurrent);
@@ -84,11 +86,12 @@ function drawColumns(place, answers, odd = false) {
       column.append(make("p", { class: "lacks" }, "not in the vocabulary", ...(alike.length ? ["; did you mean ", ...alike, "?"] : ["."])));
       return column;
     }
+    if (answer.forms?.length) column.append(make("p", { class: "own forms" }, ...joinWords(answer.forms)));
     const top = Math.max(...answer.found.map(([, score]) => score), odd ? 1e-9 : 1);
-    const items = answer.found.map(([word, score, sets = []], rank) => {
+    const items = answer.found.map(([word, score, sets = [], forms = []], rank) => {
       const others = sets.filter((other) => other !== number);
       const also = make("span", { class: "also" }, ...others.map((other) => make("span", { class: `dot s${other}`, title: `also in ${about.sets[other].name}` })));
-      const item = make("li", {}, wordButton(word), also, make("span", { class: "value" }, score.toFixed(3)));
+      const item = make("li", {}, make("span", { class: "words" }, wordButton(word), ...(forms.length ? [make("span", { class: "forms" }, ...joinWords(forms))] : [])), also, make("span", { class: "value" }, score.toFixed(3)));
       item.style.setProperty("--share", clamp(score / top, 0, 1));
       item.dataset.word = word;
       if (sets.length === nLists && nLists > 1) item.classList.add("all");

@@ -41,8 +41,13 @@ def find_nearest(request: schemas.NearestRequest, model: ServedModel, limits: Li
         raise RequestError(400, f"Expected exactly one of 'word', 'text' and 'vector', got {got}.")
     word = model.resolve_word(request.word, "word") if "word" in queries else None
     query = _scale_query(request.vector, model) if "vector" in queries else _encode_query(word, request.text, model)
+    if request.group:
+        search, groups = model.nearest_groups(query, request.k, word, request.exact)
+        data = [schemas.NearestWord(word=head, score=cosine, forms=[*forms]) for head, cosine, forms in groups]
+        return schemas.NearestResponse(model=model.name, search=search, data=data, forms=[*groups.forms])
     search, nearest = model.nearest(query, request.k, word, request.exact)
-    return schemas.NearestResponse(model=model.name, search=search, data=_to_neighbours(nearest))
+    data = [schemas.NearestWord(word=other, score=cosine) for other, cosine in nearest]
+    return schemas.NearestResponse(model=model.name, search=search, data=data)
 
 
 def solve_analogy(request: schemas.AnalogyRequest, model: ServedModel, limits: Limits) -> schemas.AnalogyResponse:

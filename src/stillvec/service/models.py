@@ -16,6 +16,7 @@ from stillvec.search.approximate_search import ApproximateIndex
 from stillvec.service.http_errors import RequestError
 from stillvec.service.schemas import Search
 from stillvec.vectors import ORDERED, WordVectors
+from stillvec.vocabulary.inflections import NeighbourGroups
 
 ScoredWords = list[tuple[str, float]]
 LARGE = 200_000  # words from which approximate search is the default
@@ -92,6 +93,20 @@ class ServedModel:
         row = None if word is None else vectors.vocabulary.row(word)
         exclude = frozenset() if row is None else frozenset([row])
         return "approximate", [(vectors.words[row], cosine) for row, cosine in index.nearest(query, k, exclude)]
+
+    def nearest_groups(
+        self, query: NDArray[np.float32], k: int, word: str | None, exact: bool | None
+    ) -> tuple[Search, NeighbourGroups]:
+        """The same with one entry per word, and its inflections."""
+        searches: list[Search] = []
+
+        def find(n_neighbours: int) -> ScoredWords:
+            search, found = self.nearest(query, min(n_neighbours, len(self.vectors)), word, exact)
+            searches.append(search)
+            return found
+
+        groups = self.vectors.inflections.group(find, k, [] if word is None else [word])
+        return searches[-1], groups
 
     def _build(self) -> None:
         start = time.perf_counter()

@@ -101,6 +101,7 @@ Text = Annotated[str, Query(examples=["One vector for a whole text."])]
 ModelName = Annotated[str | None, Query(description=schemas.MODEL)]
 Count = Annotated[int, Query(ge=1)]
 Exact = Annotated[bool | None, Query(description=schemas.EXACT)]
+Group = Annotated[bool, Query(description=schemas.GROUP)]
 
 router = APIRouter(tags=["words and texts"])
 openai = APIRouter(prefix="/v1", tags=["OpenAI compatible"])
@@ -131,9 +132,9 @@ async def compare_words(run: Run, a: A, b: B, model: ModelName = None) -> Respon
 
 @router.get("/nearest", response_model=schemas.NearestResponse, summary="Nearest neighbours of a word")
 async def find_nearest_to_word(
-    run: Run, word: Word, k: Count = DEFAULT_K, exact: Exact = None, model: ModelName = None
+    run: Run, word: Word, k: Count = DEFAULT_K, exact: Exact = None, group: Group = False, model: ModelName = None
 ) -> Response:
-    request = schemas.NearestRequest(word=word, k=k, exact=exact, model=model)
+    request = schemas.NearestRequest(word=word, k=k, exact=exact, group=group, model=model)
     return await run(handlers.find_nearest, request)
 
 

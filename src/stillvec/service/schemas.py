@@ -26,6 +26,10 @@ EXACT = (
     "true: compare with every word. false: use the approximate index once it is built. "
     "Default: exact below 200,000 words. The response names the search that was used."
 )
+GROUP = (
+    "true: one entry per word; inflections of a nearer neighbour are its `forms`, those of the query word are the "
+    "`forms` of the response."
+)
 
 
 class StrictRequest(BaseModel):
@@ -71,6 +75,7 @@ class NearestRequest(BaseRequest):
     vector: list[Number] = Field(default=[], description="A vector with the dimension of the model.")
     k: Whole = Field(default=DEFAULT_K, ge=1, description="Number of neighbours.")
     exact: bool | None = Field(default=None, description=EXACT)
+    group: bool = Field(default=False, description=GROUP)
 
     @property
     def items(self) -> list[str]:
@@ -161,9 +166,14 @@ class Neighbour(BaseModel):
     score: float = Field(description="Cosine similarity; for an analogy, the score of its method.")
 
 
+class NearestWord(Neighbour):
+    forms: list[str] = Field(default=[], description="Its inflections, if they were grouped.")
+
+
 class NearestResponse(BaseResponse):
     search: Search = Field(description="The search that was used.")
-    data: list[Neighbour] = Field(description="Best first, without the query word.")
+    data: list[NearestWord] = Field(description="Best first, without the query word.")
+    forms: list[str] = Field(default=[], description="Inflections of the query word, if they were grouped.")
 
 
 class AnalogyResponse(BaseResponse):

@@ -314,7 +314,7 @@ def test_a_failure_of_ours_has_the_same_form_and_tells_nothing(
     def broken(*given: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(handlers, "_to_neighbours", broken)
+    monkeypatch.setattr(handlers, "_encode_query", broken)
     answer = fresh.get("/nearest", params={"word": "king"})
     assert _refused(answer, 500)["type"] == "server_error"
     assert "secret" not in answer.text

@@ -28,8 +28,7 @@ _REGION = re.compile(r".*?[aeiouy][^aeiouy]")
 
 @lru_cache(maxsize=1 << 16)
 def stem_english(word: str) -> str:
-    """The stem of a word in lower case; irregular forms have that of the word they belong to ("mice": "mous")."""
-    word = _BASES.get(word, word)
+    """The stem of a word in lower case."""
     if len(word) <= 2 or word in _WHOLE:
         return _WHOLE.get(word, word)
     word = _CONSONANT_Y.sub("Y", word.removeprefix("'"))
@@ -45,6 +44,11 @@ def stem_english(word: str) -> str:
     word = _replace(word, first, second, _TABLES["suffixes_3"])
     word = _remove_suffix(word, second)
     return _remove_last(word, first, second).lower()
+
+
+def find_base(word: str) -> str:
+    """The word to which an irregular form belongs ("mice": "mouse"); other words unchanged."""
+    return _BASES.get(word, word)
 
 
 def _find_region(word: str) -> int:

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from stillvec.vocabulary.english_stems import stem_english
+from stillvec.vocabulary.english_stems import find_base, stem_english
 from stillvec.vocabulary.function_words import find_language
 
 _LEAST_COMMON = 4  # letters
@@ -78,10 +78,10 @@ class Inflections:
 
 
 def stem_term(term: str) -> str:
-    """The term in lower case, with the English stem of its last word."""
+    """The term in lower case, with the English stem of its last word; irregular forms have that of their base."""
     plain = term.lower().replace("’", "'")
     last = _LAST_PART.search(plain)
-    return plain[: last.start()] + stem_english(last[0]) if last else plain
+    return plain[: last.start()] + stem_english(find_base(last[0])) if last else plain
 
 
 def begin_alike(a: str, b: str) -> bool:

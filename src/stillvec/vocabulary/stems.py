@@ -1,9 +1,13 @@
-"""Stems of words by the Snowball algorithms (Porter 2001): `cultures`, `cultural`, `culturally` → `cultur`."""
+"""Stems of words by the Snowball algorithms (Porter 2001): `cultures`, `cultural`, `culturally` → `cultur`.
+
+English ones are found by `english_stems`, with the same result as those of the package for other languages.
+"""
 
 from collections.abc import Sequence
 
 from stillvec.errors import UsageError
 from stillvec.registry import require
+from stillvec.vocabulary.english_stems import stem_english
 
 
 def stem_words(words: Sequence[str], language: str = "english") -> list[str]:
@@ -14,6 +18,8 @@ def stem_words(words: Sequence[str], language: str = "english") -> list[str]:
     words: the words.
     language: the name of a Snowball algorithm, such as "german" (default: english).
     """
+    if language == "english":
+        return [stem_english(word.lower()) for word in words]
     snowball = require("snowballstemmer", "stems", "Finding the stems of words")
     if language not in snowball.algorithms():
         raise UsageError.unknown("language", language, snowball.algorithms(), where="setting 'language'")

@@ -12,7 +12,7 @@ from importlib.resources import files
 _VOWELS = "aeiouy"
 _TABLES = tomllib.loads(files(__package__).joinpath("english_stems.toml").read_text("utf-8"))
 _WHOLE: dict[str, str] = {**_TABLES["stems"], **{word: word for word in _TABLES["unchanged"].split()}}
-_BASES = {form: base for base, forms in _TABLES["irregular"].items() for form in forms.split()}
+_BASES: dict[str, str] = {form: base for base, forms in _TABLES["irregular"].items() for form in forms.split()}
 _AFTER_PLURAL = frozenset(_TABLES["unchanged_singulars"].split())
 _LONG_STARTS = ("gener", "commun", "arsen", "past", "univers", "later", "emerg", "organ", "inter")  # R1 begins after
 _DOUBLES = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")

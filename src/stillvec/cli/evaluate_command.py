@@ -33,6 +33,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     sources = "folders of vectors, or files in any supported format; teacher:NAME[@LAYER][:cls] is a teacher at a layer"
     add("vectors", metavar="VECTORS", nargs="+", help=sources)
     add("--data", metavar="DIR", help="folder with similarity/, analogy/, ... (default: $STILLVEC_DATA or gensim's)")
+    own = "make a test of your field: rate pairs of words of this text in the browser, kept in --data (default: own)"
+    add("--own", metavar="CORPUS", help=own)
+    add("--pairs", type=int, metavar="N", help="pairs to propose with --own (default: 100)")
+    add("--port", type=int, default=0, metavar="N", help="port of the page of --own (default: a free one)")
+    add("--no-browser", action="store_true", help="with --own, do not open the page in the browser")
     tasks = f"tasks with optional settings: {', '.join(TASKS)} (default: all with data that are not costly)"
     add("--tasks", metavar="A,B:key=value", type=_tasks, help=tasks)
     add("--list-tasks", action=List, const=TASKS, help="list all tasks with their settings")
@@ -66,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
 
         for file in options.report:
             check_writable(Path(file))
+    if options.own and not _rate_pairs(options):
+        return 1
     work = make_evaluation(options)
     with show_events(quiet=options.quiet or options.json == "-") as listener:
         work.show_steps(listener)
@@ -83,6 +90,27 @@ def run(options: argparse.Namespace) -> int:
     for error in report.errors:
         warn(f"stillvec: {error}")
     return 1 if report.errors else 0
+
+
+def _rate_pairs(options: argparse.Namespace) -> bool:
+    """Rate the pairs of --own, and evaluate on these; False if there are too few."""
+    from stillvec.exploration.field_test import MIN_RATED, judge
+
+    if options.tasks or options.only:
+        raise UsageError.conflict("--own evaluates on its own pairs", cure="leave out --tasks and --only")
+    options.data = options.data or "own"
+    pairs = {} if options.pairs is None else {"n_pairs": options.pairs}
+    place = {"data": options.data, "seed": options.seed, "port": options.port}
+    vectors = [source for source in options.vectors if not is_teacher(source)]
+    files = judge(options.own, vectors, **pairs, **place, open_browser=not options.no_browser, notify=console.note_now)
+    if files.n_rated < MIN_RATED:
+        console.note(
+            f"{files.n_rated} pairs are rated; scores need {MIN_RATED} or more. Run the same command to go on."
+        )
+        return False
+    console.note(f"{files.n_rated} of {len(files.pairs)} pairs are rated, in {files.rated}.")
+    options.tasks, options.only = ["similarity"], [files.name]
+    return True
 
 
 def make_evaluation(options: argparse.Namespace) -> Evaluation:

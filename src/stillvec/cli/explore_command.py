@@ -1,11 +1,10 @@
 """stillvec explore A [B C]: explore vectors on a page, served on this machine or exported as one file."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from stillvec.cli.console import note
+from stillvec.cli.console import note, note_now
 from stillvec.cli.progress_bar import show_events
 from stillvec.exploration import DEFAULT_PROJECTIONS, PROJECTIONS, create_explorer, explore, export_steps
 from stillvec.progress import drain
@@ -34,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     sources: dict[str, Any] = {name: getattr(options, name) for name in names}
     if options.export is None:
         sources["projections"] = options.projections
-        explore(options.vectors, **sources, port=options.port, open_browser=not options.no_browser, notify=_print_now)
+        explore(options.vectors, **sources, port=options.port, open_browser=not options.no_browser, notify=note_now)
         return 0
     with show_events(quiet=options.quiet) as listener:
         explorer = create_explorer(options.vectors, **sources, projections=options.projections or DEFAULT_PROJECTIONS)
@@ -42,8 +41,3 @@ def run(options: argparse.Namespace) -> int:
     size = options.export.stat().st_size / 1e6
     note(f"Wrote {options.export}: {n_words:,} words, {size:.1f} MB; it needs no server")
     return 0
-
-
-def _print_now(message: str) -> None:
-    note(message)
-    sys.stdout.flush()

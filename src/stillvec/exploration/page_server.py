@@ -67,13 +67,24 @@ QUERIES: Mapping[str, Callable[[Explorer, Query], Any]] = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """`PageServer(explorer)` binds its port at once; `serve_forever()` answers. Port 0: any free one."""
+    """`PageServer(explorer)` binds its port at once; `serve_forever()` answers. Port 0: any free one.
+
+    A subclass gives its own page with its policy (`content`) and queries, which it answers itself.
+    """
 
     daemon_threads = True
 
-    def __init__(self, explorer: Explorer, port: int = 0) -> None:
-        self.explorer = explorer
-        self.page, self.policy = build_live_page()
+    def __init__(
+        self,
+        explorer: Explorer | None,
+        port: int = 0,
+        *,
+        content: tuple[str, str] | None = None,
+        queries: Mapping[str, Callable[[Any, Query], Any]] = QUERIES,
+    ) -> None:
+        self.explorer: Any = self if explorer is None else explorer  # what answers the queries
+        self.queries = queries
+        self.page, self.policy = build_live_page() if content is None else content
         self._slots = threading.BoundedSemaphore(_MAX_CONNECTIONS)
         if not 0 <= port < 1 << 16:
             raise UsageError.expected("a port from 0 to 65,535", port)
@@ -132,14 +143,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(414, {"error": f"The request must be at most {_MAX_PATH:,} characters; send fewer words."})
         elif url.path == "/":
             self._send(200, self.server.page.encode(), "text/html; charset=utf-8")
-        elif (name := url.path.removeprefix("/api/")) in QUERIES and url.path.startswith("/api/"):
+        elif (name := url.path.removeprefix("/api/")) in self.server.queries and url.path.startswith("/api/"):
             self._answer(name, Query(url.query))
         else:
             self._send_json(404, {"error": f"Nothing at {url.path}; the page is at /."})
 
     def _answer(self, name: str, query: Query) -> None:
         try:
-            self._send_json(200, QUERIES[name](self.server.explorer, query))
+            self._send_json(200, self.server.queries[name](self.server.explorer, query))
         except UnknownWord as error:  # an answer: a browser would log any other status as an error
             self._send_json(200, {"error": str(error), "word": error.word, "alike": error.suggestions})
         except StillvecError as error:

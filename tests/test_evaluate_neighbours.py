@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from math import log
 from pathlib import Path
@@ -18,6 +19,7 @@ from stillvec.evaluation.crowding import Crowding
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.score_table import group_scores, rank_sets
 from stillvec.numerics import nearest_rows
+from stillvec.report import write_report
 from stillvec.vocabulary.stems import stem_words
 
 STEMS = ["culture", "river", "garden", "market", "winter", "planet", "doctor", "window"]
@@ -76,6 +78,13 @@ def test_less_is_better_and_does_not_count_in_the_mean(tmp_path: Path) -> None:
     assert start.significant
     assert {pair.metric for pair in report.comparisons} == {"same-start", "same-stem", "top-hub", "hubness"}
     assert all(np.isnan(mean.value) for mean in rank_sets(report))
+    assert "Less is better: same-start, same-stem, top-hub, hubness." in str(report)
+    page = tmp_path / "report.html"
+    write_report(report, sets, page)
+    row = re.search(r"same-start</small></th>(.*?)</tr>", page.read_text("utf-8"))
+    assert row is not None
+    assert ["<b>" in cell for cell in re.findall(r"<td.*?</td>", row[1])] == [False, True]  # plain is second
+    assert "without ranking them" in page.read_text("utf-8")
     assert all(score.low <= score.value <= score.high for score in report.scores)
 
 

@@ -81,7 +81,8 @@ def find_datasets(
 
     A named task must have a file, and each name in `only` a dataset.
     """
-    datasets = [Dataset(name, task.item_source, None) for name, task in tasks.items() if task.item_source]
+    own = [Dataset(name, task.item_source, None) for name, task in tasks.items() if task.item_source]
+    datasets: list[Dataset] = []
     tasks = {name: task for name, task in tasks.items() if not task.item_source}
     source = DatasetSource.of(data) if tasks else DatasetSource(Path())
     for name, task in tasks.items():
@@ -89,6 +90,7 @@ def find_datasets(
         if not of_task and named:
             raise _no_data(source, [name])
         datasets += of_task
+    datasets += own
     if not datasets:
         raise _no_data(source, tasks)
     if only is None:

@@ -105,6 +105,8 @@ def verdict(data: ReportData) -> Html:
     """The sentence, as a paragraph."""
     standings = [mean for mean in data.ranking if math.isfinite(mean.value)]
     if not standings:
+        if not any(task_class(score.task).averaged for score in data.report.scores):
+            return _paragraph("These tasks describe the vectors without ranking them.")
         return _paragraph("No set of vectors has a score on all datasets, so there is no best set.")
     counted = rank_rows(data.report, data.basis)
     over = f"over {plural(len(counted), 'dataset')} of {join_names([*dict.fromkeys(row.task for row in counted)])}"

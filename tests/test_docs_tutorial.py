@@ -24,7 +24,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
 README = PAGE.parents[1] / "README.md"
 NUMBER = re.compile(r"-?\d+\.\d+|(?<=, )-?\d+(?=\])")  # with a decimal point, or the end of an interval
 
-GUIDES = ("corpus", "large", "refine", "combine", "evaluate", "judge", "explore", "search", "handover")
+GUIDES = ("corpus", "large", "refine", "combine", "evaluate", "own-field", "judge", "explore", "search", "handover")
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="a wheel has no documentation pages")
 

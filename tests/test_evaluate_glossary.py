@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stillvec import WordVectors
+from stillvec import Vocabulary, WordVectors
 from stillvec.errors import DatasetError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.glossary import Glossary, count_letters, remove_term
@@ -61,6 +61,17 @@ def test_ranks_are_those_of_a_slow_loop_over_all_terms(tmp_path: Path, vectors: 
     assert found["mrr-random"] == pytest.approx(np.mean([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]))  # fire twice
     assert 0 < found["mrr-spelling"] <= 1
     assert report.scores[0].n_covered == 6
+
+
+def test_frequent_words_count_less_with_sif_weights(tmp_path: Path, vectors: WordVectors) -> None:
+    counts = [2000 if word == "water" else 1 for word in WORDS]
+    counted = WordVectors(Vocabulary(WORDS, counts), vectors.matrix)
+    report = evaluate(counted, write(tmp_path, ENTRIES), "glossary", resamples=0)
+    weights = 1e-3 / (1e-3 + np.array(counts) / sum(counts))
+    weighted = WordVectors(WORDS, vectors.matrix * weights[:, None])
+    found = {score.metric: score.value for score in report.scores}
+    assert found["mrr-sif"] == pytest.approx(np.mean(1 / np.array(slow_ranks(weighted, ENTRIES))))
+    assert found["mrr"] == pytest.approx(np.mean(1 / np.array(slow_ranks(vectors, ENTRIES))))
 
 
 def test_the_words_of_the_term_are_taken_out_of_the_definition() -> None:

@@ -5,6 +5,8 @@ are ranked by their cosine with the definition.
 
     mrr           the mean of 1 / rank of the right term; terms with equal cosines count before it
     hits@1, @10   the share of definitions whose term is the first, among the first ten
+    mrr-sif       the same with words weighted by a / (a + f), as in `sentences`, if the vocabulary has counts: function
+                  words fill definitions, and some methods give them long vectors
     mrr-spelling  the same by letters: the cosine of counts of three letters, weighted by their rarity among the terms
     mrr-random    the same for an order at random: the mean of 1 / rank over all ranks
 
@@ -31,6 +33,7 @@ import numpy as np
 from stillvec.errors import DatasetError
 from stillvec.evaluation.dataset_files import count_fields, lines, make_items
 from stillvec.evaluation.intervals import Floats, Rows
+from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items
 from stillvec.numerics import unit_rows
@@ -38,7 +41,8 @@ from stillvec.numerics import unit_rows
 _BLOCK = 1024  # definitions at once
 _WORD = re.compile(r"\w+")
 _SHARED = 4  # letters
-_ENCODED = ("terms", "definitions")  # arrays (n, dim) beside the ranks
+_PLAIN, _SIF = "vectors", "vectors-sif"  # arrays (2, n, dim) beside the ranks: terms, definitions
+_A = 1e-3  # constant of the SIF weights (Arora et al. 2017)
 
 
 @dataclass(frozen=True)
@@ -63,31 +67,46 @@ class Glossary(ContextualTask):
 
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         terms, definitions = ([text[side] for text in items.texts] for side in (0, 1))
-        encoded = unit_rows((yield from lookup.encode_texts_steps([*terms, *definitions])))
-        known = (lookup.count_words([*terms, *definitions])[:, 0] > 0).reshape(2, -1)
+        texts = [*terms, *definitions]
+        vectors = {_PLAIN: (yield from lookup.encode_texts_steps(texts))}
+        if isinstance(lookup, Lookup) and lookup.vectors.vocabulary.counts.any():
+            vectors[_SIF] = _weigh_words(lookup).encode_texts(texts)
+        vectors = {name: unit_rows(rows).reshape(2, len(items), -1) for name, rows in vectors.items()}
+        known = (lookup.count_words(texts)[:, 0] > 0).reshape(2, -1)
         covered = known[0] & known[1]
         chosen = np.flatnonzero(covered) if lookup.oov == "skip" else np.arange(len(items))
-        vectors = dict(zip(_ENCODED, encoded.reshape(2, len(items), -1), strict=True))
         return self.narrow(items, Answers(covered, vectors), chosen)
 
     def narrow(self, items: Items, answers: Answers, chosen: Rows) -> Answers:
         """The ranks of the chosen definitions among the terms of these."""
-        vectors = {name: answers.values[name] for name in _ENCODED}
+        vectors = {name: answers.values[name] for name in (_PLAIN, _SIF) if name in answers.values}
         names = [items.texts[at][0].casefold() for at in chosen]
         definitions = [items.texts[at][1] for at in chosen]
         first, term = np.unique(names, return_index=True, return_inverse=True)[1:] if names else (chosen, chosen)
-        ranks = np.full((2, len(items)), np.inf)
-        if len(chosen):
-            candidates = vectors["terms"][chosen][first]  # (t, dim)
-            ranks[0, chosen] = rank_terms(vectors["definitions"][chosen], candidates, term)
-            letters = count_letters([names[at] for at in first], definitions)
-            ranks[1, chosen] = rank_terms(letters[1], letters[0], term)
+        tables = {
+            name: (rows[0][chosen][first], rows[1][chosen]) for name, rows in vectors.items()
+        }  # (t, dim), (n, dim)
+        tables["letters"] = count_letters([names[at] for at in first], definitions)
+        ranks = {name: np.full(len(items), np.inf) for name in tables}
+        for name, (candidates, queries) in tables.items() if len(chosen) else ():
+            ranks[name][chosen] = rank_terms(queries, candidates, term)
         chance = np.full(len(items), np.mean(1 / np.arange(1, len(first) + 1)) if len(first) else 0.0)
-        values = {"mrr": 1 / ranks[0], "hits@1": ranks[0] <= 1, "hits@10": ranks[0] <= 10}
-        return Answers(answers.covered, values | {"mrr-spelling": 1 / ranks[1], "mrr-random": chance} | vectors)
+        values = {"mrr": 1 / ranks[_PLAIN], "hits@1": ranks[_PLAIN] <= 1, "hits@10": ranks[_PLAIN] <= 10}
+        values |= {"mrr-sif": 1 / ranks[_SIF]} if _SIF in ranks else {}
+        controls = {"mrr-spelling": 1 / ranks["letters"], "mrr-random": chance}
+        return Answers(answers.covered, values | controls | vectors)
 
 
 _HEADER = ["term", "definition"]
+
+
+def _weigh_words(lookup: Lookup) -> Lookup:
+    """The same with each row times its SIF weight, a / (a + f)."""
+    vectors = lookup.vectors
+    weights = (_A / (_A + vectors.vocabulary.frequencies())).astype(np.float32)
+    return Lookup(
+        vectors.with_matrix(vectors.matrix * weights[:, None]), "zero" if lookup.oov == "subword" else lookup.oov
+    )
 
 
 def remove_term(term: str, definition: str) -> str:

@@ -63,7 +63,7 @@ def judge(
         try:
             server.serve_forever(poll_interval=0.1)
         except KeyboardInterrupt:
-            notify(f"stopped; the ratings are in {files.rated}")
+            notify(f"stopped; {files.n_rated} pairs are rated")
     return files
 
 

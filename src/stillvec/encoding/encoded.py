@@ -14,6 +14,8 @@ from torch import Tensor
 
 from stillvec.encoding.batch import Batch
 from stillvec.errors import UsageError
+from stillvec.teachers import Teacher
+from stillvec.teachers.sentence_head import SentenceHead
 
 N_BUFFERS = 8  # batches on their way to a GPU
 _log = logging.getLogger(__name__)
@@ -76,6 +78,7 @@ class Encoded:
     segment_start: Tensor  # (G,)
     segment_word_id: Tensor  # (G,) rows in the vocabulary, with repetitions
     copier: DeviceCopier
+    teacher: Teacher
     _cache: dict[object, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def words(self, layer: int, pooling: str = "mean") -> Tensor:
@@ -103,6 +106,23 @@ class Encoded:
         if key not in self._cache:
             offsets = _offsets(self.tokens_per_sentence)
             self._cache[key] = F.embedding_bag(self.token_index, self._float(layer), offsets, mode="mean")
+        return self._cache[key]
+
+    def text_vectors(self) -> Tensor:
+        """The teacher's own vector of each sentence, special tokens included: that of its last layer (S, text_dim).
+
+        A sentence of several windows has the vector of its first one. A teacher that is no sentence-transformers folder
+        has the mean over all tokens.
+        """
+        teacher, key = self.teacher, "text vectors"
+        head = teacher.head or SentenceHead(teacher.dim)
+        if key not in self._cache:
+            before, after = len(teacher.tokenizer.prefix), len(teacher.tokenizer.suffix)
+            first = self.token_index[_offsets(self.tokens_per_sentence)]
+            n_tokens = self.tokens_per_sentence.clamp(max=teacher.window - before - after)
+            n_prompt = before if head.prompt else 0
+            states, lengths = self._float(teacher.depth), n_tokens + before + after
+            self._cache[key] = head.vectors(states, first - before, lengths, n_prompt)
         return self._cache[key]
 
     def to_device(self, array: NDArray[Any]) -> Tensor:

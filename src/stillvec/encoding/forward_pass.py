@@ -79,7 +79,7 @@ def encode_batch(teacher: Teacher, batch: Batch, layers: Sequence[int], copier: 
         teacher, ids, lengths if padded else None, position_ids if batch.position_ids.size else None, layers
     )
     flat = {layer: state.flatten(0, 1) for layer, state in states.items()}
-    return Encoded(batch=batch, states=flat, copier=copier, **tensors)
+    return Encoded(batch=batch, states=flat, copier=copier, teacher=teacher, **tensors)
 
 
 def compute_states(

@@ -3,9 +3,11 @@
     mean     the mean over all tokens of the text, special tokens included, as sentence-transformers pools
              (Reimers & Gurevych 2019)
     first    the state of the first token ([CLS])
+    own      of the last layer: what a sentence-transformers folder makes of it (`teachers/sentence_head.py`)
 
-A text is truncated to the teacher's window; one without tokens has the zero vector. A file has the rows of one layer
-and pooling, float32, under a digest of teacher, precision, kind of device, layer, pooling and texts.
+A text is tokenized as it is, after the prompt of the teacher if it has one, and truncated to the length that the
+teacher reads; one without tokens has the zero vector. A file has the rows of one layer and pooling, float32, under a
+digest of teacher, precision, kind of device, layer, pooling, prompt and texts.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from stillvec.files.private_files import private_file
 if TYPE_CHECKING:
     from stillvec.teachers import Teacher
 
-Pooling = Literal["mean", "first"]
+Pooling = Literal["mean", "first", "own"]
 TextRows = dict[tuple[int, Pooling], NDArray[np.float32]]  # layer and pooling → (n, D)
 _MAX_TOKENS = 8_192  # in a batch, padding included
 
@@ -47,17 +49,18 @@ def encode_texts(
 
     A generator of the fraction done.
     """
-    facts = {"kind": "text states", "teacher": teacher.digest, "precision": teacher.precision}
-    facts["device"] = teacher.device.type
+    facts = {"kind": "whole texts", "teacher": teacher.digest, "precision": teacher.precision}
+    facts |= {"device": teacher.device.type, "head": "" if teacher.head is None else repr(teacher.head)}
     location = StoreLocation((folder or Path()) / "texts", {"texts": texts_digest or digest_texts(texts)})
     rows: TextRows = {}
     paths: dict[tuple[int, Pooling], Path] = {}
     for layer, pooling in sorted(wanted):
         path = location.path_for(facts | {"layer": str(layer), "pooling": pooling}).with_suffix(".npy")
-        stored = None if folder is None else _open(path, (len(texts), teacher.dim))
+        shape = len(texts), teacher.text_dim if pooling == "own" else teacher.dim
+        stored = None if folder is None else _open(path, shape)
         if stored is None:
             paths[layer, pooling] = path
-            rows[layer, pooling] = np.zeros((len(texts), teacher.dim), np.float32)
+            rows[layer, pooling] = np.zeros(shape, np.float32)
         else:
             rows[layer, pooling] = stored
     if paths:
@@ -79,22 +82,34 @@ def _open(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
 
 def _fill(teacher: Teacher, texts: Sequence[str], rows: TextRows) -> Generator[float, None, None]:
     """Compute the rows in batches of texts of similar length, the longest first."""
-    pieces = teacher.tokenizer.encode([*texts])
-    before, after = teacher.tokenizer.prefix, teacher.tokenizer.suffix
-    lengths = np.minimum(pieces.lengths, teacher.window - len(before) - len(after))
-    starts = np.cumsum(pieces.lengths) - pieces.lengths
+    ids = _tokenize(teacher, texts)
+    lengths = np.array([len(row) for row in ids], np.int64)
     order = [row for row in np.argsort(-lengths, kind="stable").tolist() if lengths[row]]
     layers = sorted({layer for layer, _ in rows})
     n_tokens, done = int(lengths.sum()), 0
     while order:
-        size = max(1, _MAX_TOKENS // (len(before) + int(lengths[order[0]]) + len(after)))
+        size = max(1, _MAX_TOKENS // int(lengths[order[0]]))
         batch, order = order[:size], order[size:]
-        ids = [[*before, *pieces.ids[starts[row] : starts[row] + lengths[row]].tolist(), *after] for row in batch]
-        states, mask = _run(teacher, ids, layers)
+        states, mask = _run(teacher, [ids[row] for row in batch], layers)
         for (layer, pooling), target in rows.items():
-            target[batch] = _pool(states[layer].float(), mask, pooling)
+            target[batch] = _pool(teacher, states[layer].float(), mask, pooling)
         done += int(lengths[batch].sum())
         yield done / n_tokens
+
+
+def _tokenize(teacher: Teacher, texts: Sequence[str]) -> list[list[int]]:
+    """The token ids of each text with its prompt and special tokens, truncated; none for a text without tokens."""
+    tokenizer, head = teacher.tokenizer, teacher.head
+    before, after, limit = tokenizer.prefix, tokenizer.suffix, teacher.window
+    given = [*texts]
+    if head is not None:
+        before, limit = tokenizer.own_prefix, head.max_tokens or limit
+        given = [head.prepare(text) for text in texts]
+    room = limit - len(before) - len(after)
+    rows = tokenizer.encode_whole(given)
+    return [
+        [*before, *row[:room], *after] if text.strip() and row else [] for text, row in zip(texts, rows, strict=True)
+    ]
 
 
 def _run(teacher: Teacher, rows: Sequence[Sequence[int]], layers: list[int]) -> tuple[Mapping[int, Tensor], Tensor]:
@@ -108,9 +123,19 @@ def _run(teacher: Teacher, rows: Sequence[Sequence[int]], layers: list[int]) -> 
     return teacher.states(ids, mask, layers), mask
 
 
-def _pool(states: Tensor, mask: Tensor, pooling: Pooling) -> NDArray[Any]:
+def _pool(teacher: Teacher, states: Tensor, mask: Tensor, pooling: Pooling) -> NDArray[Any]:
     """(B, D) of states (B, T, D)."""
     if pooling == "first":
         return np.asarray(states[:, 0].cpu().numpy())
+    if pooling == "own" and teacher.head is not None:
+        starts = torch.arange(len(states), device=states.device) * states.shape[1]
+        vectors = teacher.head.vectors(states.flatten(0, 1), starts, mask.sum(1), _count_prompt(teacher))
+        return np.asarray(vectors.cpu().numpy())
     sums = torch.einsum("btd,bt->bd", states, mask.float())
     return np.asarray((sums / mask.sum(1, keepdim=True)).cpu().numpy())
+
+
+def _count_prompt(teacher: Teacher) -> int:
+    """Tokens of the prompt, with the special ones before it; 0 without a prompt."""
+    prompt = "" if teacher.head is None else teacher.head.prompt
+    return len(teacher.tokenizer.own_prefix) + len(teacher.tokenizer.encode_whole([prompt])[0]) if prompt else 0

@@ -8,8 +8,8 @@ task learns (`layer_mix.py`). The row of a word is the mean over its tokens; wit
 `:cls`, all words of a text have the state of its first token ([CLS]), so that the mean of the text is that state.
 
 The words of raw texts are those that `distill` would find. The vector of a whole text is the teacher's sentence vector
-at this layer: the mean over all tokens, special tokens included, or with `:cls` the first token, truncated to the
-teacher's window (`encoding/text_states.py`).
+(`encoding/text_states.py`): at the last layer that of a sentence-transformers folder, with its pooling, Dense layers,
+normalization and prompt; elsewhere the mean over all tokens, special tokens included, or with `:cls` the first token.
 
 All representations of one teacher read a text in one pass. States are float16, in files of the cache that are mapped
 into memory (`encoding/word_states.py`), under a digest of teacher, precision, kind of device, layer and text.
@@ -22,7 +22,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,12 @@ from stillvec.teachers.layer_choice import parse_layers
 
 if TYPE_CHECKING:  # only the pass needs torch
     from stillvec.encoding.context_store import Contexts
-    from stillvec.encoding.text_states import TextRows
+    from stillvec.encoding.text_states import Pooling, TextRows
     from stillvec.encoding.word_states import MarkedTexts
     from stillvec.teachers import Teacher
 
 PREFIX = "teacher:"
 MIX = "mix"  # the layer whose weights are learned
-_POOLINGS: Mapping[bool, Literal["mean", "first"]] = {False: "mean", True: "first"}  # of a text, by `cls`
 _FORM = re.compile(rf"{PREFIX}(?P<teacher>.+?)(@(?P<layer>[^@/:]+))?(?P<cls>:cls)?")
 
 
@@ -100,9 +99,20 @@ class StateReader:
         digest = digest_texts(texts)
         if self._encoded[0] != digest:
             self._encoded = "", {}
-            wanted = [(layer, _POOLINGS[cls]) for layer in self._layers() for cls in self.cls or {False}]
+            wanted = {
+                place for layer in self.wanted for cls in self.cls or {False} for place in self.places(layer, cls)
+            }
             self._encoded = digest, (yield from encode_texts(self.source.teacher, texts, wanted, self.folder, digest))
         return self._encoded[1]
+
+    def places(self, layer: str, cls: bool) -> list[tuple[int, Pooling]]:
+        """The layers that are averaged for the vector of a text, and how each is pooled."""
+        teacher = self.source.teacher
+        layers = _parse(layer, teacher.depth)
+        if cls:
+            return [(number, "first") for number in layers]
+        own = teacher.head is not None and layers == (teacher.depth,)
+        return [(number, "own" if own else "mean") for number in layers]
 
     def _layers(self) -> list[int]:
         depth = self.source.teacher.depth
@@ -161,7 +171,7 @@ class TeacherStates(Representation):
     def _encode(self, texts: Sequence[str]) -> Generator[float, None, list[NDArray[np.float32]]]:
         self.check()
         rows = yield from self.reader.encode_steps(texts)
-        return [rows[layer, _POOLINGS[self.cls]] for layer in self._layers]
+        return [rows[place] for place in self.reader.places(self.layer, self.cls)]
 
     def count_words(self, texts: Sequence[str]) -> Floats:
         """A word is known if the tokenizer has a token for it."""

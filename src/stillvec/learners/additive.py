@@ -4,6 +4,9 @@ With A the sentence-by-word matrix of SIF weights a / (a + f(w)) (rows sum to on
 `(AᵀA + λI) V = AᵀC` (`training/bag_regression.py`). Each row is stored times its word's weight, so that the plain mean
 of a text's vectors is the weighted one; cosines between words do not change.
 
+Sentence vectors are those of a sentence-transformers folder (pooling, Dense, normalization, prompt) if these are more
+than the mean of tokens, scaled or not; else that mean, without special tokens (`vectors`).
+
 With `prior`, a word is shrunk towards P instead of zero, so that rare words need fewer sentences:
 `(AᵀA + λI)(V - P) = AᵀC - AᵀA P`. P = X M maps what the teacher makes of the word, X = [mean state in its contexts;
 state of the word alone], to sentence vectors: M is the ridge regression of C on A X. States are centred and scaled to
@@ -13,12 +16,13 @@ four contexts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stillvec.errors import UsageError
 from stillvec.learners.accumulators import (
     Accumulator,
     AccumulatorSpec,
@@ -34,7 +38,7 @@ from stillvec.learners.table_memory import PeakEstimate, word_table
 from stillvec.numerics import unit_rows
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.training.bag_regression import Bags, make_system, solve_system
+from stillvec.training.bag_regression import Bags, make_system, mean_text, solve_system
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from stillvec.encoding import Encoded
     from stillvec.teachers import Teacher
 
+SENTENCE_VECTORS = ("auto", "own", "tokens")
 _PRIOR_CONTEXTS = 4  # contexts that the prediction from the word alone counts for
 _RELIABLE = 20  # contexts from which on a mean state is not more reliable
 _STATE_RIDGE = 0.01  # of maps from states, of the mean squared length of a column
@@ -54,6 +59,7 @@ class WeightedSentences:
     layer: str = "last"
     smoothing: float = 1e-3
     unit: bool = False
+    vectors: str = "auto"
     max_sentences: int = 5_000_000  # the bags stay in memory; further sentences are ignored
     source: ClassVar[TextSource] = TextSource.SENTENCES
 
@@ -64,6 +70,17 @@ class WeightedSentences:
         return 8 * n_words + 4 * n_sentences
 
 
+def _takes_own_vectors(vectors: str, teacher: Teacher, layers: Sequence[int]) -> bool:
+    if vectors not in SENTENCE_VECTORS:
+        raise UsageError.unknown("kind of sentence vectors", vectors, SENTENCE_VECTORS)
+    last = (*layers,) == (teacher.depth,)
+    if vectors == "own" and not last:
+        raise UsageError.conflict(
+            "The teacher's own sentence vectors are those of its last layer", cure="use layer=last"
+        )
+    return vectors == "own" or (vectors == "auto" and last and teacher.head is not None and not teacher.head.is_plain)
+
+
 class _Bags:
     state_fields = ("products", "words", "shares", "lengths", "room")
 
@@ -71,11 +88,13 @@ class _Bags:
         import torch
 
         self.layers = parse_layers(spec.layer, teacher.depth)
+        self.own = _takes_own_vectors(spec.vectors, teacher, self.layers)
         self.room = spec.max_sentences  # sentences that are still accepted
         self.unit = spec.unit
         self.weights = sif_weights(vocabulary, spec.smoothing)
         self.device_weights = torch.from_numpy(self.weights.astype(np.float32)).to(teacher.device)
-        self.products = word_table(len(vocabulary), teacher.dim, teacher.device)  # AᵀC, C not yet centred
+        dim = teacher.text_dim if self.own else teacher.dim
+        self.products = word_table(len(vocabulary), dim, teacher.device)  # AᵀC, C not yet centred
         self.words: list[Array] = []
         self.shares: list[Array] = []
         self.lengths: list[Array] = []
@@ -96,7 +115,10 @@ class _Bags:
         self.lengths.append(lengths[lengths > 0])
         self.room -= len(self.lengths[-1])
 
-        vectors = torch.stack([encoded.sentences(layer) for layer in self.layers]).mean(0)  # (S, D)
+        if self.own:
+            vectors = encoded.text_vectors()  # (S, D)
+        else:
+            vectors = torch.stack([encoded.sentences(layer) for layer in self.layers]).mean(0)
         if self.unit:
             vectors = torch.nn.functional.normalize(vectors)
         weights = self.device_weights[encoded.known_id]
@@ -116,24 +138,32 @@ class Additive:
     SUMMARY: ClassVar[str] = "fitted so that weighted sums of words give sentence vectors"
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=10.5, word_bytes=60, sentence_rows=1),)
     layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    vectors: str = "auto"  # of sentences: own (the teacher's), tokens (their mean), or auto: own if more than a mean
     ridge: float = 0.1  # λ
     smoothing: float = 1e-3  # a, the SIF constant of the word weights
     unit: bool = False  # scale sentence vectors to unit length first
     directions: int = 0  # principal directions removed at the end, with the mean; 0: nothing is removed
+    centred: bool = True  # leave out the mean sentence vector; false: means of texts lie where the teacher's vectors do
     prior: bool = False  # shrink a word towards a map of its states, in its contexts and alone, instead of zero
     iterations: int = 12  # of the conjugate-gradient solver
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        specs: dict[str, AccumulatorSpec] = {"sentences": WeightedSentences(self.layer, self.smoothing, self.unit)}
+        specs: dict[str, AccumulatorSpec] = {
+            "sentences": WeightedSentences(self.layer, self.smoothing, self.unit, self.vectors)
+        }
         return specs | ({"states": WordStates(self.layer), "alone": Isolated(self.layer)} if self.prior else {})
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         sentences = statistics["sentences"]
         prior = _join_states(statistics["states"], statistics["alone"]) if self.prior else None
         matrix, residual = solve_additive(sentences, self.ridge, self.iterations, prior)
-        matrix = remove_directions(matrix, sentences.vocabulary, self.directions)
+        if self.centred:
+            matrix = remove_directions(matrix, sentences.vocabulary, self.directions)
+        else:
+            matrix = matrix + mean_text(bags_of(sentences), sentences["sum:products"])
         weights = sif_weights(sentences.vocabulary, self.smoothing).astype(np.float32)
-        return Result(WordVectors(sentences.vocabulary, matrix * weights[:, None]), {"residual": residual})
+        notes = {"residual": residual, "smoothing": self.smoothing}
+        return Result(WordVectors(sentences.vocabulary, matrix * weights[:, None]), notes)
 
 
 def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
@@ -141,12 +171,16 @@ def sif_weights(vocabulary: Vocabulary, smoothing: float) -> Array:
     return np.asarray(smoothing / (smoothing + vocabulary.frequencies()))
 
 
+def bags_of(sentences: Statistics) -> Bags:
+    words, shares, lengths = (sentences[f"ragged:{name}"] for name in ("words", "shares", "lengths"))
+    return Bags(words, shares, lengths, len(sentences.vocabulary))
+
+
 def solve_additive(
     sentences: Statistics, ridge: float, iterations: int, states: Array | None = None
 ) -> tuple[Array, float]:
     """The ridge solution (V, D), and its relative residual; with `states` (V, E), shrunk towards a map of these."""
-    words, shares, lengths = (sentences[f"ragged:{name}"] for name in ("words", "shares", "lengths"))
-    system = make_system(Bags(words, shares, lengths, len(sentences.vocabulary)), sentences["sum:products"])
+    system = make_system(bags_of(sentences), sentences["sum:products"])
     prior = 0
     if states is not None:
         prior = _map_states(system.by_text, system.goal, states)

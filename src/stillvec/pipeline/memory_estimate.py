@@ -113,7 +113,7 @@ def finish_bytes(
     for learner in learners.values():
         accumulators = PassPlan({"": learner}, Vocabulary(())).make_accumulators(teacher).values()
         n_tables = sum(len(accumulator.layers) for accumulator in accumulators)
-        scale = FinishScale(vocabulary, teacher.dim, n_tables, n_words, n_sentences)
+        scale = FinishScale(vocabulary, max(teacher.dim, teacher.text_dim), n_tables, n_words, n_sentences)
         own = output_bytes(learner, settings, teacher, len(vocabulary))
         copied = text_bytes({"": learner}, teacher, vocabulary, n_words, n_sentences)  # as statistics
         yield results + max(finish_peak(learner, scale), copied + own + _completion_bytes(learner, settings, scale))
@@ -129,7 +129,7 @@ def _completion_bytes(learner: Learner, settings: Distillation, scale: FinishSca
 
 def output_bytes(learner: Learner, settings: Distillation, teacher: Teacher, n_words: int) -> int:
     """Bytes of the vectors, and of how often each word was read."""
-    return n_words * (4 * _output_dim(learner, settings, teacher.dim) + 16)
+    return n_words * (4 * _output_dim(learner, settings, max(teacher.dim, teacher.text_dim)) + 16)
 
 
 def _output_dim(learner: Learner, settings: Distillation, teacher_dim: int) -> int:

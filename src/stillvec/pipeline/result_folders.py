@@ -41,7 +41,8 @@ def describe_learner(learner: Learner) -> dict[str, Any]:
 
 def describe_teacher(teacher: Teacher) -> dict[str, Any]:
     names = ("name", "digest", "sampled_digest", "dim", "depth", "window", "precision")
-    return {name: getattr(teacher, name) for name in names} | {"device": teacher.device.type}
+    facts = {name: getattr(teacher, name) for name in names} | {"device": teacher.device.type}
+    return facts if teacher.head is None else facts | {"sentence_vectors": teacher.head.describe()}
 
 
 def describe_program() -> dict[str, Any]:

@@ -82,7 +82,7 @@ class CharacterTokenizer(SubwordTokenizer):
 
     def __init__(self, characters: Sequence[str], unknown: int, start: int) -> None:
         self.rows = len(characters)
-        self.prefix = self.suffix = (start,)  # each direction starts with one
+        self.prefix = self.own_prefix = self.suffix = (start,)  # each direction starts with one
         self.segments = {}
         self.leading_space = ""
         self._unknown = unknown
@@ -109,6 +109,10 @@ class CharacterTokenizer(SubwordTokenizer):
         ends[empty] = starts[empty]
         starts[end - 1], ends[end - 1] = words.starts, words.ends
         return SubwordTokens(self._look_up(points) + self.rows * inside, starts, ends, lengths)
+
+    def encode_whole(self, texts: Sequence[str]) -> list[list[int]]:
+        tokens = self.encode(texts)
+        return [ids.tolist() for ids in np.split(tokens.ids, np.cumsum(tokens.lengths)[:-1])] if len(texts) else []
 
     def vocabulary(self) -> list[str]:
         """Empty: it has characters, no words."""

@@ -36,6 +36,11 @@ def digest_teacher(kind: str, tokens: Mapping[str, int], model: Any) -> tuple[st
     return whole.hexdigest(), sampled.hexdigest()
 
 
+def join_digests(*digests: str) -> str:
+    """One digest of several."""
+    return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
+
+
 def check_finite(name: str, model: Any) -> None:
     """Refuse weights with NaN or infinity, which would be noticed only after the whole pass."""
     import torch

@@ -24,8 +24,10 @@ from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
 from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
-from stillvec.teachers.digest import check_finite, digest_teacher
+from stillvec.teachers.digest import check_finite, digest_teacher, join_digests
 from stillvec.teachers.mpnet import use_fused_attention
+from stillvec.teachers.sentence_head import SentenceHead
+from stillvec.teachers.sentence_modules import make_fetcher, read_sentence_head
 from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 from stillvec.teachers.teacher import Teacher
@@ -38,6 +40,7 @@ _KNOWN_ERRORS = {  # part of the message of transformers → ours
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")  # in config.json
 _MAX_LAYERS = 1000
 _MAX_TOKEN = 1 << 24
+_MAX_WINDOW = 8192  # tokens of a whole text
 WINDOW = 512  # tokens; longer windows cost memory and do not improve word vectors
 
 
@@ -65,32 +68,40 @@ def load_teacher(
     if is_character_model(source):
         return load_character_lstm(source, name, torch_device, resolved)
     model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
-    return build_teacher(model, tokenizer, name, torch_device, resolved)
+    head = read_sentence_head(make_fetcher(source), name, _hidden_size(model), unsafe=unsafe_weights)
+    return build_teacher(model, tokenizer, name, torch_device, resolved, head)
 
 
-def build_teacher(model: Any, hf_tokenizer: Any, name: str, device: torch.device, precision: str) -> Teacher:
-    """Make a teacher of a model and a tokenizer of `transformers`."""
+def build_teacher(
+    model: Any, hf_tokenizer: Any, name: str, device: torch.device, precision: str, head: SentenceHead | None = None
+) -> Teacher:
+    """Make a teacher of a model and a tokenizer of `transformers`, with what follows the model."""
     if getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
     model.eval().requires_grad_(False)
     digest, sampled_digest = digest_teacher(str(model.config.model_type), hf_tokenizer.get_vocab(), model)
+    if head is not None and not head.is_plain:  # a plain one changes no sums that are added up
+        digest, sampled_digest = (join_digests(part, head.digest) for part in (digest, sampled_digest))
     config = model.config.get_text_config()
     config.use_cache = False  # no text is generated: a decoder need not cache keys and values
     model = place_model(model, device, precision)
     tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name))
     bos = choose_bos_token(model, hf_tokenizer, tokenizer)
-    tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name), bos=bos) if bos else tokenizer
+    prompt = "" if head is None else head.prompt
+    if bos or prompt:
+        tokenizer = SubwordTokenizer(_backend(hf_tokenizer, name), bos=bos, prompt=prompt)
     pads = (hf_tokenizer.pad_token_id, getattr(model.config, "pad_token_id", None))
     pad = next((token for token in pads if isinstance(token, int) and token >= 0), 0)
     if device.type == "cuda":
         use_fused_attention(model)
-    window = _window(model, hf_tokenizer)
+    longest = _longest_input(model, hf_tokenizer)
+    window = min(WINDOW, longest)
     can_pack = device.type == "cuda" and window >= TRIAL_TOKENS  # on a GPU, a position out of range ends the process
     return Teacher(
         name=name,
         model=model,
         tokenizer=tokenizer,
-        dim=int(config.hidden_size),
+        dim=_hidden_size(model),
         depth=int(config.num_hidden_layers),
         window=window,
         pad=pad,
@@ -99,6 +110,7 @@ def build_teacher(model: Any, hf_tokenizer: Any, name: str, device: torch.device
         digest=digest,
         sampled_digest=sampled_digest,
         packing=detect_packing(model, tokenizer, pad, device) if can_pack else None,
+        head=None if head is None else head.to(device).limit(longest),
     )
 
 
@@ -222,11 +234,15 @@ def _backend(tokenizer: Any, name: str) -> Any:
     return backend
 
 
-def _window(model: Any, tokenizer: Any) -> int:
+def _hidden_size(model: Any) -> int:
+    return int(model.config.get_text_config().hidden_size)
+
+
+def _longest_input(model: Any, tokenizer: Any) -> int:
     """The longest input, special tokens included; RoBERTa and MPNet leave out positions up to the padding index."""
     config = model.config.get_text_config()
     named = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
-    limits = [WINDOW, *(value for value in named if isinstance(value, int) and value > 0)]
+    limits = [_MAX_WINDOW, *(value for value in named if isinstance(value, int) and value > 0)]
     for label, module in model.named_modules():
         if label.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             skipped = 0 if module.padding_idx is None else module.padding_idx + 1

@@ -55,17 +55,18 @@ class SubwordTokenizer:
     `segments` maps special tokens to their segment if it is not 0: XLNet's <cls> is in segment 2.
     """
 
-    def __init__(self, backend: Any, *, bos: Sequence[int] = ()) -> None:
+    def __init__(self, backend: Any, *, bos: Sequence[int] = (), prompt: str = "") -> None:
         backend.no_padding()
         backend.no_truncation()
-        self.prefix, self.suffix = _special_tokens(backend)
+        self.own_prefix, self.suffix = _special_tokens(backend)  # what the tokenizer itself puts around a text
         whole = backend.encode(_PROBE)
         self.segments = {token: kind for token, kind in zip(whole.ids, whole.type_ids, strict=True) if kind}
-        self.prefix = self.prefix or tuple(bos)
+        self.prefix = self.own_prefix or tuple(bos)
         self._backend = _escape_special_tokens(backend)  # "[SEP]" in a corpus is text
         config = json.loads(self._backend.to_str())
         self._kinds = config["model"]["type"], *_pre_tokenizers(config["pre_tokenizer"])
         self.leading_space = " " if self._needs_space() else ""
+        self.prefix += tuple(self._ids(prompt.rstrip() if self.leading_space else prompt))
 
     def encode(self, texts: Sequence[str]) -> SubwordTokens:
         batch = [self.leading_space + text if text else text for text in texts] if self.leading_space else texts
@@ -77,6 +78,10 @@ class SubwordTokenizer:
         offsets = chain.from_iterable(chain.from_iterable(encoding.offsets for encoding in encodings))
         spans = np.fromiter(offsets, np.int32, 2 * total).reshape(-1, 2) - len(self.leading_space)
         return SubwordTokens(ids, spans[:, 0].copy(), spans[:, 1].copy(), lengths)
+
+    def encode_whole(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text as it is: without special tokens, and without a space before it."""
+        return [encoding.ids for encoding in self._backend.encode_batch([*texts], add_special_tokens=False)]
 
     def vocabulary(self) -> list[str]:
         """The tokens that begin a word, without the mark for it, in the tokenizer's order (frequent ones first)."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from stillvec.teachers.sentence_head import SentenceHead
 from stillvec.teachers.sequence_packing import SequencePacking
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
@@ -32,6 +33,12 @@ class Teacher:
     digest: str  # of configuration, weights and tokenizer
     sampled_digest: str = ""  # the digest that version 0.1 wrote into manifests
     packing: SequencePacking | None = None  # how to read several sentences per row, on a GPU and if the model can
+    head: SentenceHead | None = field(default=None, repr=False)  # of a sentence-transformers folder
+
+    @property
+    def text_dim(self) -> int:
+        """Columns of its vector of a text."""
+        return self.dim if self.head is None else self.head.dim
 
     @torch.inference_mode()
     def states(

@@ -21,6 +21,7 @@ from stillvec.corpus import Corpus
 from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.bias import LISTS
 from stillvec.evaluation.evaluation_report import Comparison, Detail, NeighbourOverlap, PolicyRanking, Report, Score
+from stillvec.evaluation.rated_pairs_file import RatingFiles
 from stillvec.evaluation.substitution import read_names
 from stillvec.evaluation.tasks import TASKS, Answers
 from stillvec.exploration.word_columns import load_columns
@@ -152,6 +153,8 @@ def _lexicons() -> Iterator[Reader]:
     page = "---\ntitle: Ice\n---\nIce is a solid that is made of frozen water.\n\nSnow\n: what falls from the clouds\n"
     page += "- **Hail**: frozen rain that falls\n\n| term | definition |\n|--|--|\n| fog | a cloud on the ground |\n"
     yield Reader("glossary page", lambda folder: [*extract_glossary(folder / "a.md")], _texts("a.md", page))
+    rated = {"proposed/o.tsv": b"ice\tsnow\nfire\tsea\tskip\n", "similarity/o.tsv": b"# x\nice\tsnow\t3\n"}
+    yield Reader("rated pairs", lambda folder: RatingFiles.open(folder, "o"), (rated,))
     glosses = "ice\tfrozen water\nfire\twhat burns\n"
     yield Reader("dictionary table", lambda folder: [*read_dictionary(folder / "d.tsv")], _texts("d.tsv", glosses))
     yield Reader("dictionary wordnet", lambda folder: [*read_dictionary(folder)], (WORDNET,))

@@ -118,6 +118,13 @@ def test_settings_and_vocabularies_that_cannot_work_are_refused(tmp_path: Path) 
         evaluate(make_vectors(1.0).subset(WORDS[:9]), tasks="neighbours")
 
 
+def test_stems_are_those_of_snowball_in_every_language() -> None:
+    snowball = pytest.importorskip("snowballstemmer")
+    english = ["Cultures", "cultural", "running", "happily", "generously", "dying", "university", "x"]
+    assert stem_words(english) == snowball.stemmer("english").stemWords([word.lower() for word in english])
+    assert stem_words(["Häuser", "Haus"], "german") == snowball.stemmer("german").stemWords(["häuser", "haus"])
+
+
 SENTENCES = ["ice melts slowly in warm sun", "snow melts slowly in warm sun", "the fox eats snow", "fire eats ice"]
 
 

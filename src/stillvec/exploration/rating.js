@@ -2,7 +2,8 @@
 (() => {
   const find = (id) => document.getElementById(id);
   const token = document.body.dataset.token;
-  let pairs = [], ratings = [], at = 0, busy = false, over = false;
+  let pairs = [], ratings = [], at = 0, over = false;
+  let saving = Promise.resolve(); // ratings are sent one after the other, while the next pair is shown
 
   async function ask(name, values) {
     const query = new URLSearchParams({ ...values, token });
@@ -37,18 +38,18 @@
     show();
   }
 
-  async function rate(score) {
-    if (busy || over || !pairs.length) return;
-    busy = true;
-    try {
-      await ask("rate", { pair: at, score });
-      ratings[at] = score;
-      say("");
-      goOn();
-    } catch (error) {
+  function rate(score) {
+    if (over || !pairs.length) return;
+    const number = at, before = ratings[at];
+    ratings[number] = score;
+    say("");
+    goOn();
+    saving = saving.then(() => ask("rate", { pair: number, score })).catch((error) => {
+      ratings[number] = before;
+      at = number;
+      show();
       say(`Not saved: ${error.message}. Is the command still running?`, true);
-    }
-    busy = false;
+    });
   }
 
   function back() {
@@ -57,6 +58,7 @@
 
   async function finish() {
     try {
+      await saving;
       const answer = await ask("finish", {});
       over = true;
       document.querySelector("main").replaceChildren(Object.assign(document.createElement("p"), { id: "end", textContent: `${answer.rated} pairs are rated. The scores are in the terminal; you can close this page.` }));

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stillvec.cli.console import note, print_json, table
 from stillvec.cli.flags import add_common
 from stillvec.errors import UsageError
-from stillvec.formats import load
+from stillvec.formats import SenseTable, load, read_senses
 from stillvec.refinement.set_query import query
 from stillvec.vectors import WordVectors
 
@@ -50,6 +50,9 @@ def run(options: argparse.Namespace) -> int:
     for results, measure in ((neighbours, "cosine"), (sets, "cross-entropy")):
         for name, words in results.items():
             table(f"nearest to {name}", ("word", measure), words)
+    if (senses := read_senses(options.vectors)) is not None:
+        for word in options.words:
+            _print_senses(senses, word, options)
     if sys.stdout.isatty():
         _suggest_groups(vectors, neighbours)
     return 0
@@ -57,6 +60,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _bracket(word: str, forms: Sequence[str]) -> str:
     return f"{word} ({', '.join(forms)})" if forms else word
+
+
+def _print_senses(senses: SenseTable, word: str, options: argparse.Namespace) -> None:
+    """The neighbours and examples of each sense of a word that has several."""
+    found = senses.find(word) if word in senses.vectors else []
+    for sense in found:
+        near = senses.vectors.nearest(sense.vector, options.k, exclude=[word])
+        title = f"{sense.word}, sense {sense.number} of {len(found)}, {sense.share:.0%} of its contexts"
+        table(title, ("word", "cosine"), near)
+        for example in sense.examples:
+            note(f"  “{example}”")
 
 
 def _suggest_groups(vectors: WordVectors, neighbours: dict[str, list[tuple[str, float]]]) -> None:

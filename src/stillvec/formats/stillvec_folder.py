@@ -29,7 +29,7 @@ from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
 VERSION = 2  # a folder is written as the lowest possible version: 1, or 2 with a compressed matrix
-_MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS = (
+_MANIFEST, _VECTORS, _WORDS, STATISTICS, MODEL, _SUBWORDS = (
     "manifest.json", "vectors.safetensors", "vocabulary.tsv", "statistics.safetensors", "model.safetensors",
     "subwords.safetensors",
 )  # fmt: skip
@@ -40,7 +40,7 @@ _CHECKSUMS = "checksums"  # of the other files, in the manifest
 _REQUEST = "request"  # what decided the result, as digests (formats/request.py)
 _NOT_SEPARATORS = bytes({*range(256)} - {*b"\t\n"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FILES = {_VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS}
+_FILES = {_VECTORS, _WORDS, STATISTICS, MODEL, _SUBWORDS}
 _MAX_EAGER = 1 << 20  # bytes of words parsed on loading; a larger file is parsed on first use
 
 
@@ -126,7 +126,7 @@ def write_folder(
         if vectors.subwords is not None:
             write_tensors(part / _SUBWORDS, {"matrix": vectors.subwords.matrix})
         if model:
-            write_tensors(part / _MODEL, model)
+            write_tensors(part / MODEL, model)
         facts[_CHECKSUMS] = {file.name: file_digest(file) for file in part.iterdir() if file.name in _FILES}
         text = json.dumps({**history, **facts}, indent=2, sort_keys=True, ensure_ascii=False, default=_plain)
         text = _SURROGATE.sub(lambda match: f"\\\\x{ord(match[0]) & 0xFF:02x}", text)  # of a name that is not UTF-8
@@ -205,7 +205,7 @@ def read_statistics(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """The parameters of a trained model besides the vectors, memory-mapped; empty for other methods."""
-    file = local_path(path) / _MODEL
+    file = local_path(path) / MODEL
     read_manifest(file.parent)
     return map_tensors(file) if file.exists() else {}
 
@@ -257,8 +257,8 @@ def _read_contexts(
 ) -> NDArray[Any] | None:
     if manifest.get(_HAS_CONTEXTS) is not True:
         return None
-    require_files(path, (_MODEL,), "stillvec folder with a context table")
-    file = path / _MODEL
+    require_files(path, (MODEL,), "stillvec folder with a context table")
+    file = path / MODEL
     table = map_tensors(file).get(_CONTEXTS)
     if table is None or table.shape != words.shape or table.dtype.kind != "f":
         got = "none" if table is None else f"{table.dtype} of shape {table.shape}"
@@ -341,6 +341,6 @@ def _describe(folder: Path) -> str:
     return size + "".join(facts)
 
 
-_NAMES = (_MANIFEST, _VECTORS, _WORDS, STATISTICS, _MODEL, _SUBWORDS, CARD)
+_NAMES = (_MANIFEST, _VECTORS, _WORDS, STATISTICS, MODEL, _SUBWORDS, CARD)
 LAYOUT = FolderLayout(_NAMES, _is_ours, alone=False, describe=_describe)
 FORMAT = Format(recognize, read, write, ("",), LAYOUT)

@@ -22,6 +22,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
         "auto": "stillvec.learners.auto:Auto",
         "aggregate": "stillvec.learners.aggregate:Aggregate",
         "first_component": "stillvec.learners.first_component:FirstComponent",
+        "senses": "stillvec.learners.senses:Senses",
         "decontextualized": "stillvec.learners.decontextualized:Decontextualized",
         "token_table": "stillvec.learners.token_table:TokenTable",
         "whitened_context": "stillvec.learners.whitened_context:WhitenedContext",

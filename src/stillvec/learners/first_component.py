@@ -54,13 +54,13 @@ class StateSample:
         return n_rows * (2 * dim + 16)
 
     def make_accumulator(self, teacher: Teacher, vocabulary: Vocabulary) -> Accumulator:
-        return _Sample(self, teacher, len(vocabulary))
+        return Sample(self, teacher, len(vocabulary))
 
 
-class _Sample:
+class Sample:
     """A table of states on the teacher's device; which word has which row is known on the CPU, without waiting."""
 
-    state_fields = ("bound", "words", "keys", "free", "states", "lengths")
+    state_fields: tuple[str, ...] = ("bound", "words", "keys", "free", "states", "lengths")
 
     def __init__(self, spec: StateSample, teacher: Teacher, n_words: int) -> None:
         check_least(spec, keep=1)
@@ -88,11 +88,15 @@ class _Sample:
         lengths = states.norm(dim=1)
         self.states[where] = (states / lengths.clamp_min(1e-30)[:, None]).half()
         self.lengths[where] = lengths
+        self.keep_more(encoded, known[fresh], rows)
+
+    def keep_more(self, encoded: Encoded, chosen: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """What else is kept of the chosen words of a batch, in these rows; here nothing."""
 
     def _rows(self, count: int) -> NDArray[np.int64]:
         """Free rows: those of replaced contexts, else new ones, doubling the table."""
         if count > len(self.free):
-            used = self._settle()
+            used = self.settle()
             n_rows = max(len(self.words), 2 * len(used), len(used) + count)
             words, keys = np.full(n_rows, -1, np.int32), np.zeros(n_rows, np.int64)
             words[used], keys[used] = self.words[used], self.keys[used]
@@ -101,7 +105,7 @@ class _Sample:
         taken, self.free = self.free[:count], self.free[count:]
         return taken
 
-    def _settle(self) -> NDArray[np.int64]:
+    def settle(self) -> NDArray[np.int64]:
         """The rows of the sample so far, sorted by word and key; sets the bound of words with a full sample."""
         used = np.flatnonzero(self.words >= 0)
         sample = used[smallest(self.words[used], self.keys[used], self.spec.keep)]
@@ -110,7 +114,7 @@ class _Sample:
         return sample
 
     def arrays(self) -> dict[str, Array]:
-        sample = self._settle()
+        sample = self.settle()
         where = torch.from_numpy(sample).to(self.states.device)
         return {
             WORDS: self.words[sample],
@@ -128,15 +132,27 @@ def _grow(table: Tensor, n_rows: int) -> Tensor:
 def occurrence_keys(batch: Batch, seed: int) -> NDArray[np.int64]:
     """A hash of each word's sentence, as subword tokens, and of its position there: independent of the batch (W,)."""
     counts = batch.tokens_per_sentence.astype(np.int64)
-    first = np.cumsum(counts) - counts
-    inside = np.arange(len(batch.token_index)) - np.repeat(first, counts)  # position of each token in its sentence
+    first, inside = np.cumsum(counts) - counts, _place_tokens(batch)
     tokens = batch.ids.reshape(-1)[batch.token_index].astype(np.uint64)
     sentences = np.add.reduceat(_mix(tokens + (inside.astype(np.uint64) << np.uint64(32))), first)
-    place_of = np.zeros(batch.ids.size, np.uint64)
-    place_of[batch.token_index] = inside
-    begins = batch.word_token_index[np.cumsum(batch.tokens_per_word) - batch.tokens_per_word]
     salt = np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
-    return np.asarray(_mix(sentences[batch.word_sentence] + _mix(place_of[begins] ^ salt)) >> np.uint64(1), np.int64)
+    return np.asarray(
+        _mix(sentences[batch.word_sentence] + _mix(find_places(batch).astype(np.uint64) ^ salt)) >> np.uint64(1),
+        np.int64,
+    )
+
+
+def find_places(batch: Batch) -> NDArray[np.int64]:
+    """The position of each word's first token in its sentence (W,)."""
+    place_of = np.zeros(batch.ids.size, np.int64)
+    place_of[batch.token_index] = _place_tokens(batch)
+    return np.asarray(place_of[batch.word_token_index[np.cumsum(batch.tokens_per_word) - batch.tokens_per_word]])
+
+
+def _place_tokens(batch: Batch) -> NDArray[np.int64]:
+    """The position of each token in its sentence (P,)."""
+    counts = batch.tokens_per_sentence.astype(np.int64)
+    return np.arange(len(batch.token_index)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

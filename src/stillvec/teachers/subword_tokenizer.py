@@ -83,6 +83,10 @@ class SubwordTokenizer:
         """The token ids of each text as it is: without special tokens, and without a space before it."""
         return [encoding.ids for encoding in self._backend.encode_batch([*texts], add_special_tokens=False)]
 
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """The texts of tokens, as the tokenizer writes them: without case if it ignores case."""
+        return [str(text) for text in self._backend.decode_batch([*map(list, ids)], skip_special_tokens=False)]
+
     def vocabulary(self) -> list[str]:
         """The tokens that begin a word, without the mark for it, in the tokenizer's order (frequent ones first)."""
         ids: dict[str, int] = self._backend.get_vocab()

@@ -63,7 +63,7 @@ class SenseTable:
 
 
 def read_senses(path: str | os.PathLike[str]) -> SenseTable | None:
-    """The senses in a folder that the method `senses` wrote; None if it has none.
+    """The senses in a folder that the method `senses` wrote; None if it has none in the space of its vectors (`--dim`).
 
     Parameters
     ----------
@@ -78,6 +78,8 @@ def read_senses(path: str | os.PathLike[str]) -> SenseTable | None:
     words, matrix, shares, examples = table
     if words is None or matrix is None or shares is None or examples is None:
         raise FormatError.expected(", ".join(_NAMES), ", ".join(arrays), path=folder / MODEL)
+    if matrix.ndim == 2 and matrix.shape[1] != vectors.dim:
+        return None
     n_senses = len(words)
     shapes = [array.shape[:2] if array.ndim == 2 else array.shape[:1] for array in (words, matrix, shares, examples)]
     if shapes != [(n_senses,), (n_senses, vectors.dim), (n_senses,), (n_senses,)] or examples.ndim != 3:

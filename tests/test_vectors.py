@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, cosine
 
-from stillvec import Vocabulary, WordVectors
+from stillvec import Vocabulary, WordVectors, refine
 from stillvec.errors import UsageError, VocabularyError
 
 
@@ -136,6 +136,28 @@ def test_encode_is_the_mean_of_the_known_words(vectors: WordVectors) -> None:
     words = [["w1", "w2", "w3"], [], [], ["w9"], ["w1", "w1", "w2"], ["w5", "w6"], []]
     expected = np.stack([slow_mean(vectors, some) for some in words])
     np.testing.assert_allclose(vectors.encode(texts), expected, atol=1e-6)
+
+
+def test_sif_weights_replace_the_weight_that_rows_contain() -> None:
+    counts, rows = np.array([60, 30, 9, 1]), np.random.default_rng(0).normal(size=(4, 3))
+    vocabulary, shares = Vocabulary(["a", "b", "c", "d"], counts), np.array([0.6, 0.3, 0.09, 0.01])
+    weight = {a: a / (a + shares) for a in (1e-3, 0.02, 0.1)}
+    plain = WordVectors(vocabulary, rows)
+    contained = WordVectors(vocabulary, rows * weight[1e-3][:, None], provenance={"notes": {"smoothing": 1e-3}})
+    refined = refine(contained, "sif:a=0.02")
+    for vectors in (plain, contained, refined):
+        w = weight[0.1][[0, 1, 3]]
+        expected = (w[:, None] * rows[[0, 1, 3]]).sum(0)
+        got = vectors.encode("a b d", sif=0.1, normalize=True)
+        np.testing.assert_allclose(got, expected / np.linalg.norm(expected), atol=1e-5)
+    unit = refine(refined, "normalize")
+    np.testing.assert_allclose(unit.sif_weights(0.1), weight[0.1], rtol=1e-5)
+    with pytest.raises(UsageError, match="word counts"):
+        WordVectors(["a"], [[1.0]]).encode("a", sif=0.1)
+    with pytest.raises(UsageError, match="positive"):
+        plain.encode("a", sif=0)
+    with pytest.raises(UsageError, match="only one"):
+        plain.encode("a", sif=0.1, weights=[1, 1, 1, 1])
 
 
 def test_encode_many_texts_agrees_with_a_slow_loop(vectors: WordVectors) -> None:

@@ -359,6 +359,7 @@ class WordVectors(GensimNames):
         texts: str | Iterable[str],
         *,
         weights: Matrix | None = None,
+        sif: float | None = None,
         dimensions: int | None = None,
         normalize: bool = False,
         show_progress_bar: bool = False,
@@ -375,11 +376,17 @@ class WordVectors(GensimNames):
         ----------
         texts: one text, or several.
         weights: one weight per word (V,), for the mean `sum w_i v_i / sum w_i` (default: 1 for each).
+        sif: weight words by `a / (a + f)` with this a and their frequency f, instead of `weights` (`sif_weights`).
+            Larger values count frequent words more (default: the rows as they are).
         dimensions: keep only the first of them, see `truncate` (default: all).
         normalize: scale the result to length one (default: False).
         show_progress_bar: show a bar in a terminal (default: False).
         """
         check_arguments(WordVectors.encode, {"normalize": normalize, "show_progress_bar": show_progress_bar})
+        if sif is not None:
+            if weights is not None:
+                raise UsageError.conflict("Of weights and sif only one can be given")
+            weights = self.sif_weights(sif)
         if dimensions is not None:
             return self.truncate(dimensions).encode(
                 texts, weights=weights, normalize=normalize, show_progress_bar=show_progress_bar
@@ -401,6 +408,42 @@ class WordVectors(GensimNames):
         rows = parts[-1] if len(parts) <= 2 else np.concatenate(parts)
         rows = unit_rows(rows) if normalize else rows
         return np.asarray(rows[0] if one else rows)
+
+    def sif_weights(self, a: float = 1e-3) -> Floats:
+        """Weights with which words count as `a / (a + f)`, f their frequency (V,), for `encode` (Arora et al. 2017).
+
+        Rows that contain such a weight already, as those of `additive`, of `--for sentences` and after the step `sif`
+        of `refine`, get `a / (a + f)` divided by it, so that it is not counted twice.
+
+        >>> vectors = WordVectors(Vocabulary(["the", "ice"], [3, 1]), [[1, 0], [0, 1]])
+        >>> vectors.sif_weights(0.25).tolist()
+        [0.25, 0.5]
+
+        Parameters
+        ----------
+        a: the constant; as large as the frequency of a word that is to count half (default: 0.001).
+        """
+        if not 0 < a < np.inf:
+            raise UsageError.expected("a positive number", repr(a), where="sif")
+        if not self.vocabulary.counts.any():
+            raise UsageError.conflict("SIF needs word counts, which these vectors lack", cure="use weights")
+        shares = self.vocabulary.frequencies()
+        weights = a / (a + shares)
+        for contained in self._find_smoothing():
+            weights = weights * (contained + shares) / contained
+        return np.asarray(weights, np.float32)
+
+    def _find_smoothing(self) -> list[float]:
+        """The SIF constants of the weights that rows contain, as their provenance says."""
+        notes, refined = self.provenance.get("notes"), self.provenance.get("refined")
+        contained = [notes.get("smoothing")] if isinstance(notes, Mapping) else []
+        for record in refined if isinstance(refined, list) else ():
+            if record.get("step") in ("normalize", "unit"):
+                contained = []
+            elif record.get("step") in ("sif", "weight"):
+                settings = record.get("settings") or {}
+                contained.append(settings.get("a") if settings.get("frequencies", "counts") == "counts" else None)
+        return [float(a) for a in contained if isinstance(a, int | float) and a > 0]
 
     def _encode(self, texts: Sequence[str], weight: Floats | None) -> Floats:
         from scipy.sparse import csr_array

@@ -38,7 +38,8 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Args:
         vectors: The vectors of the words, or the path of a folder or file.
         weighting: Weight of a word: "mean" (1), "sif" (`a / (a + f)` with its frequency f in the corpus of the vectors;
-            Arora et al. 2017) or "idf" (`ln((1 + n) / (1 + n_w)) + 1` over the n texts given to `fit`).
+            Arora et al. 2017; divided by what the rows contain of it, see `WordVectors.sif_weights`) or "idf"
+            (`ln((1 + n) / (1 + n_w)) + 1` over the n texts given to `fit`).
         a: The constant of "sif".
         scaling: What is done with the means, which are short and alike, before a regularized model gets them: "center"
             (length one, minus the mean of the texts given to `fit`, times one factor, so that the root mean square of
@@ -134,7 +135,7 @@ class TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return np.asarray(np.log((1 + len(texts)) / (1 + n_texts)) + 1, np.float32)
         if not vocabulary.counts.any():
             raise UsageError.conflict("Weighting 'sif' needs word counts, which these vectors lack", cure="use 'idf'")
-        return np.asarray(self.a / (self.a + vocabulary.frequencies()), np.float32)
+        return self.vectors_.sif_weights(self.a)
 
     @property
     def _n_features_out(self) -> int:

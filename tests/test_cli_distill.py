@@ -276,7 +276,19 @@ def test_vectors_for_sentences_are_additive(
     assert distil(corpus, "--method", "additive:ridge=0.03,directions=1", to=tmp_path / "additive") == 0
     assert read_manifest(out)["settings"]["purpose"] == "sentences"
     assert "sentence" in read_manifest(out)["notes"]["why"]
+    assert read_manifest(out)["notes"]["smoothing"] == 1e-3
     assert load(out).dim == load(tmp_path / "additive").dim
+
+
+def test_vectors_for_queries_include_words_of_the_teacher(
+    distil: Callable[..., int], corpus: Path, out: Path, tmp_path: Path
+) -> None:
+    assert distil(corpus, "--method", "auto", "--for", "queries") == 0
+    assert distil(corpus, "--method", "additive", to=tmp_path / "additive") == 0
+    vectors, additive = load(out), load(tmp_path / "additive")
+    unseen = {*vectors.words} - {*additive.words}
+    assert unseen
+    assert all(vectors[word].any() for word in unseen)
 
 
 def test_the_earlier_flag_for_the_purpose_still_works(distil: Callable[..., int], corpus: Path, out: Path) -> None:

@@ -23,6 +23,7 @@ from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.retrieval import Bm25, JudgedQueries, Retrieval, fuse
 from stillvec.evaluation.splits import part_of
+from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.evaluation.text_baselines import (
     LengthEncoder,
     RandomEncoder,
@@ -121,6 +122,22 @@ def test_the_measures_of_a_collection_are_those_of_a_slow_computation(tmp_path: 
         assert answers.values["recall@100"][at] == pytest.approx(sum(name in names for name in grades) / len(grades))
     assert answers.values["known-words"].tolist() == pytest.approx([2 / 3, 1 / 2, 0, 1])
     assert answers.values["document-words"][0] == pytest.approx(17 / 22)
+
+
+def test_a_teacher_can_make_the_vectors_of_documents(tmp_path: Path) -> None:
+    write_tiny_model(tmp_path / "tiny", "bert")
+    items = Retrieval().read(write_collection(tmp_path))
+    name = f"teacher:{tmp_path / 'tiny'}"
+    teacher = open_teachers({"it": name}, None, "cpu")["it"]
+    whole, apart = (Retrieval(documents=documents).answer(teacher, items) for documents in ("", name))
+    np.testing.assert_allclose(apart.values["ndcg@10"], whole.values["ndcg@10"])
+    texts = [" ".join(pair).strip() for pair in DOCUMENTS.values()]
+    rows, words = teacher.encode_texts(texts), ("snow", "coal", "cow")
+    vectors = WordVectors(Vocabulary(words), rows[[0, 1, 2]])  # each query gets the vector of one document
+    asked = Retrieval(documents=name).answer(Lookup(vectors), items)
+    assert asked.values["mrr@10"][[0, 1, 3]].tolist() == [1, 1, 1]
+    with pytest.raises(UsageError, match="16 dimensions"):
+        Retrieval(documents=name).answer(Lookup(VECTORS), items)
 
 
 def test_the_chance_of_a_collection_is_the_mean_over_random_orders(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tiny_corpus import (
 )  # fmt: skip
 from tiny_teachers import tiny_teacher
 
+from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, Learner
 from stillvec.learners.additive import Additive
 from stillvec.learners.aggregate import Aggregate
@@ -384,6 +386,27 @@ def test_auto_for_sentences_is_additive_with_its_settings(teacher: Teacher, voca
     assert auto.specs() == additive.specs()
     got, wanted = (matrix_of(learner, teacher, vocabulary, TEXTS) for learner in (auto, additive))
     assert np.array_equal(got, wanted)
+
+
+def test_vectors_for_queries_lie_in_the_teachers_own_space(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    """Nothing is centred: rows without their weights are those of centred sentence vectors, plus the mean of these."""
+    auto = Auto(purpose="queries")
+    collected = collect_statistics({"it": auto}, teacher, vocabulary, TEXTS)["it"]
+    finished, centred = auto.finish(collected), replace(auto._for_sentences(), centred=True).finish(collected)
+    known = [text for text in TEXTS if finished.vectors.encode(text).any()]
+    mean = np.mean([pool_texts(teacher, text) for text in known], axis=0)
+    weights = (1e-3 / (1e-3 + vocabulary.frequencies()))[:, None]
+    assert close(finished.vectors.matrix / weights, centred.vectors.matrix / weights + mean, 1e-3)
+    assert finished.notes["smoothing"] == 1e-3
+    with pytest.raises(UsageError, match="leave out dim"):
+        Auto(purpose="queries", dim=5).specs()
+
+
+def pool_texts(teacher: Teacher, text: str) -> np.ndarray:
+    """The mean over all tokens of a text, special ones included."""
+    tokens = teacher.tokenizer.encode([text]).ids.tolist()
+    ids = torch.tensor([[*teacher.tokenizer.prefix, *tokens, *teacher.tokenizer.suffix]])
+    return teacher.states(ids, None, [teacher.depth])[teacher.depth][0].mean(0).numpy()
 
 
 @pytest.mark.parametrize("purpose", ["words", "sentences"])

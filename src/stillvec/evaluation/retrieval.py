@@ -11,6 +11,9 @@ al. 2009) of the first 1000 documents of each, `sum 1 / (60 + rank)`, which has 
 the expected value of a random order. `known-words` is the share of known words of a query, `document-words` that of all
 documents.
 
+With `documents=teacher:NAME` that teacher makes the vectors of the documents, and what is evaluated only those of the
+queries: an index stays as it is, and queries need no teacher. Both must be in one space (`distill --for queries`).
+
 A query is covered if one of its words is known. Interval: percentile bootstrap over queries.
 """
 
@@ -23,12 +26,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.errors import DatasetError
+from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.dataset_files import lines
 from stillvec.evaluation.intervals import Floats, Mask, Rows
 from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.supervised import quotient
 from stillvec.evaluation.tasks import Answers, Items, TextTask
+from stillvec.evaluation.teacher_states import open_teachers
+from stillvec.files import cache_folder
 from stillvec.numerics import bm25_norms, bm25_weights, top_k, unit_rows
 from stillvec.vocabulary.word_numbering import WordNumbering
 
@@ -51,6 +56,8 @@ class JudgedQueries(Items):
 
 @dataclass(frozen=True)
 class Retrieval(TextTask):
+    documents: str = ""  # teacher:NAME for the vectors of documents; none: what is evaluated
+
     files: ClassVar[tuple[str, ...]] = ("retrieval",)
     controls: ClassVar[tuple[str, ...]] = ("-words", "-bm25", "-chance")
 
@@ -82,13 +89,13 @@ class Retrieval(TextTask):
     def answer_steps(self, lookup: Representation, items: Items) -> Generator[float, None, Answers]:
         assert isinstance(items, JudgedQueries)
         n, texts = len(items), [*(query for (query,) in items.texts), *items.documents]
-        rows = unit_rows((yield from lookup.encode_texts_steps(texts)))
+        rows, documents = yield from self._encode(lookup, texts, n)
         known = lookup.count_words(texts)
         values = {name: np.zeros(n) for name in ("ndcg@10", "mrr@10", "recall@100", "ndcg@10-hybrid", "ndcg@10-bm25")}
         lexical = Bm25(texts[n:])
         for start in range(0, n, _BLOCK):
             block = slice(start, min(start + _BLOCK, n))
-            cosines, bm25 = rows[block] @ rows[n:].T, lexical.score(texts[block])
+            cosines, bm25 = rows[block] @ documents.T, lexical.score(texts[block])
             for scores in (cosines, bm25):
                 _exclude(scores, items.excluded[block])
             ranked = {"": top_k(cosines, _DEPTH), "-bm25": top_k(bm25, _DEPTH)}
@@ -103,6 +110,21 @@ class Retrieval(TextTask):
         values["known-words"] = np.nan_to_num(quotient(known[:n, 0], known[:n, 1]))
         values["document-words"] = np.full(n, np.nan_to_num(quotient(*known[n:].sum(axis=0))))
         return Answers(known[:n, 0] > 0, values)
+
+    def _encode(
+        self, lookup: Representation, texts: Sequence[str], n_queries: int
+    ) -> Generator[float, None, tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Unit vectors of the queries, which come first, and of the documents."""
+        if not self.documents:
+            rows = unit_rows((yield from lookup.encode_texts_steps(texts)))
+            return rows[:n_queries], rows[n_queries:]
+        queries = unit_rows((yield from lookup.encode_texts_steps(texts[:n_queries])))
+        teacher = open_teachers({"documents": self.documents}, cache_folder())["documents"]
+        documents = unit_rows((yield from teacher.encode_texts_steps(texts[n_queries:])))
+        if queries.shape[1] != documents.shape[1]:
+            got, cure = f"{queries.shape[1]} of the queries", "make them with stillvec distill --for queries"
+            raise UsageError.expected(f"{documents.shape[1]} dimensions, as {self.documents} has", got, cure=cure)
+        return queries, documents
 
 
 class Bm25:

@@ -8,7 +8,8 @@ For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal compone
 - T, the word in templates, each centred, first direction removed, rows of unit length, averaged.
 - S, `additive`: the word as a part of sentences.
 - with a dictionary also G, the word's glosses.
-Without a corpus there is only T. For sentences it is `additive` alone, whose rows include their weights.
+Without a corpus there is only T. For sentences it is `additive` alone, whose rows include their weights; for queries
+the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map of their states.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_matrix, remove_directions
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Isolated
@@ -35,6 +37,10 @@ _PAIRS = 200_000  # the nearest of these pairs
 _TOLERANCE = 0.01  # a layer within this of the best agreement is used too
 _SHARED = 0.05  # of the squared length in the mean: from here on, words share a direction
 _DIM = 300
+_WHY = {  # by purpose
+    "sentences": "the mean of additive vectors represents a sentence; rows include their SIF weight",
+    "queries": "the mean of additive vectors is near the teacher's own vector of a text; rows include their SIF weight",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Auto:
         PeakEstimate(per_table=0.7, pair_bytes=17),
         PeakEstimate(per_table=1.5, tables=1, word_bytes=60, sentence_rows=1),
     )
-    purpose: str = "words"  # what the vectors are for: words or sentences
+    purpose: str = "words"  # what the vectors are for: words, sentences, or queries to documents of the teacher
     dim: int | None = None  # dimensions of the vectors; none: 300 for words, the teacher's own for sentences
     dictionary: str | None = None  # a dictionary with glosses: a file, or wordnet
     corpus: bool = True  # whether there is a corpus; without one only templates are read
@@ -55,11 +61,11 @@ class Auto:
     dictionary_weight: float = 1.0  # weight of G
 
     def finish_bytes(self, scale: FinishScale) -> int:
-        peaks = Additive.FINISH_MEMORY if self.purpose == "sentences" else self.FINISH_MEMORY
+        peaks = Additive.FINISH_MEMORY if self.purpose in _WHY else self.FINISH_MEMORY
         return max(peak.total(scale) for peak in peaks)
 
     def specs(self) -> dict[str, AccumulatorSpec]:
-        if self.purpose == "sentences":
+        if self.purpose in _WHY:
             return self._for_sentences().specs()
         specs: dict[str, AccumulatorSpec] = {}
         if self.corpus:
@@ -68,7 +74,7 @@ class Auto:
         return specs if self.dictionary is None else specs | {"glosses": Glosses(dictionary=self.dictionary)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
-        if self.purpose == "sentences":
+        if self.purpose in _WHY:
             return self._finish_sentences(statistics)
         vocabulary = next(iter(statistics.values())).vocabulary
         templates = [template for label, template in statistics.items() if label.startswith("template-")]
@@ -101,13 +107,18 @@ class Auto:
         return Result(WordVectors(vocabulary, unit_rows(reduce_dimensions(joint, self.dim or _DIM))), notes)
 
     def _for_sentences(self) -> Additive:
+        if self.purpose == "queries":
+            if self.dim is not None:
+                raise UsageError.conflict(
+                    "Vectors for queries have the dimensions of the teacher", cure="leave out dim"
+                )
+            return Additive(prior=True, vectors="own", centred=False)
         return Additive(ridge=0.03, directions=1)
 
     def _finish_sentences(self, statistics: Mapping[str, Statistics]) -> Result:
         result = self._for_sentences().finish(statistics)
         matrix = result.vectors.matrix if self.dim is None else reduce_dimensions(result.vectors.matrix, self.dim)
-        why = "the mean of additive vectors represents a sentence; rows include their SIF weight"
-        return Result(WordVectors(result.vectors.vocabulary, matrix), {**result.notes, "why": why})
+        return Result(WordVectors(result.vectors.vocabulary, matrix), {**result.notes, "why": _WHY[self.purpose]})
 
 
 def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:

@@ -35,6 +35,7 @@ from stillvec.vocabulary.word_matcher import select_words
 
 _NEIGHBOURS = 8  # a context of one word is also one of this many others
 _SENTENCE_WORDS = 15  # on average
+_TEACHER_WORDS = 30_000  # the first of its whole words, which are the most frequent
 
 
 class Run:
@@ -159,6 +160,7 @@ class Run:
         else:
             yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
             vocabulary, self.corpus_facts = yield from self.reader.count(self.corpus, self.settings)
+            vocabulary = self._add_teacher_words(vocabulary, teacher)
         known = None
         if self.previous is not None:
             self.previous.warn_repeated(self.corpus_facts.to_manifest())
@@ -184,6 +186,13 @@ class Run:
         PassPlan(learners, Vocabulary(())).make_accumulators(teacher)  # checks layers, poolings and dictionaries
         if self.previous is not None:
             self.previous.check(teacher, learners)
+
+    def _add_teacher_words(self, vocabulary: Vocabulary, teacher: Teacher) -> Vocabulary:
+        """For queries: with whole words of the teacher, which queries may have though this text does not."""
+        if self.settings.purpose != "queries" or self.settings.max_words is not None:
+            return vocabulary
+        words = select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)[:_TEACHER_WORDS]
+        return vocabulary.union(Vocabulary(words, lowercase=self.settings.lowercase))
 
     def _words_without_corpus(self, teacher: Teacher) -> Vocabulary:
         """The user's words, else the whole words of the teacher's own vocabulary."""

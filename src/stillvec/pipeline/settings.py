@@ -14,7 +14,7 @@ from stillvec.registry import Registry, check_least, require_all, settings_from
 
 OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
 _ADDED_LATER = ("min_sentences", "min_characters", "context_table")
-PURPOSES = ("words", "sentences")  # what vectors can be made for (`purpose`, --for)
+PURPOSES = ("words", "sentences", "queries")  # what vectors can be made for (`purpose`, --for)
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from fuzzing import Files, Reader
+from tiny_documents import MARKDOWN, PAGE, make_docx, make_epub, make_pdf
 
 from stillvec import refine
 from stillvec.corpus import Corpus
@@ -116,7 +117,11 @@ def _corpus() -> Iterator[Reader]:
         "text.xml": (WIKI,),
         "text.jsonl": (RECORDS,),
         "anything": (PROSE, RECORDS, WIKI, b"%PDF-1.4 ...", b"\x00\x01\x02\x03" * 40),
-        "text.md": (PROSE.encode("latin1", "replace"), "a" * 3000),
+        "text.md": (PROSE.encode("latin1", "replace"), "a" * 3000, MARKDOWN),
+        "text.html": (PAGE, PAGE.replace("<head>", "<head><meta charset=latin1>")),
+        "text.docx": (make_docx(),),
+        "text.epub": (make_epub({"a.xhtml": PAGE, "b.xhtml": "<p>Snow &amp; fire</p>"}),),
+        "text.pdf": (make_pdf([["The ice melts.", "Snow falls on the exam-", "ple river."]] * 3),),
     }
     for name, texts in forms.items():
         yield Reader(f"corpus {name}", partial(_sentences, name), _texts(name, *texts))

@@ -142,7 +142,7 @@ def test_documents_of_every_kind_of_file(tmp_path: Path) -> None:
     (folder / "empty.txt").write_text(" \n", "utf-8")
     assert {document.id: document.text for document in read_documents([folder])} == {
         "a.txt": "One line.\nAnother line.",
-        "sub/b.md": "# Title\n\nText.",
+        "sub/b.md": "Title\n\nText.",
         "7": "A\n\nb",
         "c.jsonl:3": "no id",
         "x": "two\nlines, quoted",

@@ -108,6 +108,7 @@ def _print_plan(estimate: Plan) -> None:
     cache = f"about {format_bytes(estimate.store)}" if estimate.store else ""
     rows = [
         ("vocabulary", f"{estimate.n_words:,} words{corpus}"),
+        *_describe_choice(estimate),
         ("the teacher reads", f"about {estimate.n_sentences:,} texts, {estimate.n_tokens:,} tokens"),
         ("time", f"about {format_duration(estimate.seconds)}, without finishing the methods"),
         ("memory", f"at most {_round_up(estimate.memory)} at the peak"),
@@ -118,6 +119,13 @@ def _print_plan(estimate: Plan) -> None:
         ("set by the preset", format_preset(estimate.preset)),
     ]
     table("Estimate of the run", ("", ""), [row for row in rows if row[1]])
+
+
+def _describe_choice(estimate: Plan) -> list[tuple[str, str]]:
+    choice = estimate.choice
+    more = ", ..." if choice.n_filtered > len(choice.filtered) else ""
+    left_out = f"{choice.n_filtered:,}: {', '.join(choice.filtered)}{more}" if choice.n_filtered else ""
+    return [("frequent words left out", left_out)]
 
 
 def _round_up(n_bytes: int) -> str:

@@ -16,6 +16,7 @@ from stillvec.formats.model_card import card
 from stillvec.formats.stillvec_folder import verify_folder
 from stillvec.search.index_folder import is_index, read_index, verify_index
 from stillvec.vocabulary import WordCounter
+from stillvec.vocabulary.glued_words import find_glued
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,6 +154,8 @@ def _corpus(path: Path, field: str | None) -> dict[str, Any]:
     if report is None:
         raise CorpusError(f"{path}: reading stopped before the end.", path=path)
     frequent = sorted(counts, key=lambda word: -counts[word])[:10]
+    found = find_glued(counts, counter.joins())
+    glued = f"{len(found):,}: " * bool(found) + ", ".join(f"{each.word} ({each.n_occurrences:,})" for each in found)
     return {
         "files": report.files,
         "characters": report.characters,
@@ -163,7 +166,7 @@ def _corpus(path: Path, field: str | None) -> dict[str, Any]:
         "words seen at least 5 times": sum(count >= 5 for count in counts.values()),
         "frequent": ", ".join(frequent),
         "bytes that are not UTF-8": report.replaced_bytes,
-    }
+    } | ({"two words written together": glued} if glued else {})
 
 
 def _shorten(value: object) -> str:

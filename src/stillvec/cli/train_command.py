@@ -17,10 +17,11 @@ from stillvec.pipeline.settings import Distillation, Training
 from stillvec.registry import Registry
 from stillvec.vectors import WordVectors
 from stillvec.verbs.baseline_training import train_all
+from stillvec.vocabulary.function_words import LANGUAGES
 
 CORPUS_HELP = (
-    "files, folders, globs or - (standard input): text, .gz .bz2 .xz .zst, JSON lines, Parquet, CoNLL-U, "
-    "a Wikipedia dump"
+    "files, folders, globs or - (standard input): text, Markdown, HTML, PDF, DOCX, EPUB, JSON lines, Parquet, "
+    "CoNLL-U, a Wikipedia dump; also as .gz .bz2 .xz .zst"
 )
 
 
@@ -58,6 +59,12 @@ def add_settings(
     add("--max-words", type=int, metavar="N", help="the most frequent N words only")
     words = "words and multi-word terms to include, one per line"
     add_renamed(parser, "--keep", add("--include-words", metavar="WORDS.txt", help=words))
+    languages = "a language (" + ", ".join(LANGUAGES) + ") or a file with a word per line"
+    add("--stop-words", metavar="LANGUAGE|FILE", help=f"words to leave out: {languages}")
+    add("--exclude", metavar="REGEX", help="leave out words that match this regular expression as a whole")
+    add("--pattern", metavar="REGEX", help="only words that match this regular expression as a whole")
+    numbers = f"drop: leave out words without a letter (default: {defaults.numbers})"
+    add("--numbers", choices=("keep", "drop"), help=numbers)
     add("--min-sentences", type=int, metavar="N", help="drop paragraphs with fewer sentences")
     add("--min-characters", type=int, metavar="N", help="drop paragraphs with fewer characters")
     cased = "distinguish upper and lower case in the vocabulary"
@@ -65,6 +72,7 @@ def add_settings(
     add("--field", metavar="NAME", help="the field of JSON lines or Parquet that has the text")
     units = "a paragraph is a line, a block between empty lines, or as the text suggests (default: %(default)s)"
     add("--paragraphs", choices=("auto", "lines", "blocks"), default="auto", help=units)
+    add("--plain", action="store_true", help="read Markdown and HTML files as they are, with their markup")
     add("--strict", action="store_true", help="stop at bytes that are not UTF-8")
     add("--seed", type=int, metavar="N", help=f"random seed (default: {defaults.seed})")
     add_oov(parser, "fit character n-grams for out-of-vocabulary words")
@@ -84,7 +92,8 @@ def corpus_of(options: argparse.Namespace) -> list[Corpus]:
     """The corpus that the flags name, or an empty list."""
     if not options.corpus:
         return []
-    return [Corpus(*options.corpus, field=options.field, paragraphs=options.paragraphs, strict=options.strict)]
+    names = ("field", "paragraphs", "strict", "plain")
+    return [Corpus(*options.corpus, **{name: getattr(options, name) for name in names})]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from stillvec.corpus.records import (
     read_parquet_values,
     unknown_field,
 )
-from stillvec.corpus.sources import Pipe, Source, find_reader, resolve
+from stillvec.corpus.sources import DOCUMENTS, Pipe, Source, check_packages, find_reader, resolve
 from stillvec.corpus.wikipedia import read_articles, read_wikipedia
 from stillvec.errors import CorpusError, UsageError
 from stillvec.files.path_names import show_path
@@ -61,6 +61,7 @@ def read_documents(
     """Yield the documents of files, folders and globs; those without text are skipped."""
     settings = settings or DocumentSettings()
     files = resolve(sources, _TABLES)
+    check_packages(files)
     only = Path(os.path.expanduser(sources[0])) if len(sources) == 1 else None
     by_line = settings.unit == "lines" or (settings.unit == "auto" and only is not None and not only.is_dir())
     if settings.unit == "auto" and len(files) > 1:  # a glob
@@ -96,6 +97,8 @@ def _read(source: Source, name: str, settings: DocumentSettings, by_line: bool, 
         yield from (Document(title, "\n".join(paragraphs)) for title, paragraphs in read_articles(opened))
     elif reader is read_conllu:
         yield Document(name, "\n".join(read_conllu(opened, CorpusSettings(), stats)))
+    elif reader in DOCUMENTS:
+        yield Document(name, "\n\n".join(reader(opened, CorpusSettings(), stats)))
     elif by_line or (isinstance(source, Pipe) and settings.unit == "auto"):
         lines = enumerate(read_records(opened, stats), 1)
         yield from (Document(f"{name}:{number}", line.strip()) for number, line in lines)

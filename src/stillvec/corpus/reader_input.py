@@ -23,6 +23,7 @@ class CorpusSettings:
     strict: bool = False  # raise an error for bytes that are not UTF-8
     min_sentences: int = 1  # of a paragraph, or it is dropped
     min_characters: int = 0  # of a paragraph, or it is dropped
+    plain: bool = False  # read Markdown and HTML with their markup
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import mmap
 import os
 import re
@@ -18,14 +19,19 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from stillvec.corpus.conllu import read_conllu
+from stillvec.corpus.html_text import is_html, read_html
+from stillvec.corpus.markdown_text import read_markdown
+from stillvec.corpus.pdf_text import is_pdf, read_pdf
 from stillvec.corpus.plain_text import is_wrapped, read_plain
 from stillvec.corpus.reader_input import CorpusSettings, OpenedFile, ReadStats, open_file, text_suffix
 from stillvec.corpus.records import is_json_lines, read_json_lines, read_parquet
 from stillvec.corpus.wikipedia import is_wikipedia, read_wikipedia
+from stillvec.corpus.zipped_text import read_docx, read_epub
 from stillvec.errors import CorpusError, UsageError
 from stillvec.files import check_is_text, copy_temporary, detect_encoding, is_compressed, unreadable
 from stillvec.files.path_names import show_path
 from stillvec.files.temporary_names import name_machine, temporary_name
+from stillvec.registry import require_all
 
 STANDARD_INPUT = "-"
 SLICE_BYTES = 64 << 20
@@ -48,9 +54,18 @@ FILE_TYPES = (
     FileType((".xml",), read_wikipedia, is_wikipedia),
     FileType((".jsonl", ".json", ".ndjson"), read_json_lines, is_json_lines),
     FileType((".conllu",), read_conllu),
-    FileType((".txt", ".text", ".md", ".rst", ".raw", ".tokens"), read_plain),
+    FileType((".md", ".markdown"), read_markdown),
+    FileType((".html", ".htm", ".xhtml"), read_html, is_html),
+    FileType((".pdf",), read_pdf, is_pdf),
+    FileType((".docx",), read_docx),
+    FileType((".epub",), read_epub),
+    FileType((".txt", ".text", ".rst", ".raw", ".tokens"), read_plain),
 )
 _BY_SUFFIX = {suffix: file_type.read for file_type in FILE_TYPES for suffix in file_type.suffixes}
+_MARKUP = (read_markdown, read_html)  # read as they are with `plain`
+DOCUMENTS = (*_MARKUP, read_pdf, read_docx, read_epub)  # a file is one document, which is converted to text once
+_BINARY = (read_parquet, read_pdf, read_docx, read_epub)
+_PACKAGES = {read_pdf: ("pypdf", "pdf")}  # and their extras
 
 
 class Source:
@@ -60,6 +75,7 @@ class Source:
         self.name = show_path(path)
         self.path = path
         self._state: tuple[str, int, int, int] | None = None  # machine, size, time and inode
+        self._text: Path | None = None  # of a document, a paragraph per line, from the first pass on
 
     def watch(self) -> None:
         """Remember the state of the file: reading another one is then an error."""
@@ -107,14 +123,31 @@ class Source:
         self.check_unchanged()
 
     def _read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
+        if self._text is not None and self._text.exists() and not settings.plain:
+            return _read_lines(self._text)
         opened = open_file(self.open_path(), self.name)
-        return find_reader(opened)(opened, settings, stats)
+        reader = find_reader(opened, plain=settings.plain)
+        paragraphs = reader(opened, settings, stats)
+        return self._keep_text(paragraphs) if reader in DOCUMENTS else paragraphs
+
+    def _keep_text(self, paragraphs: Iterator[str]) -> Iterator[str]:
+        """Write the paragraphs to a file that is deleted with the corpus, since converting documents is slow."""
+        text = temporary_name(Path(tempfile.gettempdir()) / "stillvec", "tmp")
+        weakref.finalize(self, text.unlink, missing_ok=True)
+        with os.fdopen(os.open(text, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            for paragraph in paragraphs:
+                copy_temporary(io.BytesIO(paragraph.encode() + b"\n"), file, self.name, CorpusError)
+                yield paragraph
+        self._text = text
 
     def open_path(self) -> Path:
         return self.path
 
     def close(self) -> None:
-        """Files need no clean-up."""
+        """Delete the text of a document."""
+        if self._text is not None:
+            self._text.unlink(missing_ok=True)
+            self._text = None
 
 
 class Pipe(Source):
@@ -140,6 +173,7 @@ class Pipe(Source):
         return self._copy
 
     def close(self) -> None:
+        super().close()
         if self._copy is not None:
             self._copy.unlink(missing_ok=True)
 
@@ -158,6 +192,19 @@ class FileSlice(Source):
     def _read(self, settings: CorpusSettings, stats: ReadStats) -> Iterator[str]:
         opened = open_file(self.path, self.name, (self._first, self._end))
         return read_plain(opened, replace(settings, paragraphs="blocks" if self._wrapped else "lines"), stats)
+
+
+def _read_lines(path: Path) -> Iterator[str]:
+    with open(path, "rb") as file:
+        for line in file:
+            yield line.decode().removesuffix("\n")
+
+
+def check_packages(sources: Iterable[Source]) -> None:
+    """Raise an error before the work if a package that reads one of the files is missing."""
+    readers = {_BY_SUFFIX.get(text_suffix(source.path)) for source in sources}
+    needed = dict(_PACKAGES[reader] for reader in _PACKAGES if reader in readers)
+    require_all(needed, "Reading PDF")
 
 
 def resolve(sources: Iterable[str | os.PathLike[str]], more_suffixes: Collection[str] = ()) -> list[Source]:
@@ -213,7 +260,7 @@ def _explain_missing(path: Path) -> str:
 def _list_folder(folder: Path, more_suffixes: Collection[str]) -> Iterator[Source]:
     files = sorted(_walk(folder, {*_BY_SUFFIX, *more_suffixes}))
     if not files:
-        what = "text files (.txt, .jsonl, .parquet, .conllu, .xml, also as .gz, .bz2, .xz, .zst)"
+        what = "text files (.txt, .md, .html, .pdf, .docx, .epub, .jsonl, .parquet, .conllu, .xml, also as .gz, .xz)"
         cure = "name other files one by one or with a glob"
         raise CorpusError.expected(what, "none", path=folder, cure=cure, code="no-files")
     yield from map(Source, files)
@@ -259,7 +306,11 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     if source.size < 2 * SLICE_BYTES or isinstance(source, FileSlice):
         return [source]
     opened = open_file(source.path, source.name)
-    if is_compressed(source.path, CorpusError) or find_reader(opened) is not read_plain or detect_encoding(opened.head):
+    if (
+        is_compressed(source.path, CorpusError)
+        or find_reader(opened, plain=settings.plain) is not read_plain
+        or detect_encoding(opened.head)
+    ):
         return [source]
     wrapped = is_wrapped(opened, settings)
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
@@ -269,10 +320,12 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     return [piece.watch_like(source) for piece in slices]
 
 
-def find_reader(opened: OpenedFile) -> Reader:
-    """The reader of a file; a file that is not text raises an error."""
+def find_reader(opened: OpenedFile, *, plain: bool = False) -> Reader:
+    """The reader of a file; a file that is not text raises an error. With `plain`, markup is read as it is."""
     by_head = (file_type.read for file_type in FILE_TYPES if file_type.matches_head(opened.head))
     reader = _BY_SUFFIX.get(text_suffix(opened.path)) or next(by_head, read_plain)
-    if reader is not read_parquet:
+    if plain and reader in _MARKUP:
+        reader = read_plain
+    if reader not in _BINARY:
         check_is_text(opened.head, opened.name, CorpusError)
     return reader

@@ -13,7 +13,7 @@ from stillvec.corpus.conllu import Parse, read_parses
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStats, open_file, text_suffix
 from stillvec.corpus.sentence_splitter import sentence_ends, split_sentences
-from stillvec.corpus.sources import Pipe, Source, is_file_name, resolve, split_sources
+from stillvec.corpus.sources import Pipe, Source, check_packages, is_file_name, resolve, split_sources
 from stillvec.errors import CorpusError, UsageError
 from stillvec.input_checks import check_arguments, check_count, check_strings, describe
 
@@ -41,6 +41,7 @@ class Corpus:
     field: the field of JSON lines and Parquet that contains the text, dotted if nested (default: "text").
     paragraphs: "lines", "blocks" (between blank lines) or "auto", which decides for each file (default: auto).
     strict: bytes that are not UTF-8 are an error; else they are read as U+FFFD, with a warning (default: False).
+    plain: read Markdown and HTML files as they are, with their markup (default: False).
     """
 
     def __init__(
@@ -49,9 +50,13 @@ class Corpus:
         field: str | None = None,
         paragraphs: ParagraphMode = "auto",
         strict: bool = False,
+        plain: bool = False,
     ) -> None:
         check_arguments(Corpus, locals())
-        self._set_up(CorpusSettings(field, paragraphs, strict), resolve(sources), ())
+        settings = CorpusSettings(field, paragraphs, strict, plain=plain)
+        files = resolve(sources)
+        check_packages(files)
+        self._set_up(settings, files, ())
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], *, paragraphs: ParagraphMode = "auto") -> Corpus:

@@ -48,12 +48,13 @@ class TorchrunReader(Reader):
     def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         own = yield from count_partition(corpus, settings, self.partition)
         counts = self.group.tree_reduce(_pack(own), lambda one, other: _pack(_unpack(one) + _unpack(other)))
-        message = None
+        chosen = message = None
         if counts is not None:
-            vocabulary, facts = _unpack(counts).choose_words(corpus, settings)
+            chosen = vocabulary, facts = _unpack(counts).choose_words(corpus, settings)
             message = [vocabulary.words, vocabulary.counts.tolist(), facts.to_manifest()]
         words, word_counts, manifest = self.group.broadcast(message)
-        return Vocabulary(words, word_counts, lowercase=settings.lowercase), CorpusFacts.from_manifest(manifest)
+        own_copy = Vocabulary(words, word_counts, lowercase=settings.lowercase), CorpusFacts.from_manifest(manifest)
+        return chosen or own_copy
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         trains = any(isinstance(learner, TrainedLearner) for learner in plan.learners.values())

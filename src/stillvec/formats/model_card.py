@@ -29,6 +29,7 @@ _FLAGS = {  # settings of a run, in their order in a command
     "teacher": "--teacher", "method": "--method", "purpose": "--for", "layer": "--layer", "dim": "--dim",
     "dictionary": "--dictionary", "min_count": "--min-count", "max_words": "--max-words", "contexts": "--contexts",
     "min_sentences": "--min-sentences", "min_characters": "--min-characters",
+    "exclude": "--exclude", "pattern": "--pattern", "numbers": "--numbers",
     "parser": "--parse", "precision": "--precision", "threads": "--threads", "seed": "--seed",
 }  # fmt: skip
 
@@ -233,6 +234,8 @@ def _run(manifest: Facts, given: Facts) -> Iterator[str]:
         if value not in (None, "auto") or key == "method":
             yield from (flag, view.without_folders(str(value)))
     yield from ["--include-words", "WORDS.txt"] if given.get("include_words") or given.get("keep") else []
+    if stop_words := given.get("stop_words"):
+        yield from ("--stop-words", stop_words if isinstance(stop_words, str) else "STOP_WORDS.txt")
     yield from ["--cased"] if given.get("lowercase") is False else []
     if "added_to" in manifest:
         yield from ("--add-to", last_name(get_mapping(manifest, "added_to").get("name", "EARLIER")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -16,13 +16,16 @@ from stillvec.errors import CorpusError
 from stillvec.files import digest
 from stillvec.learners.partition import Partition
 from stillvec.pipeline.sentence_stream import split_batches
-from stillvec.pipeline.settings import Distillation, Training
+from stillvec.pipeline.settings import Distillation, Training, filter_words
 from stillvec.progress import Phase, Progress
 from stillvec.vocabulary import Vocabulary, WordCounter
+from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.glued_words import GluedWord, describe_glued, find_glued
 
 WordChoice = Distillation | Training  # both say which text is read and which words get a vector
 _PARAGRAPHS_AT_ONCE = 1000  # counted together
 _MIN_FILES = 4  # per part, where parts are whole files
+_N_EXAMPLES = 8
 
 
 def select_text(corpus: Corpus, choice: WordChoice) -> Corpus:
@@ -30,6 +33,20 @@ def select_text(corpus: Corpus, choice: WordChoice) -> Corpus:
     if choice.min_sentences is None and choice.min_characters is None:
         return corpus
     return corpus.drop_short_paragraphs(choice.min_sentences or 1, choice.min_characters or 0)
+
+
+@dataclass(frozen=True)
+class ChoiceFacts:
+    """What is told of the choice of words, and is in no manifest."""
+
+    n_filtered: int = 0  # frequent words that were left out
+    filtered: tuple[str, ...] = ()  # the most frequent of them
+    glued: tuple[GluedWord, ...] = ()  # words that look like two written together
+    glued_sentence: str = ""
+
+    def notes(self) -> list[str]:
+        """Sentences for the start of a run."""
+        return [self.glued_sentence] if self.glued_sentence else []
 
 
 @dataclass(frozen=True)
@@ -43,6 +60,7 @@ class CorpusFacts:
     n_characters: int = 0
     words_from: str = ""
     file_digests: tuple[str, ...] = ()  # of the text of each file
+    choice: ChoiceFacts = field(default_factory=lambda: ChoiceFacts(), compare=False)
 
     def to_manifest(self) -> dict[str, Any]:
         if self.words_from:
@@ -71,17 +89,16 @@ class CorpusCounts:
     n_paragraphs: int
     n_characters: int
     digests: Mapping[int, str]  # of files, by number
+    joins: Mapping[str, int] = field(default_factory=dict)  # words with a capital inside, divided (`glued_words.py`)
 
     def __add__(self, other: CorpusCounts) -> CorpusCounts:
-        counts = dict(self.counts)
-        for word, number in other.counts.items():
-            counts[word] = counts.get(word, 0) + number
         return CorpusCounts(
-            counts,
+            _add_counts(self.counts, other.counts),
             self.n_words + other.n_words,
             self.n_paragraphs + other.n_paragraphs,
             self.n_characters + other.n_characters,
             {**self.digests, **other.digests},
+            _add_counts(self.joins, other.joins),
         )
 
     @property
@@ -101,15 +118,33 @@ class CorpusCounts:
             raise CorpusError(f"The corpus has no words, only punctuation and spaces: {', '.join(corpus.sources[:3])}.")
         sources = tuple(Path(name).name for name in corpus.sources)
         counts = (self.n_paragraphs, self.n_characters)
-        facts = CorpusFacts(self.n_words, sources, self.digest, *counts, file_digests=self.file_digests)
+        included = {fold(word, choice.lowercase) for word in choice.include_words}
+        allowed = filter_words(choice).apply(self.counts, included)
         vocabulary = Vocabulary.build(
-            self.counts,
+            allowed,
             min_count=choice.min_count,
             max_words=choice.max_words,
             include_words=choice.include_words,
             lowercase=choice.lowercase,
         )
+        told = self._describe_choice(allowed, vocabulary, choice)
+        facts = CorpusFacts(self.n_words, sources, self.digest, *counts, file_digests=self.file_digests, choice=told)
         return vocabulary, facts
+
+    def _describe_choice(self, allowed: Mapping[str, int], vocabulary: Vocabulary, choice: WordChoice) -> ChoiceFacts:
+        n_left_out = len(self.counts) - len(allowed)
+        frequent = (word for word, count in self.counts.items() if count >= choice.min_count and word not in allowed)
+        filtered = sorted(frequent, key=lambda word: (-self.counts[word], word)) if n_left_out else []
+        glued = find_glued(self.counts, self.joins, lowercase=choice.lowercase)
+        sentence = describe_glued(glued, vocabulary)
+        return ChoiceFacts(len(filtered), tuple(filtered[:_N_EXAMPLES]), tuple(glued), sentence)
+
+
+def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    counts = dict(one)
+    for word, number in other.items():
+        counts[word] = counts.get(word, 0) + number
+    return counts
 
 
 def count_partition(
@@ -135,7 +170,7 @@ def count_partition(
             n_characters += sum(map(len, paragraphs))
         seconds, work = time.perf_counter() - start, (min(n_read, n_bytes), n_bytes) if n_bytes else None
         yield Progress(Phase.COUNTING, n_words * part.count, None, "words", seconds, work=work)
-    return CorpusCounts(counter.counts(), n_words, n_paragraphs, n_characters, digests)
+    return CorpusCounts(counter.counts(), n_words, n_paragraphs, n_characters, digests, counter.joins())
 
 
 def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, str]) -> Iterator[tuple[list[str], int]]:

@@ -23,7 +23,7 @@ from stillvec.pipeline.pass_checkpoint import Arrays, PassCheckpoint, facts_of_r
 from stillvec.pipeline.previous_result import PreviousResult, count_isolated
 from stillvec.pipeline.readers import MergedStatistics, Reader, ReadFacts, ReadTask
 from stillvec.pipeline.result_folders import describe_learner, describe_result
-from stillvec.pipeline.settings import Distillation, decisive_settings, format_preset, resolve_presets
+from stillvec.pipeline.settings import Distillation, decisive_settings, filter_words, format_preset, resolve_presets
 from stillvec.progress import Phase, Progress, format_bytes, relay
 from stillvec.result import MethodResult, Result
 from stillvec.statistics import Statistics
@@ -160,6 +160,8 @@ class Run:
         else:
             yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
             vocabulary, self.corpus_facts = yield from self.reader.count(self.corpus, self.settings)
+            for sentence in self.corpus_facts.choice.notes():
+                yield Progress(Phase.STARTING, 0, None, "", 0.0, note=sentence)
             vocabulary = self._add_teacher_words(vocabulary, teacher)
         known = None
         if self.previous is not None:
@@ -191,13 +193,16 @@ class Run:
         """For queries: with whole words of the teacher, which queries may have though this text does not."""
         if self.settings.purpose != "queries" or self.settings.max_words is not None:
             return vocabulary
-        words = select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)[:_TEACHER_WORDS]
+        whole = select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)[:_TEACHER_WORDS]
+        words = [*filter(filter_words(self.settings).allows, whole)]
         return vocabulary.union(Vocabulary(words, lowercase=self.settings.lowercase))
 
     def _words_without_corpus(self, teacher: Teacher) -> Vocabulary:
         """The user's words, else the whole words of the teacher's own vocabulary."""
         chosen = self.settings.include_words
         words = chosen or select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)
+        if not chosen:
+            words = [*filter_words(self.settings).apply(dict.fromkeys(words, 1))]
         if not words:
             raise UsageError(
                 f"The teacher {teacher.name} has no whole words in its vocabulary; give a corpus, or words with "

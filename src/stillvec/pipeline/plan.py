@@ -16,6 +16,7 @@ from stillvec.learners.accumulators import OwnTextsSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS, WITHOUT_CONTEXT, StageState, read_stages
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.memory import peak_memory, reset_peak, resident_memory
+from stillvec.pipeline.corpus_counts import ChoiceFacts
 from stillvec.pipeline.distillation_run import Run
 from stillvec.pipeline.memory_estimate import Measured, estimate_peak, output_bytes, table_bytes, text_bytes
 from stillvec.pipeline.pass_checkpoint import Arrays
@@ -45,6 +46,7 @@ class Plan:
     device: str
     precision: str
     preset: Mapping[str, object] = field(default_factory=dict)  # settings of the run that a preset set
+    choice: ChoiceFacts = field(default_factory=ChoiceFacts)  # of the words
 
 
 @dataclass
@@ -143,6 +145,7 @@ def _estimate(
         device=str(teacher.device),
         precision=teacher.precision,
         preset=run.preset,
+        choice=run.corpus_facts.choice,
     )
 
 

@@ -3,17 +3,30 @@
 import dataclasses
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from stillvec.baselines import BASELINES, PACKAGES, Baseline
 from stillvec.errors import UsageError
 from stillvec.learners import LEARNERS, Learner
+from stillvec.lexicons import read_words
 from stillvec.notation import Spec, Value, parse_specs
 from stillvec.refinement import unknown_steps
 from stillvec.registry import Registry, check_least, require_all, settings_from
+from stillvec.vocabulary import WordFilter
+from stillvec.vocabulary.function_words import LANGUAGES, list_function_words, name_list
+from stillvec.vocabulary.word_filter import NumberMode
 
 OF_TEACHER = ("teacher", "device", "precision", "unsafe_weights", "remote_code")  # facts of the loaded one decide
-_ADDED_LATER = ("min_sentences", "min_characters", "context_table")
+_ADDED_LATER = (
+    "min_sentences",
+    "min_characters",
+    "context_table",
+    "stop_words",
+    "exclude",
+    "pattern",
+    "numbers",
+)
 PURPOSES = ("words", "sentences", "queries")  # what vectors can be made for (`purpose`, --for)
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
@@ -33,6 +46,10 @@ class Distillation:
     min_count: int = 5
     max_words: int | None = None
     include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
+    stop_words: tuple[str, ...] = ()  # not in the vocabulary
+    exclude: str | None = None  # a regular expression of words that are not in the vocabulary
+    pattern: str | None = None  # a regular expression that the words of the vocabulary match
+    numbers: NumberMode = "keep"  # "drop": no words without a letter
     min_sentences: int | None = None  # of a paragraph, or it is dropped
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
@@ -50,6 +67,7 @@ class Distillation:
             expected = " or ".join(map(repr, PURPOSES))
             raise UsageError.expected(expected, repr(self.purpose), where="setting 'purpose'")
         unknown_steps(self.oov)  # refuse a wrong one before the work
+        filter_words(self)
 
     def learners(self, depth: int, *, corpus: bool = True) -> dict[str, Learner]:
         """The learners by the name of their result; `layer="all"` gives one per layer of `aggregate`.
@@ -109,6 +127,10 @@ class Training:
     min_count: int = 5
     max_words: int | None = None
     include_words: tuple[str, ...] = ()  # in the vocabulary whatever their count
+    stop_words: tuple[str, ...] = ()  # not in the vocabulary
+    exclude: str | None = None  # a regular expression of words that are not in the vocabulary
+    pattern: str | None = None  # a regular expression that the words of the vocabulary match
+    numbers: NumberMode = "keep"  # "drop": no words without a letter
     min_sentences: int | None = None  # of a paragraph, or it is dropped
     min_characters: int | None = None  # of a paragraph, or it is dropped
     lowercase: bool = True
@@ -121,6 +143,7 @@ class Training:
     def __post_init__(self) -> None:
         check_least(self, min_count=1, max_words=1, dim=1, seed=0, threads=1, min_sentences=1, min_characters=0)
         unknown_steps(self.oov)  # refuse a wrong one before the work
+        filter_words(self)
 
     def baselines(self) -> dict[str, Baseline]:
         """The methods by the name of their result; a method's own settings override the general ones."""
@@ -137,6 +160,20 @@ class Training:
             label: settings_from(BASELINES[spec.name], {**values, **spec.settings}, f"method {spec.name!r}")
             for label, spec in methods
         }
+
+
+def filter_words(settings: Distillation | Training) -> WordFilter:
+    """Which words may be in the vocabulary; refuses wrong patterns."""
+    return WordFilter(settings.stop_words, settings.exclude, settings.pattern, settings.numbers)
+
+
+def read_stop_words(source: str) -> tuple[str, ...]:
+    """The stop words of a language, or those in a file, one per line."""
+    words = list_function_words(source)
+    if not words and not Path(source).expanduser().exists():
+        what = f"a language ({', '.join(LANGUAGES)}) or a file of words"
+        raise UsageError.expected(what, repr(source), where="stop_words")
+    return words or tuple(read_words(Path(source).expanduser()))
 
 
 def resolve_presets(
@@ -168,12 +205,14 @@ def format_preset(values: Mapping[str, Any]) -> str:
 def to_manifest(settings: Distillation | Training) -> dict[str, Any]:
     """The settings by the keys of a manifest, which never change; of included words only their number.
 
-    Settings that were added later are left out where they have no value.
+    Settings that were added later are left out where they have their default. Stop words of a language are its name.
     """
     keys = {new: old for old, new in settings.RENAMED.items()}
     values = dataclasses.asdict(settings) | {"include_words": len(settings.include_words)}
-    missing = {name for name in _ADDED_LATER if name in values and (values[name] is None or values[name] is False)}
-    known = {name: value for name, value in values.items() if name not in missing}
+    defaults = {field.name: field.default for field in dataclasses.fields(settings)}
+    known = {name: value for name, value in values.items() if name not in _ADDED_LATER or value != defaults[name]}
+    if stop_words := known.get("stop_words"):
+        known["stop_words"] = name_list(stop_words) or [*stop_words]
     return {keys.get(name, name): value for name, value in known.items()}
 
 
@@ -185,6 +224,8 @@ def decisive_settings(settings: Distillation | Training) -> dict[str, Any]:
 def from_manifest(values: Mapping[str, Any], where: str) -> Distillation:
     """The settings in a manifest, without the included words."""
     named = {Distillation.RENAMED.get(key, key): value for key, value in values.items()}
+    if isinstance(stop_words := named.get("stop_words"), str):
+        named["stop_words"] = list_function_words(stop_words)
     return settings_from(Distillation, named | {"include_words": ()}, where)
 
 

@@ -76,6 +76,8 @@ class TrainingRun:
         yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
         vocabulary, facts = yield from count_corpus(self.corpus, self.settings)
         self.facts["corpus"] = facts.to_manifest()
+        for sentence in facts.choice.notes():
+            yield Progress(Phase.STARTING, 0, None, "", 0.0, note=sentence)
         with scratch_folder() as folder:
             text = yield from self._write(vocabulary, folder)
             if self.parser is not None:

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from stillvec.baselines import BASELINES
 from stillvec.corpus import CorpusSource
@@ -34,6 +34,10 @@ def train(
     min_count: int = 5,
     max_words: int | None = None,
     include_words: Sequence[str] = (),
+    stop_words: str | Sequence[str] = (),
+    exclude: str | None = None,
+    pattern: str | None = None,
+    numbers: Literal["keep", "drop"] = "keep",
     min_sentences: int | None = None,
     min_characters: int | None = None,
     lowercase: bool = True,

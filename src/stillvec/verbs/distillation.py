@@ -21,7 +21,7 @@ from stillvec.input_checks import check_arguments
 from stillvec.memory import RESERVE, MemoryWatch, require_memory
 from stillvec.pipeline.previous_result import inherit_settings
 from stillvec.pipeline.result_folders import check_folders, find_finished, save_steps
-from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods
+from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods, read_stop_words
 from stillvec.progress import Listener, Phase, Progress, Timeline, drain, show_progress
 from stillvec.registry import require_all, settings_from
 from stillvec.result import Result
@@ -82,6 +82,10 @@ def _parameters(
     min_count: int = 5,
     max_words: int | None = None,
     include_words: Sequence[str] = (),
+    stop_words: str | Sequence[str] = (),
+    exclude: str | None = None,
+    pattern: str | None = None,
+    numbers: Literal["keep", "drop"] = "keep",
     lowercase: bool = True,
     min_sentences: int | None = None,
     min_characters: int | None = None,
@@ -128,6 +132,11 @@ def distill(arguments: Arguments) -> WordVectors:
     min_count: occurrences that a word needs to be in the vocabulary (default: 5).
     max_words: the size of the vocabulary, most frequent words first (default: no limit).
     include_words: words and multi-word terms in the vocabulary whatever their count (default: none).
+    stop_words: words that are not in the vocabulary: a language ("english", "german" and others), a file with a word
+        per line, or the words (default: none).
+    exclude: a regular expression; words that match it as a whole are not in the vocabulary (default: none).
+    pattern: a regular expression; only words that match it as a whole are in the vocabulary (default: none).
+    numbers: "drop" leaves words without a letter out of the vocabulary (default: keep).
     lowercase: fold the vocabulary to lower case (default: True).
     min_sentences, min_characters: what a paragraph needs, or it is dropped (default: nothing is dropped).
     contexts: contexts per word that the teacher reads; "all" or None reads the whole corpus (default: 20).
@@ -347,6 +356,8 @@ def split_arguments(kind: type[S], arguments: Mapping[str, Any]) -> tuple[Corpus
     values = {name: value for name, value in arguments.items() if name in names}
     if isinstance(contexts := values.get("contexts"), str) and contexts == "all":
         values["contexts"] = None
+    if isinstance(stop_words := values["stop_words"], str):
+        values["stop_words"] = read_stop_words(stop_words)
     settings = settings_from(kind, values)
     options = {name: value for name, value in arguments.items() if name not in names and name != "corpus"}
     check_arguments(distill, options)

@@ -22,7 +22,7 @@ from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.hub import is_address
 from stillvec.lexicons import read_words
 from stillvec.pipeline.result_folders import locate_results
-from stillvec.pipeline.settings import Distillation, Training
+from stillvec.pipeline.settings import Distillation, Training, read_stop_words
 from stillvec.refinement import read_step, unknown_steps
 from stillvec.registry import settings_from
 from stillvec.vectors import WordVectors
@@ -128,6 +128,7 @@ class _CorpusStep(RecipeStep):
     out: str
     corpus: tuple[str, ...] = ()
     field: str | None = None
+    plain: bool = False
 
     @classmethod
     def read(cls, keys: dict[str, Any], where: str) -> RecipeStep:
@@ -138,14 +139,16 @@ class _CorpusStep(RecipeStep):
         for key in ("include_words", "keep"):
             if isinstance(keys.get(key), str):  # a file, or else the words themselves
                 keys[key] = read_words(keys[key])
+        if isinstance(keys.get("stop_words"), str):
+            keys["stop_words"] = read_stop_words(keys["stop_words"])
         step = super().read(keys, where)
         renamed: Mapping[str, str] = getattr(cls, "RENAMED", {})
         object.__setattr__(step, "given", frozenset(renamed.get(key, key) for key in keys))
         return step
 
     def _arguments(self, options: Mapping[str, Any]) -> tuple[list[Corpus], dict[str, Any]]:
-        values = {key: value for key, value in vars(self).items() if key in self.given - {"corpus", "field"}}
-        return [Corpus(*self.corpus, field=self.field)] if self.corpus else [], {**values, **options}
+        values = {key: value for key, value in vars(self).items() if key in self.given - {"corpus", "field", "plain"}}
+        return [Corpus(*self.corpus, field=self.field, plain=self.plain)] if self.corpus else [], {**values, **options}
 
     def check(self, options: Mapping[str, Any]) -> None:
         _CHECKS[self.verb](*self._arguments(options))

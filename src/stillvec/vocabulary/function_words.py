@@ -1,4 +1,4 @@
-"""Function words (articles, pronouns, prepositions, auxiliaries), which tell the language of a vocabulary."""
+"""Function words (articles, pronouns, prepositions, auxiliaries) of some languages, which tell the one of a text."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,15 @@ from stillvec.vocabulary.folding import fold
 _N_FREQUENT = 500  # words among which those of the language are expected
 _MIN_SHARE = 0.3  # of the list that is among them
 _MIN_SHARE_OF_ALL = 0.6  # of the list that is anywhere in a vocabulary that is not sorted by frequency
+LANGUAGES = {
+    "english": "en",
+    "german": "de",
+    "french": "fr",
+    "spanish": "es",
+    "italian": "it",
+    "dutch": "nl",
+    "portuguese": "pt",
+}  # by name; the codes are accepted, too
 
 
 def find_function_words(words: Sequence[str]) -> frozenset[str]:
@@ -28,6 +37,16 @@ def _find_best(words: Sequence[str], least: float) -> str:
     shares = {language: len(known & listed) / len(listed) for language, listed in _read_lists().items()}
     best = max(shares, key=shares.__getitem__)
     return best if shares[best] >= least else ""
+
+
+def list_function_words(language: str) -> tuple[str, ...]:
+    """Those of a language, by its name or code, in alphabetical order; none if there is no list."""
+    return tuple(sorted(_read_lists().get(LANGUAGES.get(language.lower(), language.lower()), ())))
+
+
+def name_list(words: Sequence[str]) -> str | None:
+    """The language whose function words these are, all of them and no others."""
+    return next((name for name, code in LANGUAGES.items() if _read_lists()[code] == {*words}), None)
 
 
 @cache

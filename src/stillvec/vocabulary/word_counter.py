@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import fold
+from stillvec.vocabulary.glued_words import add_joins
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
 from stillvec.vocabulary.token_cache import TokenInterner, needs_slow_path
 from stillvec.vocabulary.word_matcher import extend_over_marks, multiword_terms, word_tokenizer
@@ -33,7 +34,9 @@ class WordCounter:
         self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
         self._new: Counter[str] = Counter(dict.fromkeys(terms, 0))
         self._add_new_words()
-        self._tokens = _TokenCounter(LatinWordMatcher({}, terms, lowercase), {*self.include_words}, max_types)
+        self._joins: Counter[str] = Counter()  # words with a capital letter inside
+        matcher = LatinWordMatcher({}, terms, lowercase)
+        self._tokens = _TokenCounter(matcher, {*self.include_words}, max_types, self._joins)
 
     def add(self, texts: Sequence[str]) -> int:
         """Count the words of `texts`; return how many there are."""
@@ -47,8 +50,15 @@ class WordCounter:
         counts.update(dict(zip(self._known, self._counts.tolist(), strict=True)))
         return {word: count for word, count in counts.items() if count > 0}
 
+    def joins(self) -> dict[str, int]:
+        """What may be two words written together, divided: "Solution The" (`glued_words.py`)."""
+        self._tokens.counts()
+        return dict(self._joins)
+
     def _add_slow(self, texts: Sequence[str]) -> int:
         batch = [np.zeros(0, np.int64)]
+        for text in texts:
+            add_joins(self._joins, text)
         for text, encoding in zip(texts, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             batch.append(np.array(encoding.ids, np.int64))
             unknown = np.flatnonzero(batch[-1] == 0)
@@ -82,8 +92,8 @@ class WordCounter:
 class _TokenCounter:
     """Counts the words of plain texts; each whitespace token is split into words once."""
 
-    def __init__(self, matcher: LatinWordMatcher, include_words: set[str], max_types: int) -> None:
-        self._matcher, self._include_words, self._max_types = matcher, include_words, max_types
+    def __init__(self, matcher: LatinWordMatcher, include_words: set[str], max_types: int, joins: Counter[str]) -> None:
+        self._matcher, self._include_words, self._max_types, self._joins = matcher, include_words, max_types, joins
         self._word_counts: Counter[str] = Counter()
         self._reset()
 
@@ -123,9 +133,11 @@ class _TokenCounter:
     def _flush(self) -> None:
         """Add the counts of the tokens to those of their words, and drop the tokens."""
         counts = self._word_counts
-        for words, count in zip(self._words, self._counts.tolist(), strict=True):
+        for token, words, count in zip(self._interner, self._words, self._counts.tolist(), strict=True):
             for word in words:
                 counts[word] += count
+            if count and not token.islower() and not token.istitle():
+                add_joins(self._joins, token, count)
         if len(counts) > self._max_types:
             included = {word: counts[word] for word in self._include_words if word in counts}
             self._word_counts = Counter(dict(counts.most_common(self._max_types // 2)) | included)

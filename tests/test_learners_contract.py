@@ -27,11 +27,12 @@ from tiny_teachers import tiny_teacher
 from stillvec.encoding import BatchBudget, TextChunk
 from stillvec.errors import LexiconError, StillvecError, UsageError
 from stillvec.learners import LEARNERS, EncodingPass, Learner
-from stillvec.learners.accumulators import TextSource, parse_layers
+from stillvec.learners.accumulators import TextSource
 from stillvec.learners.trained_learner import TrainedLearner
 from stillvec.registry import settings_from
 from stillvec.statistics import merge
 from stillvec.teachers import Teacher
+from stillvec.teachers.layer_choice import parse_layers
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary
 
@@ -242,7 +243,7 @@ def test_equal_specs_of_several_methods_share_one_accumulator(teacher: Teacher, 
 @pytest.mark.parametrize(
     ("layer", "wanted"),
     [("last", (6,)), ("0", (0,)), ("3", (3,)), ("-1", (6,)), ("-2", (5,)), ("2-4", (2, 3, 4)), ("all", tuple(range(7))),
-     ("last3", (4, 5, 6)), ("last9", tuple(range(7))), ("6-6", (6,))],
+     ("last3", (4, 5, 6)), ("last9", tuple(range(7))), ("6-6", (6,)), ("0+last2", (0, 5, 6))],
 )  # fmt: skip
 def test_layers_are_written_in_several_ways(layer: str, wanted: tuple[int, ...]) -> None:
     assert parse_layers(layer, 6) == wanted

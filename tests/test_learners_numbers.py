@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.linalg import fractional_matrix_power
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 from tiny_corpus import (
     PARTLY_KNOWN,
     WHAT,
@@ -36,8 +35,10 @@ from stillvec.learners.aggregate import Aggregate
 from stillvec.learners.auto import _TOLERANCE, Auto
 from stillvec.learners.decontextualized import Decontextualized
 from stillvec.learners.dictionary import Dictionary
+from stillvec.learners.layer_look import find_best_layer
 from stillvec.learners.token_table import TokenTable
 from stillvec.learners.whitened_context import WhitenedContext
+from stillvec.numerics import partial_correlation
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -64,6 +65,10 @@ def vocabulary() -> Vocabulary:
 
 @pytest.fixture(scope="module")
 def occurrences(teacher: Teacher, vocabulary: Vocabulary) -> dict[str, list[np.ndarray]]:
+    return slow_occurrences(teacher, vocabulary)
+
+
+def slow_occurrences(teacher: Teacher, vocabulary: Vocabulary) -> dict[str, list[np.ndarray]]:
     """Word → for each of its contexts the states of its pieces (layers, pieces, D)."""
     found: dict[str, list[np.ndarray]] = {word: [] for word in vocabulary}
     for text in TEXTS:
@@ -309,51 +314,61 @@ def spread(matrix: np.ndarray) -> np.ndarray:
     return unit_rows(centred - np.outer(centred @ axes[0], axes[0]))
 
 
-def template_space(teacher: Teacher, vocabulary: Vocabulary) -> np.ndarray:
-    spaces = [
-        spread(np.stack([slow_states(teacher, text.format(word))[0][-1].mean(0) for word in vocabulary]))
-        for text in Auto().templates
-    ]
-    return unit_rows(np.mean(spaces, axis=0))
+def template_means(teacher: Teacher, vocabulary: Vocabulary, layer: int) -> np.ndarray:
+    """The states of each word, averaged over the templates of auto."""
+    texts = [[text.format(word) for text in Auto().templates] for word in vocabulary]
+    return np.stack([np.mean([slow_states(teacher, one)[0][layer].mean(0) for one in each], axis=0) for each in texts])
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.05, 1.0], ids=["all share", "as it is", "none share"])
+def correlate_rest(x: np.ndarray, y: np.ndarray, given: np.ndarray) -> float:
+    """Correlation of the ranks of x and y after a regression of both on those of a third, by least squares."""
+    x, y, given = (rankdata(side) for side in (x, y, given))
+    design = np.stack([given, np.ones(len(given))], axis=1)
+    rest = [side - design @ np.linalg.lstsq(design, side, rcond=None)[0] for side in (x, y)]
+    return float(np.corrcoef(rest)[0, 1])
+
+
 def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_weights(
-    threshold: float,
-    teacher: Teacher,
-    vocabulary: Vocabulary,
-    occurrences: dict[str, list[np.ndarray]],
-    monkeypatch: pytest.MonkeyPatch,
+    vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.learners.auto._SHARED", threshold)
     assert len(vocabulary) >= 50, "with fewer words no layer is chosen"
-    auto = Auto()
+    monkeypatch.setattr("stillvec.learners.auto._CANDIDATES", "2-4")
+    teacher, auto = tiny_teacher([*WHO, *WHAT], depth=4), Auto()
     finished = auto.finish(collect_statistics({"it": auto}, teacher, vocabulary, TEXTS)["it"])
 
-    isolated = template_space(teacher, vocabulary)
+    occurrences = slow_occurrences(teacher, vocabulary)
     means = {
-        n: np.stack([np.mean([s[n].mean(0) for s in occurrences[w]], axis=0) for w in vocabulary]) for n in range(3)
+        n: np.stack([np.mean([s[n].mean(0) for s in occurrences[w]], axis=0) for w in vocabulary]) for n in (0, 2, 3, 4)
     }
-    pairs = [*combinations(range(len(vocabulary)), 2)]
-    said = [float(isolated[i] @ isolated[j]) for i, j in pairs]
-    agreement = {}
-    for layer, rows in means.items():
-        apart = spread(rows)
-        agreement[layer] = float(spearmanr([float(apart[i] @ apart[j]) for i, j in pairs], said).statistic)
-    chosen = [layer for layer in range(3) if agreement[layer] >= max(agreement.values()) - _TOLERANCE]
-    assert finished.notes["layers"] == chosen
+    alone = {n: template_means(teacher, vocabulary, n) for n in (2, 3, 4)}
+    pairs = np.triu_indices(len(vocabulary), 1)
+    in_contexts = {n: likeness(spread(rows))[pairs] for n, rows in means.items()}
+    agreement = {
+        (layer, other): correlate_rest(in_contexts[layer], likeness(spread(rows))[pairs], in_contexts[0])
+        for other, rows in alone.items()
+        for layer in (2, 3, 4)
+    }
     reported = finished.notes["agreement"]
     assert isinstance(reported, dict)
-    assert {int(layer): value for layer, value in reported.items()} == pytest.approx(agreement, abs=2e-3)
+    assert reported == pytest.approx({f"{a}, {b}": value for (a, b), value in agreement.items()}, abs=2e-3)
+    best, other = max(agreement, key=agreement.__getitem__)
+    chosen = [n for n in (2, 3, 4) if agreement[n, other] >= agreement[best, other] - _TOLERANCE]
+    others = [n for n in (2, 3, 4) if agreement[best, n] >= agreement[best, other] - _TOLERANCE]
+    assert (finished.notes["layers"], finished.notes["template_layers"]) == (chosen, others)
     assert max(agreement.values()) - min(agreement.values()) > _TOLERANCE, "there is something to choose"
 
-    shared = {n: (means[n].mean(0) ** 2).sum() / (means[n] ** 2).sum(1).mean() for n in chosen}
-    assert finished.notes["shared"] == pytest.approx({str(n): value for n, value in shared.items()}, abs=1e-3)
-    spaces = [spread(means[n]) if shared[n] > threshold else unit_rows(means[n]) for n in chosen]
-    states = unit_rows(np.mean(spaces, axis=0))
+    states = unit_rows(np.mean([spread(means[n]) for n in chosen], axis=0))
+    isolated = unit_rows(np.mean([spread(alone[n]) for n in others], axis=0))
     additive, _ = dense_additive(teacher, vocabulary, 0.1, 1e-3)
     joined = np.concatenate([0.8 * isolated, states, 0.5 * unit_rows(additive - additive.mean(0))], axis=1)
     assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(unit_rows(joined))).max() < 5e-3
+
+
+def test_the_input_itself_never_counts_as_agreement() -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 500))
+    assert partial_correlation(x, y, x) == 0.0
+    assert partial_correlation(x + y, x, y) == pytest.approx(1.0, abs=1e-12)
+    assert partial_correlation(x, y, np.zeros(500)) == pytest.approx(np.corrcoef(x, y)[0, 1])
 
 
 def test_auto_adds_glosses_where_there_is_a_dictionary(
@@ -375,7 +390,7 @@ def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary:
     bare = Vocabulary(vocabulary.words)  # no counts: no corpus
     auto = Auto(corpus=False)
     finished = auto.finish(collect_statistics({"it": auto}, teacher, bare, [])["it"])
-    isolated = template_space(teacher, bare)
+    isolated = spread(template_means(teacher, bare, find_best_layer(teacher)))
     assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(isolated)).max() < 1e-3
     assert finished.notes["weights"] == {"templates": 0.8}
     assert "no corpus" in str(finished.notes["why"])
@@ -417,12 +432,12 @@ def test_auto_keeps_to_the_requested_dimension(purpose: str, teacher: Teacher, v
     assert whole.finish(collected).vectors.dim == (16 if purpose == "sentences" else 48)
 
 
-def test_with_few_words_auto_takes_the_last_layer(teacher: Teacher) -> None:
+def test_with_few_words_auto_takes_the_best_layer(teacher: Teacher) -> None:
     texts = sentences(6)
     vocabulary, auto = counted(texts), Auto()
     finished = auto.finish(collect_statistics({"it": auto}, teacher, vocabulary, texts)["it"])
     assert len(vocabulary) < 50
-    assert finished.notes["layers"] == [teacher.depth]
+    assert finished.notes["layers"] == [find_best_layer(teacher)]
 
 
 def forward_passes(learners: dict[str, Learner], teacher: Teacher, vocabulary: Vocabulary, texts: list[str]) -> int:

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", help="the folder to write; not needed with --dry-run")
     add_common(parser, "--force")
     teacher = f"a folder, a name on the Hugging Face Hub, or a packaged teacher (default: {defaults.teacher})"
-    add("--teacher", metavar="DIR_OR_NAME", help=teacher)
+    add("--teacher", metavar="DIR_OR_NAME[,...]", help=f"{teacher}; several are joined into one space")
     add_settings(parser, defaults, LEARNERS, "several share one pass and get a folder each")
     recipe = f"what the vectors are for, which decides the recipe of auto (default: {defaults.purpose})"
     purpose = add("--for", dest="purpose", choices=PURPOSES, help=recipe)
@@ -136,7 +136,7 @@ def _round_up(n_bytes: int) -> str:
 
 def print_reading(results: dict[str, WordVectors]) -> None:
     """One line on what the teacher read."""
-    for vectors in [*results.values()][:1]:
+    for vectors in [each for each in results.values() if "read" in each.provenance][:1]:
         read, n_words = vectors.provenance["read"], vectors.provenance["corpus"]["words"]
         if n_words and not read["pieces"]:
             note("The teacher was not run: its contexts were cached by an earlier run.")

@@ -24,7 +24,7 @@ from stillvec.memory import release_pages
 from stillvec.refinement.all_but_the_top import AllButTheTop
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
-from stillvec.teachers.layer_choice import parse_layers as parse_layers  # part of what learners share
+from stillvec.teachers.layer_choice import parse_layers
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordSpans
 
@@ -144,7 +144,7 @@ class _WordTables:
         if spec.contexts not in ("mean", "max", "min"):
             raise UsageError.unknown("context pooling", spec.contexts, ("mean", "max", "min"))
         self.spec = spec
-        self.layers = parse_layers(spec.layer, teacher.depth)
+        self.layers = choose_layers(spec.layer, teacher)
         self.kind = "sum" if spec.contexts == "mean" else spec.contexts
         empty = {"sum": 0.0, "max": -np.inf, "min": np.inf}[self.kind]
         self.tables = {layer: word_table(n_words, teacher.dim, teacher.device, empty) for layer in self.layers}
@@ -166,6 +166,18 @@ class _WordTables:
     def arrays(self) -> dict[str, Array]:
         tables = {f"{self.kind}:layer-{layer}": to_numpy(table) for layer, table in self.tables.items()}
         return tables | {"sum:contexts": to_numpy(self.n_contexts)}
+
+
+def choose_layers(layer: str, teacher: Teacher) -> tuple[int, ...]:
+    """The layers of a setting: as `parse_layers`, and `best`, `best3`: those up to the one that relates words best."""
+    parts = str(layer).split("+")
+    for at, part in enumerate(parts):
+        if part.startswith("best") and (part[4:] or "1").isdigit():
+            from stillvec.learners.layer_look import find_best_layer  # the look needs torch
+
+            best = find_best_layer(teacher)
+            parts[at] = f"{max(min(best, 1), best + 1 - int(part[4:] or 1))}-{best}"
+    return parse_layers("+".join(parts), teacher.depth)
 
 
 def to_numpy(values: Any) -> Array:

@@ -29,7 +29,7 @@ from stillvec.learners.accumulators import (
     TextSource,
     WordMeans,
     WordStates,
-    parse_layers,
+    choose_layers,
     remove_directions,
     to_numpy,
 )
@@ -87,7 +87,7 @@ class _Bags:
     def __init__(self, spec: WeightedSentences, teacher: Teacher, vocabulary: Vocabulary) -> None:
         import torch
 
-        self.layers = parse_layers(spec.layer, teacher.depth)
+        self.layers = choose_layers(spec.layer, teacher)
         self.own = _takes_own_vectors(spec.vectors, teacher, self.layers)
         self.room = spec.max_sentences  # sentences that are still accepted
         self.unit = spec.unit
@@ -137,7 +137,7 @@ class _Bags:
 class Additive:
     SUMMARY: ClassVar[str] = "fitted so that weighted sums of words give sentence vectors"
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=10.5, word_bytes=60, sentence_rows=1),)
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     vectors: str = "auto"  # of sentences: own (the teacher's), tokens (their mean), or auto: own if more than a mean
     ridge: float = 0.1  # λ
     smoothing: float = 1e-3  # a, the SIF constant of the word weights

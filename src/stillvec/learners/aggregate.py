@@ -21,7 +21,7 @@ class Aggregate:
     PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=1.3),)
     EXPANDS_LAYERS: ClassVar[bool] = True  # the general setting layer=all gives one result per layer
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     pieces: str = "mean"  # how the states of subword tokens are pooled: mean, first, last, max or min
     contexts: str = "mean"  # how states are pooled over contexts: mean, max or min
 

@@ -1,30 +1,31 @@
 """The default: the best combination for words, or for sentences, from one forward pass (docs/results.md has the gains).
 
 For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal components, rows of unit length:
-- A, the word in its contexts: of the last three layers those that agree best with T, averaged. No labels are used: the
-  layers that rank pairs of words as isolated words do are the layers of word meaning (MiniLM: the last; MPNet: the last
-  but one and two). Where all words share a direction (the mean has more than a twentieth of the squared length; MPNet),
-  the mean and the first principal direction are removed; where they do not (MiniLM), that only hurts.
-- T, the word in templates, each centred, first direction removed, rows of unit length, averaged.
+- A, the word in its contexts, and T, the word in templates: one or more of three layers each, centred, first direction
+  removed, rows of unit length. A look at the teacher proposes the layers (`learners/layer_look.py`). Those are used
+  whose similarities agree best between contexts and templates, on the pairs of frequent words that are nearest in
+  templates. Layers near the input agree because both contain the same tokens, so the similarity of the input
+  embeddings is partialled out.
 - S, `additive`: the word as a part of sentences.
 - with a dictionary also G, the word's glosses.
-Without a corpus there is only T. For sentences it is `additive` alone, whose rows include their weights; for queries
-the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map of their states.
+Without a corpus there is only T, of the best layer. For sentences it is `additive` alone, whose rows include their
+weights; for queries the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map of
+their states.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_matrix, remove_directions
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
-from stillvec.learners.decontextualized import Isolated
+from stillvec.learners.decontextualized import Templates
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.table_memory import FinishScale, PeakEstimate
-from stillvec.numerics import spearman, unit_rows
+from stillvec.numerics import partial_correlation, rank_values, unit_rows
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
@@ -35,7 +36,7 @@ TEMPLATES = ("the meaning of {} is", "the word {}", "synonyms of {}:", "we talk 
 _COMPARED = 4000  # frequent words whose pairs are compared between layers
 _PAIRS = 200_000  # the nearest of these pairs
 _TOLERANCE = 0.01  # a layer within this of the best agreement is used too
-_SHARED = 0.05  # of the squared length in the mean: from here on, words share a direction
+_CANDIDATES = "best3"  # layers to choose from
 _DIM = 300
 _WHY = {  # by purpose
     "sentences": "the mean of additive vectors represents a sentence; rows include their SIF weight",
@@ -48,7 +49,7 @@ class Auto:
     SUMMARY: ClassVar[str] = "computed from its states in its contexts, in templates and in sentences"
     PAPERS: ClassVar[tuple[str, ...]] = ("bommasani-2020",)
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (
-        PeakEstimate(per_table=0.7, pair_bytes=17),
+        PeakEstimate(per_table=0.7, pair_bytes=24),
         PeakEstimate(per_table=1.5, tables=1, word_bytes=60, sentence_rows=1),
     )
     purpose: str = "words"  # what the vectors are for: words, sentences, or queries to documents of the teacher
@@ -69,33 +70,30 @@ class Auto:
             return self._for_sentences().specs()
         specs: dict[str, AccumulatorSpec] = {}
         if self.corpus:
-            specs |= {"states": WordStates("last3"), "sentences": WeightedSentences()}
-        specs |= {f"template-{n}": Isolated(template=text) for n, text in enumerate(self.templates)}
+            specs |= {"states": WordStates(f"0+{_CANDIDATES}"), "sentences": WeightedSentences()}
+        specs["templates"] = Templates(_CANDIDATES if self.corpus else "best", templates=self.templates)
         return specs if self.dictionary is None else specs | {"glosses": Glosses(dictionary=self.dictionary)}
 
     def finish(self, statistics: Mapping[str, Statistics]) -> Result:
         if self.purpose in _WHY:
             return self._finish_sentences(statistics)
         vocabulary = next(iter(statistics.values())).vocabulary
-        templates = [template for label, template in statistics.items() if label.startswith("template-")]
-        states = (states for template in templates for states in WordMeans(template).values())
-        isolated = unit_rows(mean_matrix(_spread(matrix, vocabulary) for matrix in states))
-        spaces = {"templates": (self.template_weight, isolated)}
+        templates = WordMeans(statistics["templates"])
         notes: dict[str, object] = {}
         if self.corpus:
-            layers, agreement = _choose_layers(statistics["states"], isolated)
-            means = WordMeans(statistics["states"])
-            shared = {layer: _mean_share(means[layer]) for layer in layers}
-            rows = (
-                _spread(means[layer], vocabulary) if shared[layer] > _SHARED else unit_rows(means[layer])
-                for layer in layers
-            )
-            spaces["states"] = (1.0, unit_rows(mean_matrix(rows)))
-            notes["shared"] = {str(layer): round(value, 4) for layer, value in shared.items()}
+            states = WordMeans(statistics["states"])
+            choice = _choose_layers(states, templates, vocabulary)
             additive, _ = solve_additive(statistics["sentences"], ridge=0.1, iterations=12)
-            spaces["sentences"] = (self.sentence_weight, unit_rows(additive - additive.mean(0)))
-            notes |= {"layers": layers, "agreement": agreement, "why": "the layers that agree best with isolated words"}
+            spaces = {
+                "templates": (self.template_weight, _join_layers(templates, choice.templates, vocabulary)),
+                "states": (1.0, _join_layers(states, choice.states, vocabulary)),
+                "sentences": (self.sentence_weight, unit_rows(additive - additive.mean(0))),
+            }
+            why = "the layers whose similarities agree best between contexts and templates, beyond the input's"
+            notes |= {"layers": choice.states, "template_layers": choice.templates}
+            notes |= {"agreement": choice.agreement, "why": why}
         else:
+            spaces = {"templates": (self.template_weight, _join_layers(templates, [max(templates)], vocabulary))}
             notes["why"] = "no corpus: only words in templates"
         if self.dictionary is not None:
             glosses, defined = gloss_means(statistics["glosses"], self.dictionary)
@@ -126,10 +124,9 @@ def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
     return unit_rows(remove_directions(matrix, vocabulary, 1))
 
 
-def _mean_share(matrix: Array) -> float:
-    """The share of the rows' squared length that lies in their mean."""
-    mean = matrix.mean(0, dtype=np.float64)
-    return float(mean @ mean / max(float(np.mean(np.sum(np.square(matrix, dtype=np.float64), axis=1))), 1e-30))
+def _join_layers(means: WordMeans, layers: Sequence[int], vocabulary: Vocabulary) -> Array:
+    """The mean of some layers, each spread, rows of unit length."""
+    return unit_rows(mean_matrix(_spread(means[layer], vocabulary) for layer in layers))
 
 
 def reduce_dimensions(matrix: Array, dim: int) -> Array:
@@ -138,22 +135,33 @@ def reduce_dimensions(matrix: Array, dim: int) -> Array:
     return np.asarray(matrix @ principal_directions(matrix)[1][:, :dim])
 
 
-def _choose_layers(statistics: Statistics, isolated: Array) -> tuple[list[int], dict[str, float]]:
-    """The layers whose similarities rank the nearest pairs of frequent words as the isolated words do."""
-    rows = np.argsort(-statistics.vocabulary.counts, kind="stable")[:_COMPARED]
-    means = WordMeans(statistics)
+class _Choice(NamedTuple):
+    states: list[int]  # layers of A
+    templates: list[int]  # layers of T
+    agreement: dict[str, float]  # of "layer of A, layer of T"
+
+
+def _choose_layers(states: WordMeans, templates: WordMeans, vocabulary: Vocabulary) -> _Choice:
+    """The layers that agree best, and those that agree nearly as well with the best one of the other side."""
+    rows = np.argsort(-vocabulary.counts, kind="stable")[:_COMPARED]
     if len(rows) < 50:
-        return [max(means)], {}
-    expected = _pair_similarities(isolated[rows])
-    nearest = np.argsort(-expected, kind="stable")[:_PAIRS]
-    agreement = {}
-    for layer, states in means.items():
-        similarities = _pair_similarities(_spread(states, statistics.vocabulary)[rows])
-        agreement[layer] = float(spearman(similarities[nearest], expected[nearest]))
-    best = max(agreement.values())
-    layers = sorted(layer for layer, value in agreement.items() if value >= best - _TOLERANCE)
-    return layers, {str(layer): round(value, 4) for layer, value in agreement.items()}
+        return _Choice([max(states)], [max(templates)], {})
+    in_contexts = {layer: _pair_similarities(_spread(states[layer], vocabulary)[rows]) for layer in states}
+    agreement: dict[tuple[int, int], float] = {}
+    for other in templates:
+        alone = _pair_similarities(_spread(templates[other], vocabulary)[rows])
+        nearest = np.argsort(-alone, kind="stable")[:_PAIRS]
+        ranks = {layer: rank_values(values[nearest]) for layer, values in in_contexts.items()}
+        target = rank_values(alone[nearest])
+        for layer in templates:  # the candidates: states have the input besides
+            agreement[layer, other] = partial_correlation(ranks[layer], target, ranks[0])
+    (best, other), least = max(agreement, key=agreement.__getitem__), max(agreement.values()) - _TOLERANCE
+    return _Choice(
+        [layer for layer in templates if agreement[layer, other] >= least],
+        [layer for layer in templates if agreement[best, layer] >= least],
+        {f"{layer}, {other}": round(value, 4) for (layer, other), value in agreement.items()},
+    )
 
 
 def _pair_similarities(rows: Array) -> Array:
-    return np.asarray((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+    return np.asarray((rows @ rows.T)[np.triu(np.ones((len(rows), len(rows)), bool), 1)])

@@ -43,12 +43,37 @@ class Isolated(WordStates):
 
 
 @dataclass(frozen=True)
+class Templates(WordStates):
+    """States of each word of the vocabulary, averaged over templates: a table per layer, however many templates."""
+
+    templates: tuple[str, ...] = TEMPLATES
+    source = TextSource.OWN_TEXTS
+    phase: ClassVar[Phase] = Phase.TEMPLATES
+
+    def __post_init__(self) -> None:
+        if not self.templates:
+            raise UsageError.expected("at least one template", "none", where="setting 'templates'")
+        for template in self.templates:
+            Isolated(template=template)
+
+    @property
+    def label(self) -> str:
+        return f"words in {len(self.templates)} templates"
+
+    def texts(self, vocabulary: Vocabulary) -> Iterator[TextChunk]:
+        words = enumerate(
+            vocabulary
+        )  # all templates of a word together, so that any part of the texts is like the rest
+        return chunk_texts((row, text.replace("{}", word)) for row, word in words for text in self.templates)
+
+
+@dataclass(frozen=True)
 class Decontextualized:
     SUMMARY: ClassVar[str] = "the teacher's output for it alone, bare or in templates"
     PAPERS: ClassVar[tuple[str, ...]] = ("zheng-2022",)
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(per_table=1, tables=3),)
     templates: tuple[str, ...] = TEMPLATES  # templates for isolated words, with {} in place of the word
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {f"template-{n}": Isolated(self.layer, template=text) for n, text in enumerate(self.templates)}

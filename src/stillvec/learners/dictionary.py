@@ -48,7 +48,7 @@ class Dictionary:
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(per_table=1, tables=3),)
     RENAMED: ClassVar[Mapping[str, str]] = {"source": "dictionary"}
     dictionary: str = "wordnet"  # a dictionary with glosses: a file, or wordnet
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
 
     def specs(self) -> dict[str, AccumulatorSpec]:
         return {"glosses": Glosses(self.layer, dictionary=self.dictionary)}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stillvec.encoding import Batch, Encoded
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers, to_numpy
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, choose_layers, to_numpy
 from stillvec.learners.table_memory import FinishScale
 from stillvec.registry import check_least
 from stillvec.result import Result
@@ -65,7 +65,7 @@ class Sample:
     def __init__(self, spec: StateSample, teacher: Teacher, n_words: int) -> None:
         check_least(spec, keep=1)
         self.spec = spec
-        self.layers = parse_layers(spec.layer, teacher.depth)
+        self.layers = choose_layers(spec.layer, teacher)
         self.bound = np.full(n_words, np.iinfo(np.int64).max)  # a full word accepts smaller keys only
         self.words = np.zeros(0, np.int32)  # (R,) of each row; -1: free
         self.keys = np.zeros(0, np.int64)
@@ -166,7 +166,7 @@ def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class FirstComponent:
     SUMMARY: ClassVar[str] = "the first principal component of its states in some contexts"
     PAPERS: ClassVar[tuple[str, ...]] = ("ethayarajh-2019",)
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     pieces: str = "mean"  # how the states of subword tokens are pooled: mean, first, last, max or min
     keep: int = 16  # contexts sampled per word; 64 gain half a point of WordSim-353 for twice the memory
     center: bool = False  # subtract the mean of a word's states first; with MiniLM, WordSim-353 falls from 77 to 62

@@ -15,7 +15,7 @@ from torch import Tensor
 from stillvec.encoding import Encoded
 from stillvec.encoding.context_store import Contexts, ContextWriter, StoreLocation, bytes_needed, shard_path
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, TextSource, parse_layers
+from stillvec.learners.accumulators import Accumulator, TextSource, choose_layers
 from stillvec.statistics import Array
 from stillvec.teachers import Teacher
 from stillvec.vocabulary import Vocabulary
@@ -57,7 +57,7 @@ class ContextStoreWriter:
 
     def __init__(self, spec: StoredContexts, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.spec = spec
-        self.layers = parse_layers(spec.layer, teacher.depth)
+        self.layers = choose_layers(spec.layer, teacher)
         self.contexts: Contexts | None = None  # once they are complete
         self.n_contexts = np.zeros(len(vocabulary), np.int64)
         self._dim = teacher.dim

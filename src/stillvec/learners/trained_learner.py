@@ -14,7 +14,7 @@ from torch import Tensor
 
 from stillvec.encoding import Encoded
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import AccumulatorSpec, TextSource, parse_layers, remove_directions, to_numpy
+from stillvec.learners.accumulators import AccumulatorSpec, TextSource, choose_layers, remove_directions, to_numpy
 from stillvec.learners.context_blocks import BLOCK_SENTENCES, ContextBlock, ContextBlocks, concatenate_blocks, is_full
 from stillvec.learners.stored_contexts import StoredContexts, batch_contexts, count_rows
 from stillvec.learners.table_memory import FinishScale
@@ -53,7 +53,7 @@ class TrainedLearner:
         Mapping[str, Mapping[str, object]]
     ] = {}  # settings of the run (`Distillation`) that go with it
     settings: str = "stillvec"  # or a paper's settings, by their name
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     epochs: int = DefaultEpochs(5)  # passes over the stored contexts; 1 with stream=true
     rate: float = 1e-3  # initial learning rate
     decay: str = "linear"  # of the learning rate: linear (to a hundredth) or constant
@@ -177,7 +177,7 @@ class _StreamTrainer:
     def __init__(self, learner: TrainedLearner, teacher: Teacher, vocabulary: Vocabulary) -> None:
         self.learner = learner
         self.spec = learner.contexts()
-        self.layers = parse_layers(self.spec.layer, teacher.depth)
+        self.layers = choose_layers(self.spec.layer, teacher)
         self.schedule, self.monitor = learner.schedule(), LossMonitor(learner.rate)
         self._vocabulary, self._width, self._device = vocabulary, teacher.dim, teacher.device
         self.n_contexts = np.zeros(len(vocabulary), np.int64)

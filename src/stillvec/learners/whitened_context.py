@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, choose_layers
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.learners.whitened_means import RowSums, WhitenedMeans
 from stillvec.registry import check_least
@@ -40,7 +40,7 @@ class SentenceContexts:
 
 class _ContextSums(RowSums):
     def __init__(self, spec: SentenceContexts, teacher: Teacher, n_words: int) -> None:
-        super().__init__(parse_layers(spec.layer, teacher.depth), teacher, n_words)
+        super().__init__(choose_layers(spec.layer, teacher), teacher, n_words)
         self.spec = spec
 
     def update(self, encoded: Encoded) -> None:
@@ -68,7 +68,7 @@ class WhitenedContext:
     PAPERS: ClassVar[tuple[str, ...]] = ("gupta-jaggi-2021",)
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=4.6),)
     EARLIER: ClassVar[Mapping[str, object]] = {"pool": "tokens", "prior": 0.0, "directions": 0}
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     pool: str = "words"  # what a sentence vector is the mean of: words or tokens
     power: float = 0.5  # a: 0.5 whitens, 1 is the least-squares solution
     ridge: float = 1.0  # added to the eigenvalues of S, in units of their mean

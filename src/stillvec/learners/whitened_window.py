@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, parse_layers
+from stillvec.learners.accumulators import Accumulator, AccumulatorSpec, TextSource, choose_layers
 from stillvec.learners.table_memory import PeakEstimate
 from stillvec.learners.whitened_means import RowSums, WhitenedMeans
 from stillvec.registry import check_least
@@ -43,7 +43,7 @@ class WindowCentres:
 
 class _CentreSums(RowSums):
     def __init__(self, spec: WindowCentres, teacher: Teacher, n_words: int) -> None:
-        super().__init__(parse_layers(spec.layer, teacher.depth), teacher, n_words)
+        super().__init__(choose_layers(spec.layer, teacher), teacher, n_words)
         self.spec = spec
 
     def update(self, encoded: Encoded) -> None:
@@ -74,7 +74,7 @@ class WhitenedWindow:
     SUMMARY: ClassVar[str] = "the mean of the states in and around its windows, whitened"
     PAPERS: ClassVar[tuple[str, ...]] = ("wang-2020", "zheng-2022")
     FINISH_MEMORY: ClassVar[tuple[PeakEstimate, ...]] = (PeakEstimate(tables=4.6),)
-    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, or last3
+    layer: str = "last"  # layers of the teacher: last, all, a number, a range such as 3-6, last3, or best
     dim: int = 300  # dimensions of the vectors, at most those of the teacher
     window: int = 2  # words to each side of the centre
     include_center: bool = True  # whether a word is part of its own window

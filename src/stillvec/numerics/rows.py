@@ -67,6 +67,16 @@ def spearman(x: Array, y: Array) -> Array:
     return np.asarray(np.divide((a * b).sum(-1), scale, out=np.zeros_like(scale), where=scale > 0))
 
 
+def partial_correlation(x: Array, y: Array, given: Array) -> float:
+    """The correlation of `x` and `y` (n,) without what `given` predicts of both; 0 where it predicts all."""
+    a, b, c = (np.asarray(side, np.float64) - np.mean(side) for side in (x, y, given))
+    axis = c / max(float(np.linalg.norm(c)), np.finfo(np.float64).tiny)
+    rest = np.stack([side - axis * (side @ axis) for side in (a, b)])
+    lengths = np.linalg.norm(rest, axis=1)
+    nothing = lengths <= 1e-6 * np.linalg.norm([a, b], axis=1)  # rounding errors
+    return 0.0 if nothing.any() else float(rest[0] @ rest[1] / lengths.prod())
+
+
 def cosines(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
     """The cosine of each row of `x` with the same row of `y` (n,); 0 where one has no direction.
 

@@ -1,11 +1,15 @@
-"""The layers of a teacher by name: `last`, `4`, `-2`, `4-6`, `last3`, `all`."""
+"""The layers of a teacher by name: `last`, `4`, `-2`, `4-6`, `last3`, `all`, `0+last3`."""
 
 from stillvec.errors import UsageError
 
 
 def parse_layers(layer: str, depth: int, where: str = "setting 'layer'") -> tuple[int, ...]:
-    """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`; 0 is the input embeddings."""
+    """`last`, `3`, `-2` (the last but one), `3-6`, `last3` (the last three), `all`, several joined by `+`; 0 is the
+    input embeddings.
+    """
     text = str(layer).strip()
+    if "+" in text:
+        return tuple(sorted({each for part in text.split("+") for each in parse_layers(part, depth, where)}))
     if text.startswith("last") and text[4:].isdigit() and int(text[4:]):
         return tuple(range(max(0, depth + 1 - int(text[4:])), depth + 1))
     if text == "last":

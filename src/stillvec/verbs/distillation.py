@@ -27,6 +27,16 @@ from stillvec.registry import require_all, settings_from
 from stillvec.result import Result
 from stillvec.teachers import PACKAGED
 from stillvec.vectors import WordVectors
+from stillvec.verbs.joint_distillation import (
+    add_plans,
+    check_joint,
+    check_outputs,
+    join_results,
+    locate_parts,
+    make_combiner,
+    name_parts,
+    split_teachers,
+)
 
 if TYPE_CHECKING:
     from stillvec.distributed.process_group import ProcessGroup
@@ -52,6 +62,12 @@ class Arguments(dict[str, Any]):
         bound.apply_defaults()
         arguments = cls(bound.arguments)
         arguments.given = given
+        return arguments
+
+    def but(self, **changes: Any) -> Arguments:
+        """These arguments with other values."""
+        arguments = Arguments({**self, **changes})
+        arguments.given = self.given
         return arguments
 
 
@@ -120,7 +136,8 @@ def distill(arguments: Arguments) -> WordVectors:
     corpus: files, folders and globs, one by one or in a list; a list of texts; or one `Corpus` (default: words without
         context). A list is taken for texts if each string in it has a space or line break and none of them names a
         file; `Corpus.from_texts` is explicit.
-    teacher: a Hugging Face model, a folder or a packaged teacher (default: minilm).
+    teacher: a Hugging Face model, a folder or a packaged teacher; several, separated by commas, each read the same
+        sentences and are joined into one space, in which the first counts most (default: minilm).
     method: a learner, with settings as in "aggregate:contexts=max" (default: auto). For several use `distill_all`. The
         preset of a paper, as in "x2static:settings=gupta-jaggi-2021", also sets `contexts` and which words and
         paragraphs are used, unless they are given.
@@ -167,10 +184,10 @@ def distill(arguments: Arguments) -> WordVectors:
             "distill() returns the vectors of one method; for several methods or layers call distill_all().",
             code="several-methods",
         )
-    results = _Call.build(arguments).run()
+    results = _distill(arguments)
     if not results:
         raise UsageError("Only the first process of torchrun has a result; call distill_all() there.")
-    return next(iter(results.values())).vectors
+    return next(iter(results.values()))
 
 
 @with_parameters_of(_parameters)
@@ -183,7 +200,27 @@ def distill_all(arguments: Arguments) -> dict[str, WordVectors]:
     layer: also "all", one result per layer of `aggregate`.
     out: with several results, each is a folder inside it.
     """
-    return {name: result.vectors for name, result in _Call.build(arguments).run().items()}
+    return _distill(arguments)
+
+
+def _distill(arguments: Arguments) -> dict[str, WordVectors]:
+    """The vectors of each method, from one teacher or joined from several."""
+    check_arguments(_parameters, {"teacher": arguments["teacher"]})
+    teachers = split_teachers(arguments["teacher"])
+    if len(teachers) == 1:
+        return {name: result.vectors for name, result in _Call.build(arguments).run().items()}
+    check_joint(arguments)
+    out, dim, force = arguments["out"], arguments["dim"], arguments["force"]
+    names = name_parts(teachers)
+    parts: dict[str, Path] = {}
+    if out is not None:
+        methods = [label for label, _ in parse_methods(arguments["method"])]
+        check_outputs(out, methods, make_combiner(len(teachers), dim), force=force)
+        parts = locate_parts(out, names)
+    results = {}
+    for teacher in teachers:
+        results[teacher] = _distill(arguments.but(teacher=teacher, out=parts.get(teacher), dim=None))
+    return join_results(results, parts, names, dim, out, force=force)
 
 
 @with_parameters_of(_parameters)
@@ -193,10 +230,16 @@ def plan(arguments: Arguments) -> Plan:
     Parameters are those of `distill_all`; with `resume`, the estimate is of what remains of the stopped run. The corpus
     is counted, and a part of it is read to measure the speed.
     """
-    check_arguments(_parameters, {"resume": arguments["resume"]})
-    if not arguments["resume"]:
-        arguments["out"] = None  # where the checkpoint is
-    return _Call.build(arguments).plan()
+    check_arguments(_parameters, {"resume": arguments["resume"], "teacher": arguments["teacher"]})
+    teachers = split_teachers(arguments["teacher"])
+    if len(teachers) > 1:
+        check_joint(arguments)
+    parts = locate_parts(arguments["out"], name_parts(teachers)) if len(teachers) > 1 and arguments["out"] else {}
+    plans = []
+    for teacher in teachers:
+        out = parts.get(teacher, arguments["out"]) if arguments["resume"] else None  # where the checkpoint is
+        plans.append(_Call.build(arguments.but(teacher=teacher, out=out)).plan())
+    return add_plans(plans)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     recipe = f"what the vectors are for, which decides the recipe of auto (default: {defaults.purpose})"
     purpose = add("--for", dest="purpose", choices=PURPOSES, help=recipe)
     add_renamed(parser, "--purpose", purpose)
-    add("--layer", metavar="N|last|all|A-B", help="the teacher's layer; 0 is its input")
+    add("--layer", metavar="N|last|best|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
     contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or as a preset says)"
     add("--contexts", metavar="N|all", help=contexts)

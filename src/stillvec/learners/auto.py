@@ -9,8 +9,8 @@ For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal compone
 - S, `additive`: the word as a part of sentences.
 - with a dictionary also G, the word's glosses.
 Without a corpus there is only T, of the best layer. For sentences it is `additive` alone, whose rows include their
-weights; for queries the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map of
-their states.
+weights; for queries the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map
+of their states.
 """
 
 from collections.abc import Mapping, Sequence

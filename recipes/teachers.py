@@ -20,6 +20,7 @@ from scores import (
     print_header,
     print_row,
     score_similarity,
+    split_cells,
 )
 
 import stillvec
@@ -29,6 +30,9 @@ from stillvec.pipeline.settings import Training
 from stillvec.progress import drain
 
 N_FREQUENT = 1500
+HEADERS = {
+    "auto-teachers": "| teacher | `auto` | dev | `aggregate` (best layer) | `decontextualized` | `additive` | layers of `auto` |"
+}
 
 
 def draw_words() -> list[str]:
@@ -71,15 +75,7 @@ def main() -> None:
         means += [mean(scores["decontextualized"]), mean(scores["additive"])]
         rows.append((name, *means[:2], f"{means[2]:.1f} ({best.rpartition('-')[2]})", *means[3:], chosen))
     print(f"{len(words):,} words")
-    print_header(
-        "teacher",
-        "`auto`",
-        "dev",
-        "best of `aggregate` (layer)",
-        "`decontextualized`",
-        "`additive`",
-        "layers of `auto`",
-    )
+    print_header(*split_cells(HEADERS["auto-teachers"]))
     for row in rows:
         print_row(*row)
 

@@ -31,7 +31,7 @@ from stillvec.progress import drain
 
 N_FREQUENT = 1500
 HEADERS = {
-    "auto-teachers": "| teacher | `auto` | dev | `aggregate` (best layer) | `decontextualized` | `additive` | layers of `auto` |"
+    "auto-teachers": "| teacher | `auto` | dev | `aggregate` (best layer) | `decontextualized` | `additive` | layers |"
 }
 
 

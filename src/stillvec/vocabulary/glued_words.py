@@ -15,6 +15,7 @@ from stillvec.vocabulary.function_words import find_function_words, list_functio
 _INNER_CAPITAL = re.compile(
     r"(?<![\w.@/])([A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]{3,})([A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{1,})(?![\w@/]|\.\w)"
 )  # one capital inside, at least three letters before it and one behind
+_CANDIDATE = re.compile(r"[a-zß-öø-ÿ]{3}[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]")
 _COMPOUND_ENDS = (  # LinkedIn, CheckOut
     "about above after all an auf aus away back by down ein for in into less like man more most off on one or out over "
     "self so some through to under up upon use with"
@@ -36,11 +37,22 @@ class GluedWord:
     n_occurrences: int
 
 
+def find_capitals_inside(tokens: Iterable[str]) -> Iterator[str]:
+    """The tokens, which have no spaces, that `add_joins` may find something in: one search through all of them."""
+    text = " ".join(tokens)
+    end = -1
+    for found in _CANDIDATE.finditer(text):
+        if found.start() > end:
+            end = text.find(" ", found.end())
+            end = len(text) if end < 0 else end
+            yield text[text.rfind(" ", 0, found.start()) + 1 : end]
+
+
 def add_joins(joins: Counter[str], text: str, number: int = 1) -> None:
     """Count the words of a text with a capital letter inside, divided there: "Solution The"."""
-    for left, right in _INNER_CAPITAL.findall(text):
+    for left, right in _INNER_CAPITAL.findall(text) if _CANDIDATE.search(text) else ():
         pair = f"{left} {right}"
-        if pair in joins or len(joins) < _MAX_JOINS:
+        if number and (pair in joins or len(joins) < _MAX_JOINS):
             joins[pair] += number
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.vocabulary.folding import fold
-from stillvec.vocabulary.glued_words import add_joins
+from stillvec.vocabulary.glued_words import add_joins, find_capitals_inside
 from stillvec.vocabulary.latin_matcher import LatinWordMatcher
 from stillvec.vocabulary.token_cache import TokenInterner, needs_slow_path
 from stillvec.vocabulary.word_matcher import extend_over_marks, multiword_terms, word_tokenizer
@@ -133,11 +133,11 @@ class _TokenCounter:
     def _flush(self) -> None:
         """Add the counts of the tokens to those of their words, and drop the tokens."""
         counts = self._word_counts
-        for token, words, count in zip(self._interner, self._words, self._counts.tolist(), strict=True):
+        for words, count in zip(self._words, self._counts.tolist(), strict=True):
             for word in words:
                 counts[word] += count
-            if count and not token.islower() and not token.istitle():
-                add_joins(self._joins, token, count)
+        for token in find_capitals_inside(self._interner):
+            add_joins(self._joins, token, int(self._counts[self._interner[token]]))
         if len(counts) > self._max_types:
             included = {word: counts[word] for word in self._include_words if word in counts}
             self._word_counts = Counter(dict(counts.most_common(self._max_types // 2)) | included)

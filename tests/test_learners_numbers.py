@@ -38,6 +38,7 @@ from stillvec.learners.dictionary import Dictionary
 from stillvec.learners.layer_look import find_best_layer
 from stillvec.learners.token_table import TokenTable
 from stillvec.learners.whitened_context import WhitenedContext
+from stillvec.learners.whitened_window import WhitenedWindow
 from stillvec.numerics import partial_correlation
 from stillvec.statistics import Statistics
 from stillvec.teachers import Teacher
@@ -364,6 +365,18 @@ def test_auto_takes_the_layers_that_agree_best_and_joins_its_spaces_by_their_wei
     assert np.abs(likeness(np.array(finished.vectors.matrix)) - likeness(unit_rows(joined))).max() < 5e-3
 
 
+def test_auto_for_a_corpus_joins_contexts_sentences_and_windows(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    auto = Auto(purpose="corpus", dim=48)
+    finished = auto.finish(collect_statistics({"it": auto}, teacher, vocabulary, TEXTS)["it"])
+    assert finished.notes["weights"] == {"states": 1.0, "sentences": 0.5, "windows": 1.5}
+    contexts = matrix_of(Auto(purpose="corpus", sentence_weight=0, window_weight=0), teacher, vocabulary, TEXTS)
+    windows = matrix_of(WhitenedWindow(layer="best"), teacher, vocabulary, TEXTS)
+    additive, _ = dense_additive(teacher, vocabulary, 0.1, 1e-3)
+    parts = [(1.0, contexts), (0.25, additive - additive.mean(0)), (2.25, windows)]
+    wanted = sum(weight * likeness(unit_rows(rows)) for weight, rows in parts) / 3.5
+    assert np.abs(likeness(np.array(finished.vectors.matrix)) - wanted).max() < 5e-3
+
+
 def test_the_input_itself_never_counts_as_agreement() -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 500))
     assert partial_correlation(x, y, x) == 0.0
@@ -454,6 +467,7 @@ def forward_passes(learners: dict[str, Learner], teacher: Teacher, vocabulary: V
 
 
 def test_methods_that_share_a_corpus_cost_one_encoding(teacher: Teacher, vocabulary: Vocabulary) -> None:
+    find_best_layer(teacher)  # the look at a teacher is one pass, once
     names = ("auto", "aggregate", "additive", "whitened_context")
     learners = {name: LEARNERS[name]() for name in names}
     alone = {name: forward_passes({name: learners[name]}, teacher, vocabulary, TEXTS) for name in names}

@@ -362,11 +362,11 @@ def test_the_same_text_added_twice_gives_a_warning(distil: Distil, folder: Path,
     assert "one.txt" in capsys.readouterr().err
     (folder / "all").mkdir()
     for name in ("one", "two"):
-        (folder / "all" / f"{name}.md").write_bytes((folder / f"{name}.txt").read_bytes())
+        (folder / "all" / f"{name}-copy.txt").write_bytes((folder / f"{name}.txt").read_bytes())
     assert main(["distill", "all", "--add-to", "v", "--out", "partly", "--quiet"]) == 0
     stderr = capsys.readouterr().err
-    assert "one.md" in stderr
-    assert "two.md" not in stderr
+    assert "one-copy.txt" in stderr
+    assert "two-copy.txt" not in stderr
     assert main(["distill", "two.txt", "--add-to", "twice", "--out", "good", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
     with pytest.warns(StillvecWarning, match="twice"):

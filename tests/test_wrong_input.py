@@ -104,6 +104,7 @@ def calls(place: Place) -> Calls:
         "WordVectors.push_to_hub": (v.push_to_hub, {"name": "owner/name"}),
         "WordVectors.rank": (v.rank, {"a": "ice", "b": "snow"}),
         "WordVectors.save": (v.save, {"path": "saved"}),
+        "WordVectors.sif_weights": (v.sif_weights, {"a": 0.001}),
         "WordVectors.similar_by_vector": (v.similar_by_vector, {"vector": [1.0, 2.0, 3.0, 4.0]}),
         "WordVectors.similar_by_word": (v.similar_by_word, {"word": "ice"}),
         "WordVectors.similarity": (v.similarity, {"a": "ice", "b": "snow"}),
@@ -118,7 +119,9 @@ def calls(place: Place) -> Calls:
         "distill_all": (stillvec.distill_all, distilled),
         "evaluate": (stillvec.evaluate, {"vectors": v, "data": place.data, "resamples": 2}),
         "explore": (stillvec.explore, {"vectors": v, "export": "page.html"}),
+        "extract_glossary": (stillvec.extract_glossary, {"*corpus": [place.text]}),
         "index": (stillvec.index, {"documents": ["the river"], "vectors": v}),
+        "judge": (stillvec.judge, {"corpus": place.text, "vectors": v, "n_pairs": 10}),
         "load": (stillvec.load, {"path": "a"}),
         "merge": (stillvec.merge, {"folders": ["one", "two"]}),
         "plan": (stillvec.plan, distilled),
@@ -148,7 +151,7 @@ CALLS = (
         f"WordVectors.{name}"
         for name in ("push_to_hub", "rank", "save", "similar_by_vector", "similar_by_word", "similarity")
     ),
-    *(f"WordVectors.{name}" for name in ("subset", "truncate", "with_matrix", "with_provenance")),
+    *(f"WordVectors.{name}" for name in ("sif_weights", "subset", "truncate", "with_matrix", "with_provenance")),
     *(name for name in stillvec.__all__ if name.islower() and name not in OTHERS),
 )
 COSTLY = {"distill", "distill_all", "plan"}
@@ -181,6 +184,7 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, stop)
     monkeypatch.setattr("stillvec.service.server.run_app", stop)
     monkeypatch.setattr("stillvec.exploration.PageServer", stop)
+    monkeypatch.setattr("stillvec.exploration.field_test.RatingServer", stop)
     monkeypatch.setattr("stillvec.exploration.export_steps", stop)
 
 

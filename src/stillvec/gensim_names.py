@@ -119,6 +119,7 @@ class GensimNames(ABC):
         restrict_vocab: search only the first words of the vocabulary, the most frequent ones (default: all).
         group: one entry per word, with its inflections, as in `nearest`; gensim has no such option (default: False).
         """
+        check_arguments(GensimNames.most_similar, {"group": group})
         queries = [*_split_weights(positive, 1.0, "positive"), *_split_weights(negative, -1.0, "negative")]
         if not queries:
             raise UsageError.expected("at least one word or vector", "none", where="positive")

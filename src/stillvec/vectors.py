@@ -253,6 +253,7 @@ class WordVectors(GensimNames):
         group: one entry (word, cosine, forms) per word: inflections of a nearer neighbour are its `forms`, those of
             the query are `forms` of the list (default: False).
         """
+        check_arguments(WordVectors.nearest, {"group": group})
         if _is_words(query):
             return self.nearest_batch(query, k, exclude=exclude, group=group)  # type: ignore[call-overload,no-any-return]
         excluded, k = self._rows_of(exclude), check_count(k, "k")
@@ -313,6 +314,7 @@ class WordVectors(GensimNames):
         exclude: words to leave out, beside each query (default: none).
         group: one entry per word, with its inflections, as in `nearest` (default: False).
         """
+        check_arguments(WordVectors.nearest_batch, {"group": group})
         excluded, k = self._rows_of(exclude), check_count(k, "k")
         if isinstance(queries, np.ndarray) and not _is_words(queries):
             what = f"finite vectors of dimension {self.dim}"
@@ -382,7 +384,8 @@ class WordVectors(GensimNames):
         normalize: scale the result to length one (default: False).
         show_progress_bar: show a bar in a terminal (default: False).
         """
-        check_arguments(WordVectors.encode, {"normalize": normalize, "show_progress_bar": show_progress_bar})
+        given = {"sif": sif, "normalize": normalize, "show_progress_bar": show_progress_bar}
+        check_arguments(WordVectors.encode, given)
         if sif is not None:
             if weights is not None:
                 raise UsageError.conflict("Of weights and sif only one can be given")
@@ -423,6 +426,7 @@ class WordVectors(GensimNames):
         ----------
         a: the constant; as large as the frequency of a word that is to count half (default: 0.001).
         """
+        check_arguments(WordVectors.sif_weights, {"a": a})
         if not 0 < a < np.inf:
             raise UsageError.expected("a positive number", repr(a), where="sif")
         if not self.vocabulary.counts.any():

@@ -36,18 +36,18 @@ def judge(
     `evaluate(vectors, data, only=files.name)` then scores any vectors on the ratings. A call with the same corpus and
     folder continues where the last one ended.
 
-    Args:
-        corpus: text of the field: files, folders and globs, a list of texts, or a `Corpus`.
-        vectors: the vectors that will be compared; pairs are words that all of them have, and none is favoured.
-        data: the folder of the test: `similarity/NAME.tsv` has the ratings, a dataset as any other.
-        n_pairs: pairs to propose; a hundred take about five minutes.
-        seed: of the choice and order of the pairs.
-        port: port of the page; 0 chooses a free one.
-        open_browser: open the page in the default browser.
-        notify: receives one line with the address of the page (default: logging).
+    Returns the pairs and ratings, which are also in the files.
 
-    Returns:
-        The pairs and ratings, which are also in the files.
+    Parameters
+    ----------
+    corpus: text of the field: files, folders and globs, a list of texts, or a `Corpus`.
+    vectors: the vectors that will be compared; pairs are words that all of them have, and none is favoured.
+    data: the folder of the test: `similarity/NAME.tsv` has the ratings, a dataset as any other (default: own).
+    n_pairs: pairs to propose; a hundred take about five minutes (default: 100).
+    seed: of the choice and order of the pairs (default: 0).
+    port: port of the page (default: a free one).
+    open_browser: open the page in the default browser (default: True).
+    notify: receives one line with the address of the page (default: logging).
     """
     check_arguments(judge, locals())
     check_count(n_pairs, "n_pairs", least=MIN_RATED)
@@ -79,7 +79,10 @@ def open_test(
         raise UsageError.expected("a folder", "a file", path=folder)
     files = RatingFiles.open(folder, _name(source))
     if not files.pairs:
-        files.propose(propose_pairs(source, [*open_sets(vectors).values()], n_pairs, seed))
+        sets = [*open_sets(vectors).values()]
+        if not sets:
+            raise UsageError.expected("at least one set of vectors", "none", where="vectors")
+        files.propose(propose_pairs(source, sets, n_pairs, seed))
     return files
 
 

@@ -8,6 +8,7 @@ For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal compone
   embeddings is partialled out.
 - S, `additive`: the word as a part of sentences.
 - with a dictionary also G, the word's glosses.
+For a corpus, `v = [A ; 0.5 S ; 1.5 W]`, W from `whitened_window`: what the words around it say, and no templates.
 Without a corpus there is only T, of the best layer. For sentences it is `additive` alone, whose rows include their
 weights; for queries the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map
 of their states.
@@ -25,6 +26,7 @@ from stillvec.learners.additive import Additive, WeightedSentences, solve_additi
 from stillvec.learners.decontextualized import Templates
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.table_memory import FinishScale, PeakEstimate
+from stillvec.learners.whitened_window import WhitenedWindow
 from stillvec.numerics import partial_correlation, rank_values, unit_rows
 from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
@@ -38,10 +40,14 @@ _PAIRS = 200_000  # the nearest of these pairs
 _TOLERANCE = 0.01  # a layer within this of the best agreement is used too
 _CANDIDATES = "best3"  # layers to choose from
 _DIM = 300
+_WEIGHTS = {"words": (0.8, 0.5, 0.0), "corpus": (0.0, 0.5, 1.5)}  # of T, S and W, by purpose
 _WHY = {  # by purpose
     "sentences": "the mean of additive vectors represents a sentence; rows include their SIF weight",
     "queries": "the mean of additive vectors is near the teacher's own vector of a text; rows include their SIF weight",
 }
+
+
+_WINDOW = WhitenedWindow(layer="best")
 
 
 @dataclass(frozen=True)
@@ -52,13 +58,14 @@ class Auto:
         PeakEstimate(per_table=0.7, pair_bytes=24),
         PeakEstimate(per_table=1.5, tables=1, word_bytes=60, sentence_rows=1),
     )
-    purpose: str = "words"  # what the vectors are for: words, sentences, or queries to documents of the teacher
+    purpose: str = "words"  # what the vectors are for: words, corpus, sentences, or queries to documents of the teacher
     dim: int | None = None  # dimensions of the vectors; none: 300 for words, the teacher's own for sentences
     dictionary: str | None = None  # a dictionary with glosses: a file, or wordnet
     corpus: bool = True  # whether there is a corpus; without one only templates are read
     templates: tuple[str, ...] = TEMPLATES  # templates for isolated words, with {} in place of the word
-    template_weight: float = 0.8  # weight of T
-    sentence_weight: float = 0.5  # weight of S
+    template_weight: float | None = None  # weight of T; none: 0.8 for words, 0 for a corpus
+    sentence_weight: float | None = None  # weight of S; none: 0.5
+    window_weight: float | None = None  # weight of W; none: 0 for words, 1.5 for a corpus
     dictionary_weight: float = 1.0  # weight of G
 
     def finish_bytes(self, scale: FinishScale) -> int:
@@ -71,6 +78,7 @@ class Auto:
         specs: dict[str, AccumulatorSpec] = {}
         if self.corpus:
             specs |= {"states": WordStates(f"0+{_CANDIDATES}"), "sentences": WeightedSentences()}
+            specs |= _WINDOW.specs() if self._weights["windows"] else {}
         specs["templates"] = Templates(_CANDIDATES if self.corpus else "best", templates=self.templates)
         return specs if self.dictionary is None else specs | {"glosses": Glosses(dictionary=self.dictionary)}
 
@@ -85,24 +93,36 @@ class Auto:
             choice = _choose_layers(states, templates, vocabulary)
             additive, _ = solve_additive(statistics["sentences"], ridge=0.1, iterations=12)
             spaces = {
-                "templates": (self.template_weight, _join_layers(templates, choice.templates, vocabulary)),
-                "states": (1.0, _join_layers(states, choice.states, vocabulary)),
-                "sentences": (self.sentence_weight, unit_rows(additive - additive.mean(0))),
+                "templates": _join_layers(templates, choice.templates, vocabulary),
+                "states": _join_layers(states, choice.states, vocabulary),
+                "sentences": unit_rows(additive - additive.mean(0)),
             }
+            if self._weights["windows"]:
+                spaces["windows"] = unit_rows(_WINDOW.finish(statistics).vectors.matrix)
             why = "the layers whose similarities agree best between contexts and templates, beyond the input's"
             notes |= {"layers": choice.states, "template_layers": choice.templates}
             notes |= {"agreement": choice.agreement, "why": why}
         else:
-            spaces = {"templates": (self.template_weight, _join_layers(templates, [max(templates)], vocabulary))}
+            spaces = {"templates": _join_layers(templates, [max(templates)], vocabulary)}
             notes["why"] = "no corpus: only words in templates"
         if self.dictionary is not None:
             glosses, defined = gloss_means(statistics["glosses"], self.dictionary)
             centred = unit_rows(glosses - glosses[defined].mean(0)) * defined[:, None]
-            spaces["glosses"] = (self.dictionary_weight, centred)
+            spaces["glosses"] = centred
             notes["defined"] = int(defined.sum())
-        notes["weights"] = {name: weight for name, (weight, _) in spaces.items()}
-        joint = np.concatenate([weight * rows for weight, rows in spaces.values()], axis=1)
+        weights = {name: self._weights[name] or (0.0 if self.corpus else 1.0) for name in spaces}
+        notes["weights"] = {name: weight for name, weight in weights.items() if weight}
+        joint = np.concatenate([weight * spaces[name] for name, weight in weights.items() if weight], axis=1)
         return Result(WordVectors(vocabulary, unit_rows(reduce_dimensions(joint, self.dim or _DIM))), notes)
+
+    @property
+    def _weights(self) -> dict[str, float]:
+        """The weight of each part."""
+        given = (self.template_weight, self.sentence_weight, self.window_weight)
+        defaults = _WEIGHTS.get(self.purpose, _WEIGHTS["words"])
+        chosen = (default if weight is None else weight for weight, default in zip(given, defaults, strict=True))
+        parts = zip(("templates", "sentences", "windows"), chosen, strict=True)
+        return {"states": 1.0, "glosses": self.dictionary_weight, **dict(parts)}
 
     def _for_sentences(self) -> Additive:
         if self.purpose == "queries":

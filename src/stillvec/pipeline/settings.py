@@ -27,7 +27,7 @@ _ADDED_LATER = (
     "pattern",
     "numbers",
 )
-PURPOSES = ("words", "sentences", "queries")  # what vectors can be made for (`purpose`, --for)
+PURPOSES = ("words", "corpus", "sentences", "queries")  # what vectors can be made for (`purpose`, --for)
 CONTEXTS = 20  # docs/results.md: what fewer and more contexts cost and give
 
 

@@ -141,7 +141,8 @@ def distill(arguments: Arguments) -> WordVectors:
     method: a learner, with settings as in "aggregate:contexts=max" (default: auto). For several use `distill_all`. The
         preset of a paper, as in "x2static:settings=gupta-jaggi-2021", also sets `contexts` and which words and
         paragraphs are used, unless they are given.
-    purpose: "words", "sentences" or "queries" (to documents whose vectors the teacher makes), what `auto` optimises for
+    purpose: "words", "corpus" (show more of this text), "sentences" or "queries" (to documents whose vectors the
+        teacher makes), what `auto` optimises for
         (default: words).
     layer: the teacher's layer: a number, "last" or a range; 0 is its input (default: the method's own).
     dim: dimensions of the result (default: the method's own).

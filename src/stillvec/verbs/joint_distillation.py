@@ -58,7 +58,7 @@ def check_joint(arguments: Mapping[str, Any]) -> None:
             raise UsageError.conflict(f"{name} is for one teacher; {cure}")
     if str(arguments["layer"]) == "all":
         raise UsageError.conflict("layer='all' is for one teacher: others have other layers")
-    if arguments["purpose"] != "words":
+    if arguments["purpose"] not in ("words", "corpus"):
         raise UsageError.conflict(f"several teachers are for words, not for {arguments['purpose']}; give one teacher")
     if arguments["engine"] != "local" or "WORLD_SIZE" in os.environ:
         raise UsageError.conflict("several teachers are read by one process; distil each, then combine with svd")

@@ -410,7 +410,7 @@ def test_auto_without_a_corpus_uses_templates_only(teacher: Teacher, vocabulary:
 
 
 def test_auto_for_sentences_is_additive_with_its_settings(teacher: Teacher, vocabulary: Vocabulary) -> None:
-    auto, additive = Auto(purpose="sentences"), Additive(ridge=0.03, directions=1)
+    auto, additive = Auto(purpose="sentences"), Additive(prior=True, ridge=0.3, directions=1)
     assert auto.specs() == additive.specs()
     got, wanted = (matrix_of(learner, teacher, vocabulary, TEXTS) for learner in (auto, additive))
     assert np.array_equal(got, wanted)

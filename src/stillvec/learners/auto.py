@@ -10,8 +10,8 @@ For words, `v = [A ; 0.8 T ; 0.5 S]`, reduced to its first 300 principal compone
 - with a dictionary also G, the word's glosses.
 For a corpus, `v = [A ; 0.5 S ; 1.5 W]`, W from `whitened_window`: what the words around it say, and no templates.
 Without a corpus there is only T, of the best layer. For sentences it is `additive` alone, whose rows include their
-weights; for queries the same with the teacher's own sentence vectors, nothing removed, and words shrunk towards a map
-of their states.
+weights, with words shrunk towards a map of their states; for queries the same with the teacher's own sentence vectors
+and nothing removed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ class Auto:
                     "Vectors for queries have the dimensions of the teacher", cure="leave out dim"
                 )
             return Additive(prior=True, vectors="own", centred=False)
-        return Additive(ridge=0.03, directions=1)
+        return Additive(prior=True, ridge=0.3, directions=1)
 
     def _finish_sentences(self, statistics: Mapping[str, Statistics]) -> Result:
         result = self._for_sentences().finish(statistics)

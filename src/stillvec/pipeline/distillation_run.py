@@ -190,8 +190,8 @@ class Run:
             self.previous.check(teacher, learners)
 
     def _add_teacher_words(self, vocabulary: Vocabulary, teacher: Teacher) -> Vocabulary:
-        """For queries: with whole words of the teacher, which queries may have though this text does not."""
-        if self.settings.purpose != "queries" or self.settings.max_words is not None:
+        """For sentences and queries: with whole words of the teacher, which texts may have though this one does not."""
+        if self.settings.purpose not in ("sentences", "queries") or self.settings.max_words is not None:
             return vocabulary
         whole = select_words(teacher.tokenizer.vocabulary(), self.settings.lowercase)[:_TEACHER_WORDS]
         words = [*filter(filter_words(self.settings).allows, whole)]

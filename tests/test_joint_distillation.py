@@ -11,7 +11,7 @@ from tiny_corpus import sentences
 from tiny_teachers import write_tiny_model
 
 import stillvec
-from stillvec.errors import AlreadyFinished, UsageError
+from stillvec.errors import AlreadyFinished, StillvecError, UsageError
 from stillvec.verbs.joint_distillation import name_parts, split_teachers
 
 
@@ -81,6 +81,15 @@ def test_the_plan_adds_the_teachers(corpus: Path, teachers: tuple[str, str]) -> 
 def test_what_is_for_one_teacher_is_refused(given: dict[str, str], corpus: Path, teachers: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match="teacher"):
         stillvec.distill_all(corpus, teacher=",".join(teachers), **given)
+
+
+def test_a_teacher_that_does_not_exist_is_refused_before_another_reads(
+    corpus: Path, teachers: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StillvecError):
+        stillvec.distill(corpus, teacher=f"{teachers[0]},{tmp_path / 'empty'}", min_count=1, out=tmp_path / "out")
+    assert not (tmp_path / "out.teachers").exists()
 
 
 def test_teachers_are_separated_by_commas(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from stillvec.verbs.joint_distillation import (
     add_plans,
     check_joint,
     check_outputs,
+    check_teachers,
     join_results,
     locate_parts,
     make_combiner,
@@ -218,6 +219,7 @@ def _distill(arguments: Arguments) -> dict[str, WordVectors]:
         methods = [label for label, _ in parse_methods(arguments["method"])]
         check_outputs(out, methods, make_combiner(len(teachers), dim), force=force)
         parts = locate_parts(out, names)
+    check_teachers(teachers[1:], arguments)  # the run of the first loads it
     results = {}
     for teacher in teachers:
         results[teacher] = _distill(arguments.but(teacher=teacher, out=parts.get(teacher), dim=None))

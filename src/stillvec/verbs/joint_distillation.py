@@ -18,6 +18,7 @@ from stillvec.errors import UsageError
 from stillvec.files import check_place, check_replaceable
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.pipeline.result_folders import locate_results
+from stillvec.registry import require_all
 from stillvec.vectors import WordVectors
 from stillvec.verbs.transformation import combine, request_combine
 
@@ -62,6 +63,16 @@ def check_joint(arguments: Mapping[str, Any]) -> None:
         raise UsageError.conflict(f"several teachers are for words, not for {arguments['purpose']}; give one teacher")
     if arguments["engine"] != "local" or "WORLD_SIZE" in os.environ:
         raise UsageError.conflict("several teachers are read by one process; distil each, then combine with svd")
+
+
+def check_teachers(teachers: Sequence[str], arguments: Mapping[str, Any]) -> None:
+    """Load each teacher once: one that cannot be loaded is refused before another reads for hours."""
+    require_all({"torch": "distill", "transformers": "distill"}, "Distilling")
+    from stillvec.teachers import load_teacher
+
+    names = ("device", "precision", "unsafe_weights", "remote_code")
+    for teacher in teachers:
+        load_teacher(teacher, **{name: arguments[name] for name in names})
 
 
 def make_combiner(n_teachers: int, dim: int | None) -> Svd:

@@ -379,3 +379,12 @@ def test_nothing_imports_the_fake_at_run_time() -> None:
 
     sources = Path(stillvec.__file__).parent.rglob("*.py")
     assert not [path for path in sources if "tiny_teachers" in path.read_text(encoding="utf-8")]
+
+
+def test_a_teacher_without_a_pooler_has_the_same_digest_each_time(tmp_path: Path) -> None:
+    write_tiny_model(tmp_path, "roberta")
+    weights = load_file(tmp_path / "model.safetensors")
+    rest = {label: tensor for label, tensor in weights.items() if "pooler" not in label}
+    assert len(rest) < len(weights)
+    save_file(rest, tmp_path / "model.safetensors", {"format": "pt"})
+    assert load_teacher(str(tmp_path)).digest == load_teacher(str(tmp_path)).digest

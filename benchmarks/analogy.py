@@ -18,7 +18,7 @@ import numpy as np
 import ratios
 
 from stillvec.evaluation.analogy import Analogy
-from stillvec.evaluation.lookup import Lookup
+from stillvec.heads.lookup import Lookup
 from stillvec.vectors import WordVectors
 
 ROWS, COLUMNS = 1024, 8192  # one block of the product: 32 MB

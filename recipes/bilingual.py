@@ -27,8 +27,8 @@ from scores import argument_parser, format_interval, print_header, print_row, sp
 import stillvec
 from stillvec import WordVectors
 from stillvec.combination.align import Align
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.translation import Translation
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 
 HEADERS = {

@@ -21,7 +21,7 @@ from stillvec import WordVectors
 from stillvec.analysis import PrincipalSpace, probe, saturation
 from stillvec.analysis.components import measure_accuracy, split_texts
 from stillvec.evaluation import mean_difference
-from stillvec.evaluation.dataset_files import read_labelled
+from stillvec.heads.dataset_files import read_labelled
 
 HEADERS = {
     "components-curve": "| vectors | scores | 1/15 | 1/5 | 1/3 | 7/15 | 3/5 | 2/3 | 4/5 | all | saturated from |",

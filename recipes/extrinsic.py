@@ -41,11 +41,11 @@ from stillvec.errors import StillvecError, UsageError
 from stillvec.evaluation.classification import Classification
 from stillvec.evaluation.comparison import BootstrapSample, bootstrap, compare, correct_holm
 from stillvec.evaluation.intervals import Floats, Resampling
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.splits import parts_beside
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.splits import parts_beside
 from stillvec.progress import drain
 
 Trained = Classification | Tagging

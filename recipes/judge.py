@@ -23,13 +23,13 @@ from scores import argument_parser, format_interval, print_header, print_row, sp
 
 from stillvec import evaluate, load
 from stillvec.evaluation import Report, Score
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import Round
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.files import cache_folder
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import Round
 
 HEADERS = {
     "neighbours": "| training posts | vectors | KNN | KNN, centred | KNN, balanced votes | linear | known words |",

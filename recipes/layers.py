@@ -21,10 +21,10 @@ from scores import argument_parser, data_folder, format_interval, print_header, 
 from stillvec import evaluate, load
 from stillvec.analysis import LayerAnalysis, analyze_layers
 from stillvec.evaluation import Report, Score
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.probing import GROUPS, Probing, fit_probe
 from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.files import cache_folder
+from stillvec.heads.lookup import Lookup
 
 HEADERS = {
     "layers-probing": "| sentence vector | all | raw text | morphosyntax | syntax | all, less skip-gram |",

@@ -27,13 +27,13 @@ from stillvec.evaluation.answer_cache import AnswerCache
 from stillvec.evaluation.candidates import Candidate
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows
-from stillvec.evaluation.pooling import SPAN_POOLINGS
-from stillvec.evaluation.span_questions import QUESTIONS
 from stillvec.evaluation.spans import SpanItems, Spans
 from stillvec.evaluation.supervised import estimates, f1_ratio
 from stillvec.evaluation.tasks import Answers
 from stillvec.evaluation.teacher_states import is_teacher, open_teachers
 from stillvec.files import cache_folder
+from stillvec.heads.pooling import SPAN_POOLINGS
+from stillvec.heads.span_questions import QUESTIONS
 
 HEADERS = {
     "spans-poolings": "| words | pooling | labelling | detection | typing | mentions | roles | coreference |",

@@ -33,10 +33,10 @@ from stillvec.evaluation.analogy import Analogy
 from stillvec.evaluation.comparison import bootstrap
 from stillvec.evaluation.compounds import Compounds
 from stillvec.evaluation.intervals import Resampling, percentiles
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.means import SimilarityResult, average_datasets
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Items
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 from stillvec.refinement.fuzzy_sets import analogy_target
 

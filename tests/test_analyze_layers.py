@@ -16,8 +16,8 @@ from stillvec.cli import main
 from stillvec.encoding.word_states import MarkedTexts
 from stillvec.errors import CorpusError, UsageError
 from stillvec.evaluation.information import bias, cross_tabulate, label_information
-from stillvec.evaluation.sequence_batches import SPECIAL
 from stillvec.evaluation.teacher_states import StateReader, TeacherSource
+from stillvec.heads.sequence_batches import SPECIAL
 from stillvec.numerics import kmeans
 from stillvec.progress import drain
 

@@ -18,6 +18,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("distributed", "service", "exploration", "integrations", "plotting"),
     ("pipeline", "analysis", "report", "search"),
     ("learners", "baselines", "evaluation"),
+    ("heads",),
     ("training", "result"),
     ("formats",),
     ("encoding", "refinement", "combination"),
@@ -31,7 +32,7 @@ LAYERS = (  # from the top down, as in docs/design.md
 )
 HEIGHT = {package: height for height, layer in enumerate(reversed(LAYERS)) for package in layer}
 BANNED_MODULES = {"utils", "helpers", "common", "core", "base"}
-TORCH_PACKAGES = {"teachers", "encoding", "training", "learners", "baselines", "evaluation", "distributed"}
+TORCH_PACKAGES = {"teachers", "encoding", "training", "learners", "baselines", "heads", "evaluation", "distributed"}
 PRINTING_PACKAGES = {"cli"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PACKAGE = Path(stillvec.__file__).parent

@@ -12,8 +12,8 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.errors import DatasetError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.analogy import Analogy, Form, solve
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Items
+from stillvec.heads.lookup import Lookup
 from stillvec.registry import settings_from
 
 CAPITALS = [

@@ -11,7 +11,7 @@ import pytest
 from stillvec import WordVectors, evaluate
 from stillvec.errors import DatasetError, LexiconError, UsageError
 from stillvec.evaluation.attributes import Attributes, average_precision
-from stillvec.evaluation.lookup import Lookup
+from stillvec.heads.lookup import Lookup
 from stillvec.lexicons import read_attributes
 
 NOUNS = """\

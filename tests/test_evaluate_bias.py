@@ -15,7 +15,7 @@ from stillvec.errors import DatasetError, StillvecWarning
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.bias import LISTS, Bias
 from stillvec.evaluation.intervals import Resampling, wilson
-from stillvec.evaluation.lookup import Lookup
+from stillvec.heads.lookup import Lookup
 
 HELD = {name: [f"{name}{number}" for number in range(size)] for name, size in zip(LISTS, (5, 4, 3, 6), strict=True)}
 

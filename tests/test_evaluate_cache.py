@@ -20,11 +20,11 @@ from stillvec.errors import DeprecatedName, UsageError
 from stillvec.evaluation import TASKS, Evaluation, evaluate
 from stillvec.evaluation.answer_cache import AnswerCache, code_identity, digest_files
 from stillvec.evaluation.intervals import Estimate, Resampling
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.report_tables import build_tables
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items, select_tasks, split_tasks
 from stillvec.formats.request import digest_vectors
+from stillvec.heads.lookup import Lookup
 
 WORDS = ["cat", "dog", "ice", "snow", "fire", "sat"]
 

@@ -14,7 +14,7 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.categorization import Categorization, _hierarchies, _hits, _kmeans
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.lookup import Lookup
+from stillvec.heads.lookup import Lookup
 
 
 def clouds(spread: float, n: int = 20, clusters: int = 4, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:

@@ -15,13 +15,13 @@ from stillvec import evaluate
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import Classification, macro_f1
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.neighbour_votes import balance_votes, count_votes
 from stillvec.evaluation.network_training import CnnSchedule, Convolution
-from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts
-from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
+from stillvec.heads.linear_probe import RidgePath, Scaling, logistic, one_hot, predict, select_logistic
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.neighbour_votes import balance_votes, count_votes
+from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts
+from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.splits import FOLDS, fifths, parts_beside, rounds, whole_datasets, with_tested_first
 from stillvec.vectors import WordVectors
 
 GOOD, BAD, PLAIN = ("fine", "lovely", "great"), ("dull", "awful", "poor"), ("a", "film", "and", "the", "plot")

@@ -16,10 +16,10 @@ from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.composition import Composition, measure_changes, measure_errors
 from stillvec.evaluation.flips import Flips
 from stillvec.evaluation.intervals import Resampling, partial_spearman
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import SPECIAL, Sequences
-from stillvec.evaluation.splits import Round
-from stillvec.evaluation.trees import parse_tree
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import SPECIAL, Sequences
+from stillvec.heads.splits import Round
+from stillvec.heads.trees import parse_tree
 from stillvec.training.bag_regression import Bags, mean_text, solve_bags
 
 EXAMPLES = [  # of the paper's table 4, with their impurity

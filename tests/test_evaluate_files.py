@@ -188,7 +188,7 @@ def test_sentences_are_compared_by_their_mean_vectors(folder: Path) -> None:
     assert scores["pearson"].value == pytest.approx(stats.pearsonr(cosines(own), gold).statistic, abs=1e-5)
     assert scores["spearman-sif"].value == pytest.approx(stats.spearmanr(cosines(weighted), gold).statistic)
     items = Sentences().read(folder / "sentences" / "sts.test.csv")
-    sif = Sentences().answer(stillvec.evaluation.lookup.Lookup(own), items).values["spearman-sif"]  # type: ignore[attr-defined]
+    sif = Sentences().answer(stillvec.heads.lookup.Lookup(own), items).values["spearman-sif"]  # type: ignore[attr-defined]
     np.testing.assert_allclose(sif[:3], cosines(weighted), atol=1e-5)
     assert (scores["spearman"].n_items, scores["spearman"].n_covered) == (4, 3)
 

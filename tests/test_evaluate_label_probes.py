@@ -13,7 +13,7 @@ from scipy.stats import f_oneway, pearsonr, ttest_1samp
 from sklearn.metrics import cohen_kappa_score, f1_score
 
 from stillvec import WordVectors, evaluate
-from stillvec.evaluation import Report, networks
+from stillvec.evaluation import Report
 from stillvec.evaluation.intervals import holm
 from stillvec.evaluation.label_probes import (
     MAJORITY,
@@ -24,6 +24,7 @@ from stillvec.evaluation.label_probes import (
     correct_tests,
     study_probes,
 )
+from stillvec.heads import networks
 from stillvec.report import write_report
 from stillvec.vocabulary import Vocabulary
 

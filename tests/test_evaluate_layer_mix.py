@@ -9,9 +9,9 @@ from scipy.optimize import check_grad
 from stillvec.errors import UsageError
 from stillvec.evaluation import layer_mix
 from stillvec.evaluation.layer_mix import learn_mix, mix_texts, mix_words
-from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
 from stillvec.evaluation.tasks import check_occurrences, select_tasks
 from stillvec.evaluation.teacher_states import open_teachers
+from stillvec.heads.sequence_batches import UNKNOWN, Sequences
 from stillvec.progress import drain
 
 SENTENCES = [("the", "dog", "sleeps"), ("the", "sea"), ("a", "good", "book")]

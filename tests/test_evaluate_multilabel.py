@@ -13,9 +13,9 @@ from sklearn.metrics import f1_score
 from stillvec import WordVectors
 from stillvec.errors import DatasetError
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.linear_probe import fit_sigmoids, predict_sigmoids
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.multilabel import Multilabel, gold_matrix
+from stillvec.heads.linear_probe import fit_sigmoids, predict_sigmoids
+from stillvec.heads.lookup import Lookup
 
 TOPICS = {"grain": ("wheat", "corn"), "money": ("bank", "rate"), "ship": ("port", "sail")}
 

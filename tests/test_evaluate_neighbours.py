@@ -16,8 +16,8 @@ from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.cooccurrence import count_pairs, rank_neighbours, read_contexts
 from stillvec.evaluation.crowding import Crowding
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.score_table import group_scores, rank_sets
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import nearest_rows
 from stillvec.report import write_report
 from stillvec.vocabulary.stems import stem_words

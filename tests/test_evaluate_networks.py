@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from stillvec.evaluation import networks
-from stillvec.evaluation.crf import best_paths, negative_log_likelihood
-from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks, drop_units
-from stillvec.evaluation.sequence_batches import Sequences
+from stillvec.heads import networks
+from stillvec.heads.crf import best_paths, negative_log_likelihood
+from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks, drop_units
+from stillvec.heads.sequence_batches import Sequences
 
 CPU = torch.device("cpu")
 TEXT = torch.tensor([[0]])

@@ -12,8 +12,8 @@ from stillvec import Vocabulary, WordVectors
 from stillvec.errors import UsageError
 from stillvec.evaluation import evaluate, mean_difference
 from stillvec.evaluation.intervals import Resampling, pearson, spearman, wilson
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
+from stillvec.heads.lookup import Lookup
 
 
 def noisy(n: int, ties: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -10,10 +10,10 @@ import pytest
 from stillvec import WordVectors
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation import evaluate
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.neighbour_overlap import neighbour_overlap
 from stillvec.evaluation.outliers import Outliers
 from stillvec.evaluation.synonyms import Synonyms
+from stillvec.heads.lookup import Lookup
 
 GROUPS = [([f"{name}{n}" for n in range(8)], [f"out{name}{n}" for n in range(8)]) for name in "ab"]
 

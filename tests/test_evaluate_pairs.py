@@ -14,12 +14,12 @@ from stillvec import WordVectors, evaluate
 from stillvec.errors import DatasetError, StillvecError, UsageError
 from stillvec.evaluation import Report, substitution
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.linear_probe import PENALTIES
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.pairs import PairItems, Pairs
-from stillvec.evaluation.splits import Round
 from stillvec.evaluation.substitution import NameList, SubstitutedItems, Substitution, compare_answers
 from stillvec.evaluation.text_probe import PAIR_PENALTIES, encode_items, pair_features
+from stillvec.heads.linear_probe import PENALTIES
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.splits import Round
 from stillvec.progress import drain
 
 NOUNS = [f"noun{letter}" for letter in "abcdefghijkl"]

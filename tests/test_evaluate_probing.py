@@ -14,12 +14,12 @@ from stillvec.errors import UsageError
 from stillvec.evaluation.information import MutualInformation, bias, clusters, entropy, information, mutual_information
 from stillvec.evaluation.intervals import Resampling
 from stillvec.evaluation.labels import KINDS, Labels
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.networks import perceptron
-from stillvec.evaluation.pooling import POOLINGS
 from stillvec.evaluation.probing import Probing, fit_probe, profile, randomize, table
-from stillvec.evaluation.splits import Round
-from stillvec.evaluation.treebank import Sentence, conllu
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.networks import perceptron
+from stillvec.heads.pooling import POOLINGS
+from stillvec.heads.splits import Round
+from stillvec.heads.treebank import Sentence, conllu
 from stillvec.vectors import WordVectors
 
 SENTENCES = """\

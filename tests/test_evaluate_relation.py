@@ -13,8 +13,8 @@ from stillvec.errors import DatasetError
 from stillvec.evaluation import evaluate
 from stillvec.evaluation.analogy import Analogy
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.relation import Relation
+from stillvec.heads.lookup import Lookup
 
 RELATIONS = {"1a": 3, "10j": 2}  # relation → prototypes
 PAIRS = 12

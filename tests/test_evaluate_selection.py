@@ -16,11 +16,11 @@ from stillvec.evaluation import labels as label_task
 from stillvec.evaluation import probing
 from stillvec.evaluation.information import _shares
 from stillvec.evaluation.labels import Labels, kind_labels
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.network_training import CnnSchedule, Convolution, Recurrence
-from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, perceptron
-from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences
-from stillvec.evaluation.splits import Round
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts, perceptron
+from stillvec.heads.sequence_batches import UNKNOWN, Sequences
+from stillvec.heads.splits import Round
 from stillvec.progress import drain
 
 SPLIT = Round(train=np.array([4, 5, 6, 7]), dev=np.array([2, 3]), test=np.array([0, 1]))

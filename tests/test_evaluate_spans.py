@@ -18,16 +18,16 @@ from sklearn.metrics import f1_score, recall_score
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation import Report, Score
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.network_training import SpanTraining
-from stillvec.evaluation.networks import NetworkSettings, PaddedTexts
-from stillvec.evaluation.pooling import SPAN_POOLINGS, divide_coherent, pool_size
-from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.span_networks import LayeredTexts, SpanNetworks, SpanSettings, _Mix, pool_spans
-from stillvec.evaluation.span_questions import MarkedSentence, SpanQuestions, ask, read_marked
 from stillvec.evaluation.spans import SpanItems, Spans
-from stillvec.evaluation.splits import Round
 from stillvec.evaluation.tasks import Answers
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.networks import NetworkSettings, PaddedTexts
+from stillvec.heads.pooling import SPAN_POOLINGS, divide_coherent, pool_size
+from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.span_networks import LayeredTexts, SpanNetworks, SpanSettings, _Mix, pool_spans
+from stillvec.heads.span_questions import MarkedSentence, SpanQuestions, ask, read_marked
+from stillvec.heads.splits import Round
 from stillvec.progress import drain
 from stillvec.vectors import WordVectors
 

@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 
 from stillvec import Vocabulary, WordVectors, evaluate
 from stillvec.errors import DatasetError
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.specificity import Specificity, best_threshold, frequency_ranks
+from stillvec.heads.lookup import Lookup
 
 WORDS = [f"w{number}" for number in range(20)]
 

@@ -13,14 +13,14 @@ from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.crf import best_paths, log_partition, negative_log_likelihood
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Sequences
 from stillvec.evaluation.supervised import single_thread
 from stillvec.evaluation.tagging import Tagging
 from stillvec.evaluation.tasks import Answers
-from stillvec.evaluation.treebank import are_spans, conllu, count_spans, find_spans, read_tagged
+from stillvec.heads.crf import best_paths, log_partition, negative_log_likelihood
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.treebank import are_spans, conllu, count_spans, find_spans, read_tagged
 from stillvec.vectors import WordVectors
 
 LENGTHS, TAGS = (4, 1, 3), 3

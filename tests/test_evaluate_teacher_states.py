@@ -17,12 +17,12 @@ from stillvec.cli import main
 from stillvec.encoding.word_states import MarkedTexts
 from stillvec.errors import UsageError
 from stillvec.evaluation.compounds import Compounds
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.pooling import POOLINGS
 from stillvec.evaluation.probing import Probing, randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN, Representation
 from stillvec.evaluation.teacher_states import TeacherStates, open_teachers, parse_teacher
 from stillvec.files.user_cache import list_cache
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.pooling import POOLINGS
+from stillvec.heads.sequence_batches import UNKNOWN, Representation
 
 SENTENCES = (
     ("The", "house", "stands", "by", "the", "sea", "."),
@@ -259,7 +259,7 @@ def test_teachers_and_vectors_are_evaluated_side_by_side(
 def test_labels_and_tags_are_learned_from_teachers_mixes_and_vectors_alike(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stillvec.evaluation.networks._LONGEST", 50)
+    monkeypatch.setattr("stillvec.heads.networks._LONGEST", 50)
     words = [f"{kind.lower()}{n}" for kind in KINDS for n in range(8)]
     static = WordVectors(words, np.random.default_rng(0).standard_normal((24, 16)))
     sources = {"static": static, "layer": f"teacher:{model}@1", "mix": f"teacher:{model}@mix"}

@@ -20,9 +20,7 @@ from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.bitext import Bitext
 from stillvec.evaluation.clustering import TextClustering, v_measure
 from stillvec.evaluation.intervals import Resampling
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.retrieval import Bm25, JudgedQueries, Retrieval, fuse
-from stillvec.evaluation.splits import part_of
 from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.evaluation.text_baselines import (
     LengthEncoder,
@@ -32,6 +30,8 @@ from stillvec.evaluation.text_baselines import (
     open_baselines,
     parse_baseline,
 )
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.splits import part_of
 from stillvec.numerics import kmeans
 from stillvec.vocabulary import Vocabulary
 

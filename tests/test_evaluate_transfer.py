@@ -11,8 +11,8 @@ from stillvec import WordVectors, evaluate
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.answer_cache import digest_data
 from stillvec.evaluation.classification import Classification
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tagging import Tagging
+from stillvec.heads.lookup import Lookup
 
 NAMES, PLACES, OTHERS = ("anna", "ben", "carla"), ("rome", "oslo", "lima"), ("went", "to", "and", "saw")
 

@@ -12,9 +12,9 @@ from stillvec.cli import main
 from stillvec.combination.align import Align
 from stillvec.errors import DatasetError
 from stillvec.evaluation import evaluate
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.translation import Translation
 from stillvec.formats import save
+from stillvec.heads.lookup import Lookup
 from stillvec.vectors import WordVectors
 
 PAIRS = [("dog", "hund"), ("dog", "köter"), ("cat", "katze"), ("sea", "meer"), ("elk", "elch"), ("yak", "jak")]

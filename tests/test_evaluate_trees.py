@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.trees import parse_tree, read_trees
+from stillvec.heads.trees import parse_tree, read_trees
 
 
 def test_the_nodes_of_a_tree_have_their_words_and_parents() -> None:

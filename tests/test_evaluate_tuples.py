@@ -17,8 +17,8 @@ from stillvec.cli import main
 from stillvec.errors import DatasetError, UnknownWordError, UsageError
 from stillvec.evaluation.analogy import solve
 from stillvec.evaluation.compounds import Compounds
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.word_measure import MeasuredTask
+from stillvec.heads.lookup import Lookup
 from stillvec.refinement import fuzzy_sets
 from stillvec.refinement.feature_tuples import FeatureTuples
 from stillvec.refinement.set_query import evaluate_query, query

@@ -291,7 +291,7 @@ def test_answers_of_other_n_grams_are_not_taken_from_the_cache(known: WordVector
 
 
 def test_tokens_that_are_unknown_have_rows_of_their_own_in_what_trains(known: WordVectors) -> None:
-    from stillvec.evaluation.lookup import Lookup
+    from stillvec.heads.lookup import Lookup
 
     lookup = Lookup(known, "subword")
     for made in (

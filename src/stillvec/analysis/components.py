@@ -19,8 +19,9 @@ from scipy.stats import spearmanr
 
 from stillvec.analysis.space_geometry import Floats, PrincipalSpace
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation import Score, dataset_files, evaluate
-from stillvec.evaluation.linear_probe import Scaling, logistic, one_hot, predict
+from stillvec.evaluation import Score, evaluate
+from stillvec.heads import dataset_files
+from stillvec.heads.linear_probe import Scaling, logistic, one_hot, predict
 from stillvec.vectors import WordVectors
 
 

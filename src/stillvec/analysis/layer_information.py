@@ -28,8 +28,8 @@ from stillvec.errors import CorpusError, UsageError
 from stillvec.evaluation.evaluation_report import JsonRecord
 from stillvec.evaluation.information import entropy, label_information
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows
-from stillvec.evaluation.sequence_batches import SPECIAL
 from stillvec.evaluation.teacher_states import PREFIX, StateReader, TeacherSource, number_types, parse_teacher
+from stillvec.heads.sequence_batches import SPECIAL
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.numerics import kmeans
 from stillvec.progress import Phase, Progress, drain, relay, show_progress

@@ -36,12 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import count_fields, lines, make_items, read_table
 from stillvec.evaluation.intervals import Rows
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
 from stillvec.files.path_names import files_in
+from stillvec.heads.dataset_files import count_fields, lines, read_table
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 from stillvec.refinement.fuzzy_sets import analogy_target, check_tuples
 

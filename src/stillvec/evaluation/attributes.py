@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, LexiconError, UsageError
 from stillvec.evaluation.intervals import Floats, Mask, Rows
-from stillvec.evaluation.linear_probe import RidgePath
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.splits import rounds, with_tested_first
 from stillvec.evaluation.supervised import LearntItems
 from stillvec.evaluation.tasks import Answers, CostlyTask, Items
 from stillvec.files.path_names import files_in
+from stillvec.heads.linear_probe import RidgePath
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.splits import rounds, with_tested_first
 from stillvec.lexicons import read_attributes
 from stillvec.lexicons.word_attributes import WordNetKind
 from stillvec.lexicons.wordnet import find_wordnet

@@ -24,11 +24,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillvec.errors import DatasetError, StillvecWarning
-from stillvec.evaluation.dataset_files import lines
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, percentiles, wilson
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
+from stillvec.heads.dataset_files import lines
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 
 LISTS = ("target_x", "target_y", "attribute_a", "attribute_b")

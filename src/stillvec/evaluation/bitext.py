@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import lines
 from stillvec.evaluation.intervals import Mask
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.supervised import quotient, share
 from stillvec.evaluation.tasks import Answers, Items, TextTask
 from stillvec.evaluation.text_baselines import LengthEncoder
+from stillvec.heads.dataset_files import lines
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
 

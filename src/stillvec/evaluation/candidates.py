@@ -21,12 +21,12 @@ from stillvec.evaluation.answer_cache import AnswerCache, digest_data
 from stillvec.evaluation.datasets import Dataset
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation, Sequences
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items, Task
 from stillvec.evaluation.teacher_states import StateReader, TeacherSource, TeacherStates
 from stillvec.files import digest
 from stillvec.formats.request import digest_vectors
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation, Sequences
 from stillvec.vectors import WordVectors
 
 AnswerSteps = Generator[float, None, Answers]

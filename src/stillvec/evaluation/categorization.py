@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import records
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.heads.dataset_files import records
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import kmeans, unit_rows
 
 _LINKAGES = {"ward": ("euclidean",), "average": ("euclidean", "cosine"), "complete": ("euclidean", "cosine")}

@@ -33,13 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.dataset_files import read_labelled
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.layer_mix import learn_mix, mix_rows, mix_texts
-from stillvec.evaluation.linear_probe import predict, select_logistic
-from stillvec.evaluation.neighbour_votes import balance_votes, count_votes
-from stillvec.evaluation.sequence_batches import Representation, Sequences
-from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import (
     LearntItems,
     beside,
@@ -53,6 +48,11 @@ from stillvec.evaluation.supervised import (
 )
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.evaluation.transfer import TransferTask
+from stillvec.heads.dataset_files import read_labelled
+from stillvec.heads.linear_probe import predict, select_logistic
+from stillvec.heads.neighbour_votes import balance_votes, count_votes
+from stillvec.heads.sequence_batches import Representation, Sequences
+from stillvec.heads.splits import Round, pool_parts
 from stillvec.registry import check_least
 
 _QUICK = 2000  # training texts
@@ -193,7 +193,7 @@ class Classification(TransferTask):
 
     def _cnn(self, sets: list[_TextRows], labels: Rows, items: LearntItems) -> Generator[float, None, Predicted]:
         from stillvec.evaluation.network_training import QUICK, CnnSchedule, Convolution  # torch takes seconds
-        from stillvec.evaluation.networks import PaddedTexts
+        from stillvec.heads.networks import PaddedTexts
 
         n_seeds, schedule = (1, QUICK) if self.quick else (self.seeds, CnnSchedule())
         sequences = [part.sequences for part in sets if part.sequences is not None]

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.dataset_files import lines
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
-from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.supervised import estimates, quotient
 from stillvec.evaluation.tasks import Answers, Items, TextTask
+from stillvec.heads.dataset_files import lines
+from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import kmeans, unit_rows
 
 _BATCH = 500  # texts, as in MTEB

@@ -45,11 +45,11 @@ from stillvec.evaluation.intervals import (
     spearman,
 )
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import SPECIAL, Representation, Sequences
-from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
-from stillvec.evaluation.trees import Tree, read_trees
+from stillvec.heads.sequence_batches import SPECIAL, Representation, Sequences
+from stillvec.heads.splits import Round, pool_parts
+from stillvec.heads.trees import Tree, read_trees
 from stillvec.numerics import cosines
 from stillvec.registry import check_least
 from stillvec.training.bag_regression import Bags, mean_text, solve_bags

@@ -15,12 +15,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import columns, make_items
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows, pearson, spearman
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items
 from stillvec.evaluation.word_measure import MeasuredTask
+from stillvec.heads.dataset_files import columns
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import unit_rows
 from stillvec.refinement.fuzzy_sets import intersection
 

@@ -35,8 +35,8 @@ from stillvec.errors import UsageError
 from stillvec.evaluation.answer_cache import digest_files
 from stillvec.evaluation.cooccurrence import WordContexts, rank_neighbours, read_contexts
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows, mean_estimate, percentiles
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import nearest_rows, unit_rows
 from stillvec.registry import check_least
 from stillvec.vectors import WordVectors

@@ -13,9 +13,9 @@ import numpy as np
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Floats, Mask, Rows
 from stillvec.evaluation.label_probes import LabelProbe
+from stillvec.heads.oov_policy import OovPolicy as OovPolicy
 from stillvec.registry import require
 
-OovPolicy = Literal["skip", "mean", "zero", "subword"]  # what becomes of items with out-of-vocabulary words
 PLAIN_POLICIES: tuple[OovPolicy, ...] = ("skip", "mean", "zero")  # those that need no subword table
 Words = Literal["own", "common", "unleaked"]
 

@@ -26,17 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import count_fields, lines, read_labelled
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows
-from stillvec.evaluation.linear_probe import predict, select_logistic
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import SPECIAL, Representation, Sequences
-from stillvec.evaluation.splits import Round, fifths
 from stillvec.evaluation.supervised import LearntItems, estimates, ratio, share, single_thread
 from stillvec.evaluation.tasks import Answers, Items, TextTask
 from stillvec.evaluation.teacher_states import number_types
 from stillvec.files import inner_name
 from stillvec.files.path_names import files_in
+from stillvec.heads.dataset_files import count_fields, lines, read_labelled
+from stillvec.heads.linear_probe import predict, select_logistic
+from stillvec.heads.sequence_batches import SPECIAL, Representation, Sequences
+from stillvec.heads.splits import Round, fifths
 
 _QUICK = 1000  # training texts
 _LEAST = 10  # training texts

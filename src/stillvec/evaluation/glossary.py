@@ -31,11 +31,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import count_fields, lines, make_items
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items
+from stillvec.heads.dataset_files import count_fields, lines
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import unit_rows
 
 _BLOCK = 1024  # definitions at once

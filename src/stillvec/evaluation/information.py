@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
 from stillvec.evaluation.labels import KINDS, kind_labels, read_labels
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
 from stillvec.evaluation.supervised import LearntItems, share
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
+from stillvec.heads.sequence_batches import UNKNOWN, Representation, Sequences
 from stillvec.numerics import kmeans, unit_rows
 from stillvec.registry import check_least
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from stillvec.numerics.array_types import Floats as Floats
+from stillvec.numerics.array_types import Mask as Mask
+from stillvec.numerics.array_types import Rows as Rows
+
 Correlation = Callable[[Floats, Floats, Floats], Floats]
 _CELLS = 1 << 18  # weights per block of resamples, which fit the cache of a core
 

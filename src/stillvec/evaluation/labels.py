@@ -27,11 +27,11 @@ from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.label_probes import MAJORITY, RANDOM, LabelProbe, Predictions, study_probes
 from stillvec.evaluation.layer_mix import mix_words
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import UNKNOWN, Representation, Sequences
-from stillvec.evaluation.splits import pool_parts
 from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, resolve_network_device, share, spread
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
-from stillvec.evaluation.treebank import Sentence, conllu
+from stillvec.heads.sequence_batches import UNKNOWN, Representation, Sequences
+from stillvec.heads.splits import pool_parts
+from stillvec.heads.treebank import Sentence, conllu
 from stillvec.registry import check_least
 
 _QUICK = 3000  # training sentences
@@ -103,7 +103,7 @@ class Labels(TokenTask):
 
     def _probe(self, sequences: Sequences, train: Floats, dev: Floats) -> Rows:
         """The label of each row of the table (w, seeds)."""
-        from stillvec.evaluation.networks import perceptron  # torch takes seconds
+        from stillvec.heads.networks import perceptron  # torch takes seconds
 
         n_seeds, n_hidden = (1, -(-self.hidden // 10)) if self.quick else (self.seeds, self.hidden)
         occurs = sequences.occurrence_types is not None

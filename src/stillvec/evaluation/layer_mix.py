@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.linear_probe import one_hot
-from stillvec.evaluation.sequence_batches import UNKNOWN, Sequences, mix_rows
+from stillvec.heads.linear_probe import one_hot
+from stillvec.heads.sequence_batches import UNKNOWN, Sequences, mix_rows
 
 __all__ = ["learn_mix", "mix_rows", "mix_texts", "mix_words"]
 

@@ -17,9 +17,9 @@ from stillvec.evaluation.comparison import BootstrapSample, Place
 from stillvec.evaluation.datasets import find_datasets
 from stillvec.evaluation.evaluation_report import Detail, OovPolicy, Score, Words
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, pearson, percentiles, ranks, spearman
-from stillvec.evaluation.lookup import Lookup
 from stillvec.evaluation.similarity import Similarity
 from stillvec.evaluation.tasks import Answers, Items
+from stillvec.heads.lookup import Lookup
 from stillvec.lexicons import as_pair
 from stillvec.vectors import WordVectors
 

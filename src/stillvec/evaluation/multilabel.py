@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import read_numbered
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows
-from stillvec.evaluation.linear_probe import PENALTIES, Scaling, fit_sigmoids, predict_sigmoids
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, Measure, estimates, quotient, ratio, share, single_thread
 from stillvec.evaluation.tasks import Answers, Items, TextTask
+from stillvec.heads.dataset_files import read_numbered
+from stillvec.heads.linear_probe import PENALTIES, Scaling, fit_sigmoids, predict_sigmoids
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import Round, pool_parts
 
 _QUICK = 2000  # training texts
 _THRESHOLDS = np.arange(0.1, 0.71, 0.05)

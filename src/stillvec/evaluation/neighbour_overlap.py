@@ -12,7 +12,7 @@ import numpy as np
 
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Resampling, mean_estimate
-from stillvec.evaluation.lookup import Lookup
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import nearest_rows, unit_rows
 from stillvec.vectors import WordVectors
 

@@ -14,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Rows
-from stillvec.evaluation.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks
-from stillvec.evaluation.span_networks import SpanNetworks, SpanSettings
-from stillvec.evaluation.span_questions import SpanQuestions
-from stillvec.evaluation.splits import Round
 from stillvec.evaluation.supervised import f1_ratio
+from stillvec.heads.networks import CnnNetworks, NetworkSettings, PaddedTexts, TaggerNetworks
+from stillvec.heads.span_networks import SpanNetworks, SpanSettings
+from stillvec.heads.span_questions import SpanQuestions
+from stillvec.heads.splits import Round
 
 _TAGGER_RATE, SPAN_RATE, _DECAY = 3e-3, 3e-3, 1 / 3
 

@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import make_items, read_blocks, read_table
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
 from stillvec.files.path_names import files_in
+from stillvec.heads.dataset_files import read_blocks, read_table
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 
 Group = tuple[str, list[str], list[str]]  # name, words, outliers

@@ -20,7 +20,7 @@ from stillvec.corpus import Corpus
 from stillvec.errors import UsageError
 from stillvec.evaluation.cooccurrence import read_contexts
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.lookup import Lookup
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import Vocabulary, WordMatcher

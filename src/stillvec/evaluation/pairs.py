@@ -35,13 +35,13 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import macro_f1
-from stillvec.evaluation.dataset_files import count_fields, lines
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import find_parts, part_of, pool_parts, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio, share, spread
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.evaluation.text_probe import EncodedItems, ProbeTask, encode_items
+from stillvec.heads.dataset_files import count_fields, lines
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import find_parts, part_of, pool_parts, whole_datasets
 
 _QUICK = 2000  # training pairs
 _SOURCES = ("mnli", "snli")  # of a challenge set, the first that is there

@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
-from stillvec.evaluation.linear_probe import PENALTIES, RidgePath
-from stillvec.evaluation.pooling import POOLINGS, split_poolings
-from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Representation, Sequences
-from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import LearntItems, estimates, share
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
-from stillvec.evaluation.treebank import Sentence, Token, conllu
+from stillvec.heads.linear_probe import PENALTIES, RidgePath
+from stillvec.heads.pooling import POOLINGS, split_poolings
+from stillvec.heads.sequence_batches import PADDING, UNKNOWN, Representation, Sequences
+from stillvec.heads.splits import Round, pool_parts
+from stillvec.heads.treebank import Sentence, Token, conllu
 
 _CONTENT = {"NOUN", "PROPN", "VERB", "ADJ", "ADV"}
 _NOMINAL = {"NOUN", "PROPN", "PRON"}

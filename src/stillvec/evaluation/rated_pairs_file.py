@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.dataset_files import count_fields, lines
 from stillvec.files import atomic_file
+from stillvec.heads.dataset_files import count_fields, lines
 
 SCALE = {0: "unrelated", 1: "hardly related", 2: "related", 3: "similar", 4: "almost the same"}
 _SKIP = "skip"

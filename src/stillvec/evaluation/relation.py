@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
 from stillvec.evaluation.analogy import is_relation_table, table
-from stillvec.evaluation.dataset_files import make_items
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, percentiles, spearman
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files.path_names import files_in
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import cosines, unit_rows
 
 _ORDER = "order"  # the last text of an item whose gold value is only a rank

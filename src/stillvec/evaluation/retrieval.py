@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.dataset_files import lines
 from stillvec.evaluation.intervals import Floats, Mask, Rows
-from stillvec.evaluation.sequence_batches import Representation
 from stillvec.evaluation.supervised import quotient
 from stillvec.evaluation.tasks import Answers, Items, TextTask
 from stillvec.evaluation.teacher_states import open_teachers
 from stillvec.files import cache_folder
+from stillvec.heads.dataset_files import lines
+from stillvec.heads.sequence_batches import Representation
 from stillvec.numerics import bm25_norms, bm25_weights, top_k, unit_rows
 from stillvec.vocabulary.word_numbering import WordNumbering
 

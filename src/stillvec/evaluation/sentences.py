@@ -17,13 +17,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.dataset_files import parse_scored_pairs, records
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows, pearson, spearman
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import part_of
+from stillvec.evaluation.item_files import parse_scored_pairs
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items
 from stillvec.files.path_names import files_in
+from stillvec.heads.dataset_files import records
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import part_of
 from stillvec.numerics import cosines
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from stillvec.evaluation.dataset_files import columns, parse_scored_pairs
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows, spearman
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.item_files import parse_scored_pairs
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.evaluation.word_measure import MeasuredTask
+from stillvec.heads.dataset_files import columns
+from stillvec.heads.lookup import Lookup
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,7 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.intervals import Estimate, Resampling, Rows
-from stillvec.evaluation.pooling import SPAN_POOLINGS, split_poolings
 from stillvec.evaluation.probing import randomize
-from stillvec.evaluation.sequence_batches import Representation, Sequences
-from stillvec.evaluation.span_questions import FOLDERS, KINDS, QUESTIONS, SpanQuestions, ask, find_kind, read_marked
-from stillvec.evaluation.splits import pool_parts, whole_datasets
 from stillvec.evaluation.supervised import (
     LearntItems,
     Measure,
@@ -44,11 +40,15 @@ from stillvec.evaluation.supervised import (
     single_thread,
 )
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
+from stillvec.heads.pooling import SPAN_POOLINGS, split_poolings
+from stillvec.heads.sequence_batches import Representation, Sequences
+from stillvec.heads.span_questions import FOLDERS, KINDS, QUESTIONS, SpanQuestions, ask, find_kind, read_marked
+from stillvec.heads.splits import pool_parts, whole_datasets
 from stillvec.registry import check_least
 
 if TYPE_CHECKING:  # importing torch takes seconds
-    from stillvec.evaluation.networks import PaddedTexts
-    from stillvec.evaluation.span_networks import SpanSettings
+    from stillvec.heads.networks import PaddedTexts
+    from stillvec.heads.span_networks import SpanSettings
 
 _BATCH = 64  # sentences
 _QUICK, _QUICK_EPOCHS, _QUICK_SIZE, _QUICK_BATCH = 1500, 4, 96, 32  # sentences, epochs, columns and units, a batch
@@ -117,8 +117,8 @@ class Spans(TokenTask):
 
     def _probe(self, items: SpanItems, sequences: Sequences) -> Generator[float, None, dict[str, NDArray[Any]]]:
         """The counts of each question and pooling, with the vectors and with random ones."""
-        from stillvec.evaluation.networks import PaddedTexts  # importing torch takes seconds
-        from stillvec.evaluation.span_networks import LayeredTexts, SpanSettings
+        from stillvec.heads.networks import PaddedTexts  # importing torch takes seconds
+        from stillvec.heads.span_networks import LayeredTexts, SpanSettings
 
         device, control = resolve_network_device(self.device), randomize(sequences)
         texts = [PaddedTexts([sequences, control], device)]
@@ -143,7 +143,7 @@ class Spans(TokenTask):
         By what is put before and after the name of the metric.
         """
         from stillvec.evaluation.network_training import SPAN_RATE, SpanTraining
-        from stillvec.evaluation.networks import NetworkSettings
+        from stillvec.heads.networks import NetworkSettings
 
         n_seeds, epochs = (1, _QUICK_EPOCHS) if self.quick else (self.seeds, self.epochs)
         networks = [(texts[0], NetworkSettings(0, seed, SPAN_RATE)) for seed in range(n_seeds)]

@@ -30,7 +30,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import lines
 from stillvec.evaluation.intervals import (
     Estimate,
     Floats,
@@ -41,11 +40,12 @@ from stillvec.evaluation.intervals import (
     ranks,
     spearman,
 )
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import part_of, parts_beside, whole_datasets
 from stillvec.evaluation.supervised import LearntItems, Measure, estimates, ratio
 from stillvec.evaluation.tasks import Answers, ContextualTask, Items
+from stillvec.heads.dataset_files import lines
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import part_of, parts_beside, whole_datasets
 from stillvec.vocabulary import Vocabulary
 
 _WHAT = "a text, a tab and a number"

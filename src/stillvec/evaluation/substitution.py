@@ -35,16 +35,16 @@ from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError, UsageError
 from stillvec.evaluation.classification import Classification
-from stillvec.evaluation.dataset_files import lines, read_labelled
 from stillvec.evaluation.intervals import Rows
 from stillvec.evaluation.pairs import Pairs, read_pairs
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import whole_datasets, with_tested_first
 from stillvec.evaluation.supervised import LearntItems, share
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.evaluation.text_probe import ProbeTask, encode_items
 from stillvec.files import inner_name
 from stillvec.files.path_names import files_in
+from stillvec.heads.dataset_files import lines, read_labelled
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import whole_datasets, with_tested_first
 from stillvec.lexicons import read_lexicon
 from stillvec.lexicons.wordnet import find_wordnet
 from stillvec.registry import check_least

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, percentiles
-from stillvec.evaluation.splits import Round
 from stillvec.evaluation.tasks import Items
+from stillvec.heads.splits import Round
 from stillvec.progress import relay
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from typing import ClassVar
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import count_fields, lines, make_items
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, Items, Task
 from stillvec.files import inner_suffix
+from stillvec.heads.dataset_files import count_fields, lines
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import cosines
 
 _HEADERS = ("answer", "right", "correct", "synonym")

@@ -24,8 +24,6 @@ import numpy as np
 
 from stillvec.evaluation.intervals import Estimate, Floats, Resampling, Rows
 from stillvec.evaluation.layer_mix import mix_words
-from stillvec.evaluation.sequence_batches import Representation, Sequences
-from stillvec.evaluation.splits import Round, pool_parts
 from stillvec.evaluation.supervised import (
     LearntItems,
     beside,
@@ -39,7 +37,9 @@ from stillvec.evaluation.supervised import (
 )
 from stillvec.evaluation.tasks import Answers, Items
 from stillvec.evaluation.transfer import TransferTask
-from stillvec.evaluation.treebank import are_spans, count_spans, read_tagged
+from stillvec.heads.sequence_batches import Representation, Sequences
+from stillvec.heads.splits import Round, pool_parts
+from stillvec.heads.treebank import are_spans, count_spans, read_tagged
 from stillvec.registry import check_least
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Tagging(TransferTask):
     def _taggers(self, sequences: list[Sequences], gold: GoldTags, rounds: Sequence[Round]) -> Iterator[Recurrence]:
         """The networks of each round; those of a mix of layers have a table of their own."""
         from stillvec.evaluation.network_training import Recurrence  # importing torch takes seconds
-        from stillvec.evaluation.networks import PaddedTexts
+        from stillvec.heads.networks import PaddedTexts
 
         device, epochs = resolve_network_device(self.device), _QUICK_EPOCHS if self.quick else self.epochs
         texts: PaddedTexts | None = None

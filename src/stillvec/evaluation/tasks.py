@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.evaluation.intervals import Estimate, Floats, Mask, Resampling, Rows, mean_estimate
-from stillvec.evaluation.lookup import Lookup
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import whole_datasets
 from stillvec.files.path_names import files_in
+from stillvec.heads.lookup import Lookup
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import whole_datasets
 from stillvec.notation import parse_specs
 from stillvec.progress import drain
 from stillvec.registry import Registry, create

@@ -31,9 +31,9 @@ from stillvec.errors import UsageError
 from stillvec.evaluation.answer_cache import digest_folder
 from stillvec.evaluation.evaluation_report import OovPolicy
 from stillvec.evaluation.intervals import Floats
-from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
 from stillvec.evaluation.tasks import refuse_mix
 from stillvec.formats import VectorSets
+from stillvec.heads.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
 from stillvec.teachers.layer_choice import parse_layers
 
 if TYPE_CHECKING:  # only the pass needs torch

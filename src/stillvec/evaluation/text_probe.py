@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.linear_probe import PENALTIES, Scaling, one_hot, predict, select_logistic
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import Round
 from stillvec.evaluation.supervised import share
 from stillvec.evaluation.tasks import TextTask
+from stillvec.heads.linear_probe import PENALTIES, Scaling, one_hot, predict, select_logistic
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import Round
 from stillvec.registry import check_least
 
 PAIR_PENALTIES = tuple(10 * penalty for penalty in PENALTIES)  # pairs have more columns that say little
@@ -98,7 +98,7 @@ class ProbeTask(TextTask):
             starts = range(0, len(asked), _BLOCK)
             blocks = [table.features(asked[start : start + _BLOCK]) for start in starts]
             return np.concatenate([np.zeros(0, np.int64), *(predict(scaling(b), weights) for b in blocks)])[:, None]
-        from stillvec.evaluation.networks import perceptron  # importing torch takes seconds
+        from stillvec.heads.networks import perceptron  # importing torch takes seconds
 
         scaling = Scaling.of(x[train])
         rows = scaling(np.concatenate([x, table.features(asked)])).astype(np.float32)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stillvec.errors import DatasetError, UsageError
-from stillvec.evaluation.sequence_batches import Representation
-from stillvec.evaluation.splits import part_of, parts_beside, whole_datasets
 from stillvec.evaluation.tasks import Answers, Items, TokenTask
+from stillvec.heads.sequence_batches import Representation
+from stillvec.heads.splits import part_of, parts_beside, whole_datasets
 
 
 @dataclass(frozen=True)

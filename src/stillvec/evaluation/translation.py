@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from stillvec.combination.rotation import cosine_blocks, neighbourhood
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import columns, count_fields, make_items
 from stillvec.evaluation.intervals import Rows
-from stillvec.evaluation.lookup import Lookup
+from stillvec.evaluation.item_files import make_items
 from stillvec.evaluation.tasks import Answers, Items, Task
+from stillvec.heads.dataset_files import columns, count_fields
+from stillvec.heads.lookup import Lookup
 from stillvec.numerics import unit_rows
 
 _LANGUAGES = re.compile(r"([^\W_]+)[-_]([^\W_]+)")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from stillvec.evaluation import Score
-from stillvec.evaluation.pooling import SPAN_POOLINGS
+from stillvec.heads.pooling import SPAN_POOLINGS
 from stillvec.report.html_markup import Html, element, join, lead, set_name
 from stillvec.report.html_tables import column, interval, number, numeric, table
 from stillvec.report.report_data import ReportData

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import lines
+from stillvec.heads.dataset_files import lines
 
 _TOKENS = re.compile(r"\s*([()]|[^\s()]+)")
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.evaluation.sequence_batches import PADDING, UNKNOWN, Sequences
+from stillvec.heads.sequence_batches import PADDING, UNKNOWN, Sequences
 
 SPAN_POOLINGS = ("avg", "max", "attention", "endpoint", "diffsum", "coherent")  # the order of the paper
 _COHERENT = 16  # (a + b) / b

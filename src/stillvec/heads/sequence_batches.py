@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.evaluation_report import OovPolicy
-from stillvec.evaluation.intervals import Floats, Rows
+from stillvec.heads.oov_policy import OovPolicy
 from stillvec.numerics import iterate_blocks
+from stillvec.numerics.array_types import Floats, Rows
 from stillvec.progress import drain
 
 PADDING, UNKNOWN, SPECIAL = 0, 1, 2  # rows of a table; the first of a word is the last of these

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import lines
-from stillvec.evaluation.intervals import Rows
-from stillvec.evaluation.trees import read_trees
 from stillvec.files import inner_suffix
+from stillvec.heads.dataset_files import lines
+from stillvec.heads.trees import read_trees
+from stillvec.numerics.array_types import Rows
 
 KINDS = {  # of marks → the questions about them
     "constituents": ("labelling", "detection"),

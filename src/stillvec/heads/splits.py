@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.intervals import Rows
 from stillvec.files import inner_name, inner_suffix
 from stillvec.files.path_names import files_in
+from stillvec.numerics.array_types import Rows
 
 FOLDS = 5
 _PART = re.compile(r"(?<![a-z])(train|dev|val|valid|validation|test)(?![a-z])")

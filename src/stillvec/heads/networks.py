@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stillvec.evaluation.crf import Steps, best_paths, negative_log_likelihood
-from stillvec.evaluation.intervals import Floats, Rows
-from stillvec.evaluation.sequence_batches import Sequences
+from stillvec.heads.crf import Steps, best_paths, negative_log_likelihood
+from stillvec.heads.sequence_batches import Sequences
+from stillvec.numerics.array_types import Floats, Rows
 
 _FILTERS, _WIDTH = 100, 3  # Kim's
 _UNITS = 100  # of the tagger, per direction

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from stillvec.evaluation.intervals import Rows
-from stillvec.evaluation.networks import NetworkGroup, NetworkSettings, PaddedTexts, Shapes, drop_units
-from stillvec.evaluation.pooling import EDGE_POOLINGS, pool_size
-from stillvec.evaluation.sequence_batches import Sequences
-from stillvec.evaluation.span_questions import SpanQuestions
+from stillvec.heads.networks import NetworkGroup, NetworkSettings, PaddedTexts, Shapes, drop_units
+from stillvec.heads.pooling import EDGE_POOLINGS, pool_size
+from stillvec.heads.sequence_batches import Sequences
+from stillvec.heads.span_questions import SpanQuestions
+from stillvec.numerics.array_types import Rows
 
 _DROPOUT = 0.3
 _MIX_SPEED = 10  # of the weights of layers: as with Adam at ten times the rate, since training is short

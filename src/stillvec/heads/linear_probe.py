@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Floats, Rows
+from stillvec.numerics.array_types import Floats, Rows
 
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stillvec.errors import DatasetError
-from stillvec.evaluation.dataset_files import read_blocks
-from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.files import inner_suffix
+from stillvec.heads.dataset_files import read_blocks
+from stillvec.numerics.array_types import Floats, Rows
 
 _COLUMNS = 10  # of CoNLL-U
 _TAG = re.compile(r"O|[BIESLU]-.+")

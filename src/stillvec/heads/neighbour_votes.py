@@ -10,8 +10,8 @@ Equal votes are decided by the sum of the cosines.
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.intervals import Floats, Rows
 from stillvec.numerics import iterate_blocks, top_k, unit_rows
+from stillvec.numerics.array_types import Floats, Rows
 
 _BLOCK = 1024  # texts at once
 _TIE = 1e-6  # weight of the cosines, which only decides between equal votes

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stillvec.evaluation.evaluation_report import OovPolicy
-from stillvec.evaluation.intervals import Floats, Mask, Rows
-from stillvec.evaluation.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
+from stillvec.heads.oov_policy import OovPolicy
+from stillvec.heads.sequence_batches import SPECIAL, UNKNOWN, Representation, Sequences
 from stillvec.numerics import iterate_blocks, unit_rows
+from stillvec.numerics.array_types import Floats, Mask, Rows
 from stillvec.vectors import WordVectors
 from stillvec.vocabulary import WordMatcher
 

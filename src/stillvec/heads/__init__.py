@@ -1,0 +1,1 @@
+"""Small models on a representation: those that `fit` keeps and `evaluate` trains and judges."""

@@ -1,0 +1,5 @@
+"""What becomes of items with out-of-vocabulary words."""
+
+from typing import Literal
+
+OovPolicy = Literal["skip", "mean", "zero", "subword"]

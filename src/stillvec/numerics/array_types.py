@@ -1,0 +1,8 @@
+"""Names of array types."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]

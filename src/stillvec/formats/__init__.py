@@ -70,9 +70,9 @@ def load(path: str | os.PathLike[str] | ArrowTable, *, format: str | None = None
 
     Parameters
     ----------
-    path: the folder or file; an address on the Hugging Face Hub, hf://OWNER/NAME[@REVISION][/FOLDER] (extra `hub`); or
-        a data frame of Polars or pandas, or another table with `__arrow_c_stream__`, with the columns `word`, `vector`
-        (lists of equal length) and optionally `count`.
+    path: the folder or file; "english", the vectors of the package stillvec-english; an address on the Hugging Face
+        Hub, hf://OWNER/NAME[@REVISION][/FOLDER] (extra `hub`); or a data frame of Polars or pandas, or another table
+        with `__arrow_c_stream__`, with the columns `word`, `vector` (lists of equal length) and optionally `count`.
     format: its name in `FORMATS` (default: recognized by the content).
     """
     check_arguments(load, locals())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from stillvec.formats.packaged_vectors import find_packaged
 from stillvec.formats.static_embeddings import MODEL2VEC, SENTENCE_TRANSFORMERS
 from stillvec.hub import HubAddress, download, is_address, parse_address
 
@@ -17,12 +18,12 @@ _OTHERS = re.compile(r"(meta\.json|config\.cfg|vocab/.*|[^/]*\.tsv)")  # spaCy a
 
 
 def local_path(path: str | os.PathLike[str], *, statistics: bool = False) -> Path:
-    """The path itself, or the folder or file into which an address `hf://...` was downloaded.
+    """The path itself, the folder of packaged vectors, or where an address `hf://...` was downloaded to.
 
     `statistics` are large and needed only to merge or to add text.
     """
     if not is_address(path):
-        return Path(path)
+        return find_packaged(path) or Path(path)
     address = parse_address(path)
     folder = download(address, partial(_choose_first, address, statistics=statistics)) / address.place
     if folder.is_dir() and not (folder / _MANIFEST).is_file():

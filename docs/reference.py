@@ -20,6 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import stillvec
+from stillvec.adaptation import ADAPTATIONS
 from stillvec.baselines import BASELINES
 from stillvec.cli import VERBS, main
 from stillvec.combination import COMBINERS
@@ -31,6 +32,7 @@ from stillvec.registry import Registry
 
 PARTS: dict[str, tuple[str, str, Registry[Any]]] = {  # title: section of settings.toml, usage, registry
     "Methods that distil a teacher": ("learner", "`stillvec distill --method NAME[:key=value,...]`", LEARNERS),
+    "Steps that change a teacher": ("adaptation", "`stillvec adapt --step NAME[:key=value,...]`", ADAPTATIONS),
     "Methods without a teacher": ("baseline", "`stillvec train --method NAME[:key=value,...]`", BASELINES),
     "Steps": ("step", "`stillvec refine --step NAME[:key=value,...]`", STEPS),
     "Combination methods": ("combiner", "`stillvec combine --method NAME[:key=value,...]`", COMBINERS),

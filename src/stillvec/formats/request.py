@@ -15,8 +15,8 @@ import numpy as np
 
 from stillvec import __version__
 from stillvec.errors import AlreadyFinished
-from stillvec.files import check_replaceable, digest, exists_error, file_digest
-from stillvec.formats.stillvec_folder import LAYOUT, read, read_request
+from stillvec.files import FolderLayout, check_replaceable, digest, exists_error, file_digest, read_object
+from stillvec.formats.stillvec_folder import LAYOUT, read
 from stillvec.vectors import WordVectors
 
 _CHUNK_BYTES = 1 << 24  # hashed at once by one thread
@@ -30,6 +30,7 @@ class Request:
     verb: str
     settings: Mapping[str, Any]
     read_inputs: Callable[[], Mapping[str, str]]
+    layout: FolderLayout = LAYOUT  # of the result; its first file is the manifest
 
     @cached_property
     def settings_digest(self) -> str:
@@ -44,19 +45,24 @@ class Request:
 
     def has_settings_of(self, folder: str | os.PathLike[str]) -> bool:
         """Whether a folder was made with these settings, perhaps from other inputs."""
-        return read_request(folder).get("settings") == self.settings_digest
+        return self._read(folder).get("settings") == self.settings_digest
 
     def check(self, folder: str | os.PathLike[str], *, force: bool = False) -> bool:
         """Whether a folder has the result of this request; raises an error if it has another, except with `force`."""
         if not force and self.has_settings_of(folder):
-            stored = read_request(folder).get("inputs")
+            stored = self._read(folder).get("inputs")
             if stored == self.inputs:
                 return True
             known = stored if isinstance(stored, dict) else {}
             changed = [name for name in {**known, **self.inputs} if known.get(name) != self.inputs.get(name)]
-            raise exists_error(folder, LAYOUT.describe(Path(folder)), f"with another {' and '.join(changed)}")
-        check_replaceable(folder, LAYOUT, force=force)
+            raise exists_error(folder, self.layout.describe(Path(folder)), f"with another {' and '.join(changed)}")
+        check_replaceable(folder, self.layout, force=force)
         return False
+
+    def _read(self, folder: str | os.PathLike[str]) -> dict[str, Any]:
+        """What decided the result in a folder; empty if that is not known."""
+        request = read_object(Path(folder) / self.layout.names[0]).get("request")
+        return request if isinstance(request, dict) else {}
 
 
 def load_finished(folder: str | os.PathLike[str]) -> WordVectors:

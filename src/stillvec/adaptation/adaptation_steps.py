@@ -1,0 +1,48 @@
+"""The registry of the steps of `adapt`, what a step is, and how the manifest describes one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from stillvec.files import file_digest
+from stillvec.progress import Progress
+from stillvec.registry import Registry
+
+
+@dataclass(frozen=True)
+class AdaptationResources:
+    """What a step may use; none of it changes the result, except that a GPU rounds differently."""
+
+    device: str = "auto"
+    checkpoints: Path | None = None  # folder of the checkpoints of training
+    resume: bool = False
+
+
+class AdaptationStep(Protocol):
+    """A frozen dataclass of settings."""
+
+    def steps(self, source: Path, target: Path, resources: AdaptationResources) -> Generator[Progress, None, Facts]:
+        """Write the model of `source`, changed, into the empty folder `target`; returns facts for the manifest."""
+
+
+Facts = dict[str, Any]
+ADAPTATIONS: Registry[type[AdaptationStep]] = Registry(
+    "step of adapt",
+    {
+        "prune": "stillvec.adaptation.weight_pruning:WeightPruning",
+    },
+)
+
+
+def describe_adaptation(step: AdaptationStep) -> dict[str, Any]:
+    """Name, settings, and digests of the files that the settings name."""
+    settings = dataclasses.asdict(step)  # type: ignore[call-overload]
+    values = [item for value in settings.values() for item in (value if isinstance(value, tuple) else (value,))]
+    paths = [Path(value) for value in values if isinstance(value, str | Path) and str(value)]
+    files = {str(path): file_digest(path) for path in paths if path.is_file()}
+    settings = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
+    return {"step": ADAPTATIONS.name_of(step), "settings": settings} | ({"files": files} if files else {})

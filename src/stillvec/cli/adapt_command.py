@@ -1,0 +1,40 @@
+"""stillvec adapt TEACHER --step NAME...: a teacher that is changed before it is distilled."""
+
+import argparse
+
+from stillvec.adaptation import ADAPTATIONS
+from stillvec.adaptation.model_folder import read_adaptation
+from stillvec.cli.console import is_finished, note
+from stillvec.cli.flags import List, add_common
+from stillvec.cli.progress_bar import show_events
+from stillvec.verbs.teacher_adaptation import adapt
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    teacher = "a folder, a name on the Hugging Face Hub, or the packaged teacher minilm"
+    add("teacher", metavar="TEACHER", help=teacher)
+    names = f"may be repeated; one of {', '.join(ADAPTATIONS)}; a key may be repeated"
+    add("--step", action="append", default=[], metavar="NAME[:key=value,...]", help=names)
+    add("--list-steps", action=List, const=ADAPTATIONS, help="list all steps with their settings")
+    add_common(parser, "--out", "--force")
+    device = "for steps that train (default: %(default)s)"
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help=device)
+    add("--resume", action="store_true", help="continue from the last checkpoint of steps that train")
+    add_common(parser, "--quiet")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = {name: getattr(options, name) for name in ("out", "device", "resume", "force")}
+    with show_events(quiet=options.quiet) as listener:
+        folder = adapt(options.teacher, options.step, **settings, progress=listener)
+    if not is_finished(folder):
+        for step in read_adaptation(folder)["adapted"][-len(options.step) :]:
+            figures = ", ".join(f"{name} {_format(value)}" for name, value in step["facts"].items())
+            note(f"{step['step']}: {figures}")
+        note(f"Wrote {folder}; stillvec distill --teacher {folder} takes it.")
+    return 0
+
+
+def _format(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

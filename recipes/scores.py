@@ -55,9 +55,11 @@ def read_glove(folder: Path) -> WordVectors:
     return WordVectors(words, np.load(data / "glove_6B_50d_emb.npy").astype(np.float32))
 
 
-def score_similarity(vectors: WordVectors, only: Sequence[str] | None = None) -> dict[str, float]:
+def score_similarity(
+    vectors: WordVectors, only: Sequence[str] | None = None, folder: Path | None = None
+) -> dict[str, float]:
     """Spearman's rho x 100 by dataset, on the words of the vectors."""
-    report = stillvec.evaluate(vectors, data_folder(), ["similarity"], only=only, resamples=0)
+    report = stillvec.evaluate(vectors, folder or data_folder(), ["similarity"], only=only, resamples=0)
     return {score.dataset: 100 * score.value for score in report.scores if score.words == "own"}
 
 

@@ -22,8 +22,8 @@ from stillvec.analysis.value_change import ValueChange, compare_values
 from stillvec.corpus import CorpusSource, open_corpus
 from stillvec.errors import CorpusError, TeacherError, UsageError
 from stillvec.evaluation.evaluation_report import JsonRecord
-from stillvec.evaluation.sequence_batches import SPECIAL
 from stillvec.evaluation.teacher_states import PREFIX, StateReader, TeacherSource, parse_teacher
+from stillvec.heads.sequence_batches import SPECIAL
 from stillvec.input_checks import check_arguments, check_count
 from stillvec.numerics import cosines
 from stillvec.progress import Phase, Progress, drain, relay, show_progress

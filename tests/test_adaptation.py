@@ -26,8 +26,16 @@ from stillvec.progress import drain
 from stillvec.registry import create, settings_from
 from stillvec.teachers import load_teacher
 
-SMALL: dict[str, str] = {"prune": "prune:sparsity=0.5"}  # small forms of steps
+SMALL: dict[str, str] = {  # small forms of steps
+    "pretrain": "pretrain:text={folder}/text.txt,epochs=0.5,length=16,batch=8,rate=1e-3",
+    "prune": "prune:sparsity=0.5",
+}
 TEXTS = ["the house stands by the sea", "the dog sleeps in the sun", "he reads a good book about old houses"]
+
+
+def write_text(path: Path) -> Path:
+    path.write_text("\n".join(TEXTS * 60), "utf-8")
+    return path
 
 
 def make_teacher(folder: Path, family: str = "bert") -> Path:
@@ -42,6 +50,7 @@ def teacher(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[*ADAPTATIONS])
 def step(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    write_text(tmp_path / "text.txt")
     return create(ADAPTATIONS, SMALL[request.param].format(folder=tmp_path))
 
 
@@ -58,7 +67,7 @@ def prune(teacher: Path, out: Path, settings: str) -> dict[str, torch.Tensor]:
 
 
 def test_a_step_writes_a_teacher_that_can_be_distilled(step: Any, teacher: Path, tmp_path: Path) -> None:
-    stillvec.adapt(teacher, step, out=tmp_path / "out")
+    stillvec.adapt(teacher, step, out=tmp_path / "out", device="cpu")
     adapted = load_teacher(str(tmp_path / "out"))
     vectors = stillvec.distill(TEXTS, teacher=str(tmp_path / "out"), method="aggregate", min_count=1)
     assert adapted.digest != load_teacher(str(teacher)).digest
@@ -69,7 +78,7 @@ def test_a_step_writes_a_teacher_that_can_be_distilled(step: Any, teacher: Path,
 def test_a_step_gives_the_same_bytes_twice_and_leaves_its_input(step: Any, teacher: Path, tmp_path: Path) -> None:
     before = {name: (teacher / name).read_bytes() for name in list_files(teacher)}
     for name in ("one", "two"):
-        stillvec.adapt(teacher, step, out=tmp_path / name)
+        stillvec.adapt(teacher, step, out=tmp_path / name, device="cpu")
     assert (tmp_path / "one/model.safetensors").read_bytes() == (tmp_path / "two/model.safetensors").read_bytes()
     assert {name: (teacher / name).read_bytes() for name in list_files(teacher)} == before
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,16 +33,15 @@ Facts = dict[str, Any]
 ADAPTATIONS: Registry[type[AdaptationStep]] = Registry(
     "step of adapt",
     {
+        "pretrain": "stillvec.adaptation.pretraining:Pretraining",
         "prune": "stillvec.adaptation.weight_pruning:WeightPruning",
     },
 )
 
 
 def describe_adaptation(step: AdaptationStep) -> dict[str, Any]:
-    """Name, settings, and digests of the files that the settings name."""
+    """Name, settings, and digests of the files that the step reads (`list_inputs`)."""
     settings = dataclasses.asdict(step)  # type: ignore[call-overload]
-    values = [item for value in settings.values() for item in (value if isinstance(value, tuple) else (value,))]
-    paths = [Path(value) for value in values if isinstance(value, str | Path) and str(value)]
-    files = {str(path): file_digest(path) for path in paths if path.is_file()}
-    settings = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
+    list_inputs: Callable[[], list[Path]] | None = getattr(step, "list_inputs", None)
+    files = {str(path): file_digest(path) for path in list_inputs() if path.is_file()} if list_inputs else {}
     return {"step": ADAPTATIONS.name_of(step), "settings": settings} | ({"files": files} if files else {})

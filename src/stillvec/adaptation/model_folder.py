@@ -96,6 +96,26 @@ def write_weights(folder: Path, name: str, tensors: Mapping[str, Tensor], metada
     path.chmod(mode)
 
 
+def write_model(model: Any, folder: Path, tokenizer: Any = None) -> None:
+    """Write a model of transformers, with its tokenizer if the folder has none."""
+    from stillvec.teachers.loader import silence_transformers
+
+    for file in folder.glob("*.safetensors.index.json"):
+        file.unlink()
+    with silence_transformers():
+        model.cpu().save_pretrained(folder)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(folder)
+    mode = (folder / "config.json").stat().st_mode
+    for name in list_weights(folder):
+        (folder / name).chmod(mode)
+
+
+def is_model(folder: Path) -> bool:
+    """Whether a folder has a model; that of `adapt new` has none before its first step."""
+    return (folder / "config.json").is_file()
+
+
 def read_adaptation(folder: Path) -> dict[str, Any]:
     """Our manifest of a folder; empty if it has none."""
     return read_object(folder / MANIFEST)

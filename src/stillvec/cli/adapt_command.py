@@ -12,7 +12,7 @@ from stillvec.verbs.teacher_adaptation import adapt
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    teacher = "a folder, a name on the Hugging Face Hub, or the packaged teacher minilm"
+    teacher = "a folder, a name on the Hugging Face Hub, the packaged teacher minilm, or new, which pretrain makes"
     add("teacher", metavar="TEACHER", help=teacher)
     names = f"may be repeated; one of {', '.join(ADAPTATIONS)}; a key may be repeated"
     add("--step", action="append", default=[], metavar="NAME[:key=value,...]", help=names)

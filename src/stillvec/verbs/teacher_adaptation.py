@@ -29,6 +29,7 @@ from stillvec.files import (
     create_part_folder,
     lock_outputs,
     place_beside,
+    scratch_folder,
 )
 from stillvec.formats.request import Request, warn_finished
 from stillvec.input_checks import check_arguments
@@ -37,6 +38,7 @@ from stillvec.progress import Phase, Progress, drain, relay, show_progress
 from stillvec.registry import create
 
 AdaptationSpec = str | AdaptationStep
+NEW = "new"  # no teacher
 
 
 def adapt(
@@ -52,7 +54,8 @@ def adapt(
 
     Parameters
     ----------
-    teacher: a folder, a packaged teacher, or a name on the Hugging Face Hub.
+    teacher: a folder, a packaged teacher, a name on the Hugging Face Hub, or "new", which `pretrain` as the first step
+        makes.
     steps: names with settings ("prune:sparsity=0.4"), objects of their classes, or lists of these.
     out: the folder to write: configuration, tokenizer, weights, and `adaptation.json`, which says how it was made.
     device: "auto", "cpu" or "cuda", for steps that train (default: auto).
@@ -64,8 +67,26 @@ def adapt(
     check_arguments(adapt, locals())
     given = _read_steps(steps)
     name = os.fspath(teacher)
-    source = _locate(name)
-    target = Path(out)
+    if name != NEW:
+        return _adapt(name, _locate(name), given, Path(out), device, resume=resume, force=force, progress=progress)
+    if not getattr(given[0], "MAKES_MODEL", False):
+        got = ADAPTATIONS.name_of(given[0])
+        raise UsageError.expected("pretrain as the first step of a new teacher", got, where="adapt new")
+    with scratch_folder() as empty:
+        return _adapt(name, empty, given, Path(out), device, resume=resume, force=force, progress=progress)
+
+
+def _adapt(
+    name: str,
+    source: Path,
+    given: Sequence[AdaptationStep],
+    target: Path,
+    device: str,
+    *,
+    resume: bool,
+    force: bool,
+    progress: bool | Callable[[Progress], object],
+) -> Path:
     layout = make_layout(target, source)
 
     def digest_inputs() -> dict[str, str]:
@@ -92,6 +113,10 @@ def adapt(
                     (part / file).parent.mkdir(parents=True, exist_ok=True)
                     os.replace(last / file, part / file)
                 write_adaptation(part, manifest)
+        except KeyboardInterrupt:
+            if checkpoints.exists():
+                raise KeyboardInterrupt(f"interrupted; --resume continues from {checkpoints}.") from None
+            raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(checkpoints, ignore_errors=True)

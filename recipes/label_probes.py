@@ -3,7 +3,7 @@
     STILLVEC_DATA=... python recipes/label_probes.py TABLE NAME=VECTORS ... [--seeds 3] [--hidden 32] [--dim 64]
 
 TABLE is accuracy, f1 or agreement. Treebank: UD English EWT. All vectors are reduced to the same number of principal
-components. Answers are cached in `--cache`, so that a second table of the same vectors takes seconds. A script for the
+components; a teacher, NAME=teacher:minilm@4, keeps those of its layer. Answers are cached in `--cache`, so that a second table of the same vectors takes seconds. A script for the
 layout; `stillvec evaluate --tasks labels` prints the same figures.
 """
 
@@ -15,9 +15,11 @@ from pathlib import Path
 from scores import argument_parser, data_folder, print_header, print_row, split_cells
 
 import stillvec
+from stillvec import WordVectors
 from stillvec.evaluation import LabelProbe
 from stillvec.evaluation.label_probes import RANDOM
 from stillvec.evaluation.label_tables import format_p, format_restarts
+from stillvec.evaluation.teacher_states import is_teacher
 
 HEADERS = {
     "label-accuracy": "| vectors | part of speech | relation | parent | grandparent |",
@@ -36,9 +38,9 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--cache", type=Path, default=Path("out/label-probes"))
     options = parser.parse_args()
-    sets = {}
+    sets: dict[str, WordVectors | str] = {}
     for name, _, path in (text.partition("=") for text in options.vectors):
-        sets[name] = stillvec.refine(stillvec.load(path), f"pca:dim={options.dim}")
+        sets[name] = path if is_teacher(path) else stillvec.refine(stillvec.load(path), f"pca:dim={options.dim}")
     task = f"labels:seeds={options.seeds},hidden={options.hidden}"
     report = stillvec.evaluate(
         sets, data_folder(), [task], only=[TREEBANK], resamples=200, cache=options.cache, progress=True

@@ -3,8 +3,9 @@
     STILLVEC_DATA=... python recipes/label_probes.py TABLE NAME=VECTORS ... [--seeds 3] [--hidden 32] [--dim 64]
 
 TABLE is accuracy, f1 or agreement. Treebank: UD English EWT. All vectors are reduced to the same number of principal
-components; a teacher, NAME=teacher:minilm@4, keeps those of its layer. Answers are cached in `--cache`, so that a second table of the same vectors takes seconds. A script for the
-layout; `stillvec evaluate --tasks labels` prints the same figures.
+components; a teacher, NAME=teacher:minilm@4, keeps those of its layer. Answers are cached in `--cache`, so that a
+second table of the same vectors takes seconds. A script for the layout; `stillvec evaluate --tasks labels` prints the
+same figures.
 """
 
 from __future__ import annotations

@@ -417,3 +417,9 @@ def test_the_report_has_a_heat_map_of_poolings_for_each_set(tmp_path: Path) -> N
         ["endpoint", *["70.0", "12.3"] * 2],
     ]
     assert tables[1].count("<b>70.0</b>") == 2
+
+
+def test_the_heat_map_has_no_best_pooling_where_all_are_alike(tmp_path: Path) -> None:
+    metrics = [f"roles-{pooling}" for pooling in ("max", "avg")]
+    scores = [Score("a", "spans", "roles.test", metric, 0.0, 0.0, 0.0, 10, 10, "skip") for metric in metrics]
+    assert "<b>" not in section(tmp_path, Report(tuple(scores)), "spans")

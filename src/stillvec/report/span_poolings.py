@@ -56,7 +56,8 @@ def _cell(score: Score | None, of_column: Sequence[Score | None], control: Score
     if score is None or not math.isfinite(score.value):
         return numeric(math.nan)
     shade = max(-1.0, min(1.0, (score.value - sum(values) / len(values)) / _FULL))
-    shown = element("b", number(score.value)) if score.value == max(values) else number(score.value)
+    best = score.value == max(values) > min(values) or len(values) == 1
+    shown = element("b", number(score.value)) if best else number(score.value)
     parts = [shown] + ([] if control is None else [element("small", number(control.value), class_="pale")])
     title = f"{number(score.value, 2)}, 95% {interval(score.low, score.high)}"
     title += "" if control is None else f"; random vectors {number(control.value, 2)}"

@@ -25,7 +25,7 @@ import ratios
 from stillvec.baselines import BASELINES, EncodedCorpus, Resources, encode_corpus
 from stillvec.baselines.gensim_methods import GensimBaseline
 from stillvec.corpus import Corpus
-from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.count_pool import count_corpus
 from stillvec.pipeline.settings import Training
 
 

@@ -33,7 +33,7 @@ from stillvec.encoding.encoded import DeviceCopier
 from stillvec.encoding.forward_pass import compute_states
 from stillvec.learners import LEARNERS, EncodingPass, Learner, PassPlan
 from stillvec.learners.accumulators import TextSource
-from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.count_pool import count_corpus
 from stillvec.pipeline.sentence_stream import SentenceStream, split_batches
 from stillvec.pipeline.settings import Training, parse_methods
 from stillvec.progress import drain

@@ -21,7 +21,8 @@ import numpy as np
 from stillvec.corpus import Corpus
 from stillvec.distributed.ray_jobs import merge_jobs
 from stillvec.learners.partition import Partition
-from stillvec.pipeline.corpus_counts import count_corpus, count_partition
+from stillvec.pipeline.corpus_counts import count_partition
+from stillvec.pipeline.count_pool import count_corpus
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.pipeline.settings import Training
 from stillvec.progress import drain

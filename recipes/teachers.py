@@ -25,7 +25,7 @@ from scores import (
 
 import stillvec
 from stillvec.corpus import Corpus
-from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.count_pool import count_corpus
 from stillvec.pipeline.settings import Training
 from stillvec.progress import drain
 

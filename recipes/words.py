@@ -15,7 +15,7 @@ import numpy as np
 from scores import corpus_files, data_folder
 
 from stillvec.corpus import Corpus
-from stillvec.pipeline.corpus_counts import count_corpus
+from stillvec.pipeline.count_pool import count_corpus
 from stillvec.pipeline.settings import Training
 from stillvec.progress import drain
 

@@ -231,8 +231,8 @@ def test_a_run_that_was_never_stopped_takes_resume_as_well(call: Call, tmp_path:
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-@pytest.mark.parametrize(("took", "wait"), [(0.1, 30.0), (2.0, 40.0), (3.0, 54.0), (10.0, 40.0), (40.0, 30.0)])
-def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long_but_a_minute_is_all_that_is_lost(
+@pytest.mark.parametrize(("took", "wait"), [(0.1, 30.0), (2.0, 66.0), (3.0, 99.0)])
+def test_checkpoints_are_half_a_minute_apart_or_more_if_they_take_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float, wait: float
 ) -> None:
     now = [100.0]

@@ -20,7 +20,6 @@ from tiny_teachers import write_tiny_model
 
 from stillvec import distill, refine
 from stillvec.cli import main
-from stillvec.encoding import worker_pool
 from stillvec.encoding.context_store import check_room
 from stillvec.errors import FormatError, StillvecError, TeacherError, UsageError
 from stillvec.formats import load, save
@@ -182,12 +181,12 @@ def test_out_of_memory_is_one_sentence_with_the_stage(
 
 def _use_pool(connection: Any) -> None:
     from stillvec.corpus.text_chunk import TextChunk
+    from stillvec.corpus.worker_pool import WorkerPool
 
     big: Any = ["x" * (1 << 22)]  # more than a pipe takes
-    worker_pool._put_batches = lambda buffer, batches: batches  # as where they do not fit
-    pool = worker_pool.WorkerPool(lambda chunk: big, 2)
+    pool = WorkerPool(lambda chunk: big, 2)
     connection.send([process.pid for process in pool._processes])
-    stream = pool.batches(TextChunk(["a"]) for _ in range(100))
+    stream = pool.results(TextChunk(["a"]) for _ in range(100))
     next(stream, None)
     time.sleep(60)
 

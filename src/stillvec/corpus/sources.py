@@ -320,6 +320,12 @@ def _slice_file(source: Source, settings: CorpusSettings) -> list[Source]:
     return [piece.watch_like(source) for piece in slices]
 
 
+def is_document(source: Source) -> bool:
+    """Whether a file is converted to text, by its suffix or, if that says nothing, its first bytes."""
+    by_suffix = _BY_SUFFIX.get(text_suffix(source.path))
+    return (by_suffix or find_reader(open_file(source.open_path(), source.name))) in DOCUMENTS
+
+
 def find_reader(opened: OpenedFile, *, plain: bool = False) -> Reader:
     """The reader of a file; a file that is not text raises an error. With `plain`, markup is read as it is."""
     by_head = (file_type.read for file_type in FILE_TYPES if file_type.matches_head(opened.head))

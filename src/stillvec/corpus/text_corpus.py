@@ -13,7 +13,15 @@ from stillvec.corpus.conllu import Parse, read_parses
 from stillvec.corpus.plain_text import split_paragraphs
 from stillvec.corpus.reader_input import CorpusSettings, ParagraphMode, ReadStats, open_file, text_suffix
 from stillvec.corpus.sentence_splitter import sentence_ends, split_sentences
-from stillvec.corpus.sources import Pipe, Source, check_packages, is_file_name, resolve, split_sources
+from stillvec.corpus.sources import (
+    Pipe,
+    Source,
+    check_packages,
+    is_document,
+    is_file_name,
+    resolve,
+    split_sources,
+)
 from stillvec.errors import CorpusError, UsageError
 from stillvec.input_checks import check_arguments, check_count, check_strings, describe
 
@@ -106,6 +114,15 @@ class Corpus:
         """The size of the text, where it is that of plain files; 0: not known before it is read."""
         plain = bool(self._sources) and all(source.is_plain for source in self._sources)
         return sum(source.size for source in self._sources) if plain else 0
+
+    @property
+    def size_of_files(self) -> int:
+        """In bytes, compressed or not, where all sources are files that any process reads as they are; else 0.
+
+        Pipes can be read once, and documents are converted once, by the process that reads them first.
+        """
+        as_they_are = self.is_files and not any(map(is_document, self._sources))
+        return sum(source.size for source in self._sources) if as_they_are else 0
 
     def split(self) -> list[Corpus]:
         """Corpora of files or file slices that concatenate to this one; only this one for texts in memory and pipes."""
@@ -225,6 +242,10 @@ class Corpus:
         if stats.n_replaced and not self._warned:
             self._warned = True
             stats.warn_replaced()
+
+    def take_report(self, report: CorpusReport, *, warned: bool) -> None:
+        """Take over the report of another process that read the corpus, and whether it warned of what it found."""
+        self.report, self._warned = report, self._warned or warned
 
     def empty_error(self) -> CorpusError:
         """The error for a corpus without text, or without paragraphs that are long enough."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,21 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from multiprocessing import get_all_start_methods
 from typing import NamedTuple, TypeVar
 
 import torch
 
 from stillvec.corpus import sentence_ends, split_sentences
 from stillvec.corpus.text_chunk import StreamPosition, TextChunk, TextUnit
+from stillvec.corpus.worker_pool import MAX_WORKERS, WorkerPool, available_cores, can_fork
 from stillvec.encoding.batch import Batch, make_batches
 from stillvec.encoding.caching_tokenizer import CachingTokenizer, TokenizedTexts, align_words, tokenize_paragraphs
-from stillvec.encoding.worker_pool import WorkerPool
 from stillvec.teachers import SubwordTokenizer, Teacher
 from stillvec.vocabulary import WordMatcher
 
 T = TypeVar("T")
-_MAX_WORKERS = 14
 _STATE_MEMORY = 0.15  # of a GPU's memory, for the states of a batch
 
 
@@ -47,9 +44,8 @@ class BatchBudget:
         memory = torch.cuda.get_device_properties(teacher.device).total_memory
         token_bytes = (2 + 4) * (teacher.depth + 1) * teacher.dim  # in half precision, and in fp32
         n_tokens = int(min(262_144, max(4_096, _STATE_MEMORY * memory / token_bytes)))
-        threads = threads or _available_cores()
-        can_fork = "fork" in get_all_start_methods()
-        return cls(n_tokens, 16_384, max(1, min(_MAX_WORKERS, threads - 2)) if can_fork and threads > 1 else 0)
+        threads = threads or available_cores()
+        return cls(n_tokens, 16_384, max(1, min(MAX_WORKERS, threads - 2)) if can_fork() and threads > 1 else 0)
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ class BatchLoader:
 
     def __init__(self, builder: BatchBuilder, workers: int = 0) -> None:
         self._builder, self._workers = builder, workers
-        self._pool: WorkerPool | None = None
+        self._pool: WorkerPool[Batch] | None = None
 
     def __enter__(self) -> BatchLoader:
         if self._workers:
@@ -145,7 +141,7 @@ class BatchLoader:
         first, n_read = bookmark.chunks, bookmark.batches
         rest = islice(chunks, first, None)
         here = ((chunk.position, self._builder(chunk)) for chunk in rest)
-        prepared = here if self._pool is None else self._pool.batches(rest)
+        prepared = here if self._pool is None else self._pool.results(rest)
         measured = _measure(prepared, bookmark.size, n_read)
         numbered = (
             (chunk, total, number, batch)
@@ -169,12 +165,6 @@ def _measure(
     for position, batches in prepared:
         size, n_read = TextSize.sum([size, TextSize.of(batches[n_read:])]), 0
         yield size.scale(position.total / position.done if position.done else 0.0), batches
-
-
-def _available_cores() -> int:
-    """Cores this process may use; torchrun's processes on one machine share them."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
 def prefetch(items: Iterable[T], depth: int) -> Iterator[T]:

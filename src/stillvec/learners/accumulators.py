@@ -197,6 +197,15 @@ class WordMeans(Mapping[int, Array]):
     def __getitem__(self, layer: int) -> Array:
         return self._rows(layer, slice(None))
 
+    @property
+    def n_contexts(self) -> Array:
+        """What sums are divided by (V, 1)."""
+        return self._contexts
+
+    def table(self, layer: int) -> tuple[str, Array]:
+        """How contexts are pooled (sum, max or min), and the table (V, D)."""
+        return self._tables[layer]
+
     def mean(self) -> Array:
         """The mean over layers, a block of words at a time: no second table is in memory."""
         shape = next(iter(self._tables.values()))[1].shape

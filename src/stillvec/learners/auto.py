@@ -19,16 +19,17 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, mean_matrix, remove_directions
+from stillvec.learners.accumulators import AccumulatorSpec, WordMeans, WordStates, to_numpy
 from stillvec.learners.additive import Additive, WeightedSentences, solve_additive
 from stillvec.learners.decontextualized import Templates
+from stillvec.learners.device_algebra import Table, join, mean, place, place_means, reduce_dimensions, spread, unit
 from stillvec.learners.dictionary import Glosses, gloss_means
 from stillvec.learners.table_memory import FinishScale, PeakEstimate
 from stillvec.learners.whitened_window import WhitenedWindow
 from stillvec.numerics import partial_correlation, rank_values, unit_rows
-from stillvec.refinement.pca import principal_directions
 from stillvec.result import Result
 from stillvec.statistics import Array, Statistics
 from stillvec.vectors import WordVectors
@@ -92,13 +93,14 @@ class Auto:
             states = WordMeans(statistics["states"])
             choice = _choose_layers(states, templates, vocabulary)
             additive, _ = solve_additive(statistics["sentences"], ridge=0.1, iterations=12)
+            sums = place(additive)
             spaces = {
                 "templates": _join_layers(templates, choice.templates, vocabulary),
                 "states": _join_layers(states, choice.states, vocabulary),
-                "sentences": unit_rows(additive - additive.mean(0)),
+                "sentences": unit(sums - sums.mean(0)),
             }
             if self._weights["windows"]:
-                spaces["windows"] = unit_rows(_WINDOW.finish(statistics).vectors.matrix)
+                spaces["windows"] = unit(place(_WINDOW.finish(statistics).vectors.matrix))
             why = "the layers whose similarities agree best between contexts and templates, beyond the input's"
             notes |= {"layers": choice.states, "template_layers": choice.templates}
             notes |= {"agreement": choice.agreement, "why": why}
@@ -108,12 +110,13 @@ class Auto:
         if self.dictionary is not None:
             glosses, defined = gloss_means(statistics["glosses"], self.dictionary)
             centred = unit_rows(glosses - glosses[defined].mean(0)) * defined[:, None]
-            spaces["glosses"] = centred
+            spaces["glosses"] = place(centred)
             notes["defined"] = int(defined.sum())
         weights = {name: self._weights[name] or (0.0 if self.corpus else 1.0) for name in spaces}
         notes["weights"] = {name: weight for name, weight in weights.items() if weight}
-        joint = np.concatenate([weight * spaces[name] for name, weight in weights.items() if weight], axis=1)
-        return Result(WordVectors(vocabulary, unit_rows(reduce_dimensions(joint, self.dim or _DIM))), notes)
+        joint = join(weight * spaces[name] for name, weight in weights.items() if weight)
+        matrix = to_numpy(unit(reduce_dimensions(joint, self.dim or _DIM)))
+        return Result(WordVectors(vocabulary, matrix), notes)
 
     @property
     def _weights(self) -> dict[str, float]:
@@ -135,24 +138,15 @@ class Auto:
 
     def _finish_sentences(self, statistics: Mapping[str, Statistics]) -> Result:
         result = self._for_sentences().finish(statistics)
-        matrix = result.vectors.matrix if self.dim is None else reduce_dimensions(result.vectors.matrix, self.dim)
+        matrix = result.vectors.matrix
+        if self.dim is not None:
+            matrix = to_numpy(reduce_dimensions(place(matrix), self.dim))
         return Result(WordVectors(result.vectors.vocabulary, matrix), {**result.notes, "why": _WHY[self.purpose]})
 
 
-def _spread(matrix: Array, vocabulary: Vocabulary) -> Array:
-    """Centred, without the first principal direction, rows of unit length."""
-    return unit_rows(remove_directions(matrix, vocabulary, 1))
-
-
-def _join_layers(means: WordMeans, layers: Sequence[int], vocabulary: Vocabulary) -> Array:
+def _join_layers(means: WordMeans, layers: Sequence[int], vocabulary: Vocabulary) -> Table:
     """The mean of some layers, each spread, rows of unit length."""
-    return unit_rows(mean_matrix(_spread(means[layer], vocabulary) for layer in layers))
-
-
-def reduce_dimensions(matrix: Array, dim: int) -> Array:
-    """The first principal components, not centred: the mean carries meaning."""
-    dim = min(dim, matrix.shape[1])
-    return np.asarray(matrix @ principal_directions(matrix)[1][:, :dim])
+    return unit(mean(spread(place_means(means, layer), vocabulary) for layer in layers))
 
 
 class _Choice(NamedTuple):
@@ -166,11 +160,11 @@ def _choose_layers(states: WordMeans, templates: WordMeans, vocabulary: Vocabula
     rows = np.argsort(-vocabulary.counts, kind="stable")[:_COMPARED]
     if len(rows) < 50:
         return _Choice([max(states)], [max(templates)], {})
-    in_contexts = {layer: _pair_similarities(_spread(states[layer], vocabulary)[rows]) for layer in states}
+    in_contexts = {layer: _pair_similarities(states, layer, vocabulary, rows) for layer in states}
     agreement: dict[tuple[int, int], float] = {}
     for other in templates:
-        alone = _pair_similarities(_spread(templates[other], vocabulary)[rows])
-        nearest = np.argsort(-alone, kind="stable")[:_PAIRS]
+        alone = _pair_similarities(templates, other, vocabulary, rows)
+        nearest = _find_largest(alone, _PAIRS)
         ranks = {layer: rank_values(values[nearest]) for layer, values in in_contexts.items()}
         target = rank_values(alone[nearest])
         for layer in templates:  # the candidates: states have the input besides
@@ -183,5 +177,17 @@ def _choose_layers(states: WordMeans, templates: WordMeans, vocabulary: Vocabula
     )
 
 
-def _pair_similarities(rows: Array) -> Array:
-    return np.asarray((rows @ rows.T)[np.triu(np.ones((len(rows), len(rows)), bool), 1)])
+def _pair_similarities(means: WordMeans, layer: int, vocabulary: Vocabulary, rows: Array) -> Array:
+    chosen = spread(place_means(means, layer), vocabulary, rows)
+    similarities = to_numpy(chosen @ chosen.T)
+    return np.asarray(similarities[np.triu(np.ones(similarities.shape, bool), 1)])
+
+
+def _find_largest(values: Array, number: int) -> NDArray[np.int64]:
+    """Indices of the largest values, largest first, equal ones in order."""
+    if number < len(values):
+        least = -np.partition(-values, number - 1)[number - 1]
+        candidates = np.flatnonzero(values >= least)
+    else:
+        candidates = np.arange(len(values))
+    return np.asarray(candidates[np.argsort(-values[candidates], kind="stable")[:number]])

@@ -163,7 +163,7 @@ def count_partition(
     n_words = n_paragraphs = n_characters = 0
     n_bytes = corpus.n_bytes / (part.count if by_file else 1)
     digests: dict[int, str] = {}
-    for number, (paragraphs, n_read) in enumerate(_group_paragraphs(numbered, digests)):
+    for number, (paragraphs, n_read) in enumerate(group_paragraphs(numbered, digests)):
         if by_file or number % part.count == part.index:
             n_words += counter.add(paragraphs)
             n_paragraphs += len(paragraphs)
@@ -173,7 +173,7 @@ def count_partition(
     return CorpusCounts(counter.counts(), n_words, n_paragraphs, n_characters, digests, counter.joins())
 
 
-def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, str]) -> Iterator[tuple[list[str], int]]:
+def group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, str]) -> Iterator[tuple[list[str], int]]:
     """Paragraphs that are counted together, and the bytes so far; `digests` gets that of each file, by its number."""
     pending: list[str] = []
     n_bytes = 0
@@ -194,16 +194,10 @@ def _group_paragraphs(numbered: Iterable[tuple[int, str]], digests: dict[int, st
 def digest_corpus(corpus: Corpus) -> str:
     """The digest of a corpus that is not counted."""
     digests: dict[int, str] = {}
-    for _ in _group_paragraphs(corpus.paragraphs_by_file(), digests):
+    for _ in group_paragraphs(corpus.paragraphs_by_file(), digests):
         pass
     return _digest_all(digests[file] for file in sorted(digests))
 
 
 def _digest_all(digests: Iterable[str]) -> str:
     return digest(text.encode() for text in digests)
-
-
-def count_corpus(corpus: Corpus, choice: WordChoice) -> Generator[Progress, None, tuple[Vocabulary, CorpusFacts]]:
-    """Count the corpus: the words that get a vector, and the facts about the text."""
-    counts = yield from count_partition(corpus, choice)
-    return counts.choose_words(corpus, choice)

@@ -222,6 +222,8 @@ class Run:
         self._restore(encoding_pass, arrays)
         self.memory_floor = RESERVE + batch_bytes(plan, teacher, self.reader.budget(teacher).n_tokens)
         self._pass = encoding_pass
+        if self.checkpoint is not None:
+            self.checkpoint.start()
         after_batch = partial(self._after_batch, encoding_pass)
         return ReadTask(self.settings, self.corpus, self.corpus_facts, encoding_pass, store, after_batch)
 

@@ -29,8 +29,7 @@ from stillvec.training.checkpoint import warn_threads
 from stillvec.vocabulary import Vocabulary
 
 EVERY = 30.0  # seconds between checkpoints, at least
-_TIMES = 20  # as long as the last one took: at most 5% of the time is spent on them
-_LOST = 60.0  # seconds of work that may be lost, if a checkpoint takes 15 or less
+_TIMES = 33  # as long as the last one took: at most 3% of the time is spent on them
 _FACTS = "facts"
 _ADDED_LATER = ("weights",)  # facts that checkpoints of version 0.1 lack
 _THREADS = "threads"  # a fact whose change is reported, not rejected
@@ -95,6 +94,10 @@ class PassCheckpoint:
             raise self.unreadable()
         return arrays
 
+    def start(self) -> None:
+        """The pass begins: nothing is lost before."""
+        self._last = time.perf_counter()
+
     def due(self, *, finished: bool = False) -> bool:
         """Whether it is time for one; sooner once the pass is finished, since methods may take long."""
         return time.perf_counter() - self._last >= (EVERY / 2 if finished else self._wait)
@@ -117,8 +120,7 @@ class PassCheckpoint:
                 warnings.warn(message, StillvecWarning, stacklevel=2)
             self.warned = True
         self._last = time.perf_counter()
-        took = self._last - start  # work done meanwhile is lost until the next checkpoint
-        self._wait = max(EVERY, min(_TIMES * took, _LOST - 2 * took))
+        self._wait = max(EVERY, _TIMES * (self._last - start))
 
     def remove(self) -> None:
         """Remove it: the result is written."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,7 +15,8 @@ from stillvec.learners.accumulators import AccumulatorSpec, TextSource
 from stillvec.learners.encoding_pass import CORPUS, PARAGRAPHS
 from stillvec.learners.partition import Partition
 from stillvec.learners.text_sample import measure_texts
-from stillvec.pipeline.corpus_counts import CorpusFacts, count_corpus
+from stillvec.pipeline.corpus_counts import CorpusFacts
+from stillvec.pipeline.count_pool import PendingCount, count_corpus, start_count
 from stillvec.pipeline.result_folders import describe_teacher
 from stillvec.pipeline.sentence_stream import SentenceStream
 from stillvec.pipeline.settings import Distillation
@@ -84,19 +86,21 @@ class ReadTask:
             self.facts.n_characters,
             self.facts.n_words,
             matcher,
+            -(-budget.workers // 2),  # the others make batches of what is selected
         )
 
 
 class Reader:
     """Counts and reads a corpus for a `Run`: this one in this process, its subclasses with several.
 
-    `threads` prepare text for a GPU (default: this process's share of the cores).
+    `threads` count and prepare text (default: this process's share of the cores). `pending` is a count of the same
+    corpus that was begun before.
     """
 
     finishes = True  # the methods, and writes: of several processes one does
 
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads
+    def __init__(self, threads: int | None = None, pending: PendingCount | None = None) -> None:
+        self.threads, self.pending = threads, pending
         self.partition = Partition()  # of the corpus, that this process reads
 
     def check(self, settings: Distillation, corpus: Corpus | None) -> None:
@@ -114,7 +118,9 @@ class Reader:
 
     def count(self, corpus: Corpus, settings: Distillation) -> Counting:
         """The first reading."""
-        return count_corpus(corpus, settings)
+        begun = nullcontext(self.pending) if self.pending else start_count(corpus, settings, self.threads)
+        with begun as pending:
+            return (yield from count_corpus(corpus, settings, pending))
 
     def make_pass(self, plan: PassPlan, teacher: Teacher, store: StoreLocation | None) -> EncodingPass:
         return EncodingPass(plan, teacher, store=store)

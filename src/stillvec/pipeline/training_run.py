@@ -16,7 +16,8 @@ from stillvec.files import cache_folder, digest, scratch_folder
 from stillvec.files.private_files import create_private_folder
 from stillvec.formats import load
 from stillvec.formats.request import Request, digest_json
-from stillvec.pipeline.corpus_counts import count_corpus, digest_corpus, select_text
+from stillvec.pipeline.corpus_counts import digest_corpus, select_text
+from stillvec.pipeline.count_pool import count_corpus, start_count
 from stillvec.pipeline.result_folders import complete, describe_program
 from stillvec.pipeline.settings import Training, decisive_settings, to_manifest
 from stillvec.progress import Phase, Progress, relay
@@ -74,7 +75,8 @@ class TrainingRun:
     def steps(self) -> Iterator[Progress | MethodResult]:
         begun = time.perf_counter()
         yield Progress(Phase.COUNTING, 0, None, "words", 0.0)
-        vocabulary, facts = yield from count_corpus(self.corpus, self.settings)
+        with start_count(self.corpus, self.settings, self.settings.threads) as pending:
+            vocabulary, facts = yield from count_corpus(self.corpus, self.settings, pending)
         self.facts["corpus"] = facts.to_manifest()
         for sentence in facts.choice.notes():
             yield Progress(Phase.STARTING, 0, None, "", 0.0, note=sentence)

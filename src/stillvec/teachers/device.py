@@ -1,17 +1,20 @@
 """Devices, precisions and threads of a teacher."""
 
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from stillvec.errors import UsageError
 
 LOAD_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float32, "int8": torch.float32}
 DEVICES = ("auto", "cpu", "cuda")
+_WITHOUT_PLANS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def resolve_device(name: str) -> torch.device:
@@ -58,6 +61,30 @@ def _quantize(model: Any) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", UserWarning)
         return quantize_dynamic(model, layers, dtype=torch.qint8)
+
+
+def avoid_plans() -> AbstractContextManager[None]:
+    """Run attention without cuDNN, which is the fastest but compiles a plan for every new shape."""
+    return sdpa_kernel(_WITHOUT_PLANS)
+
+
+@contextmanager
+def initialize_gpu(device: torch.device) -> Iterator[None]:
+    """Initialize a GPU and its matrix library in a thread while something else is done, which takes seconds."""
+    if device.type != "cuda":
+        yield
+        return
+
+    def initialize() -> None:
+        rows = torch.zeros(32, 32, dtype=torch.bfloat16, device=device)
+        rows @ rows
+
+    thread = threading.Thread(target=initialize, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def count_threads(device: torch.device) -> int | None:

@@ -23,7 +23,7 @@ from stillvec.registry import require
 from stillvec.teachers import PACKAGED
 from stillvec.teachers.bos_token import choose_bos_token
 from stillvec.teachers.character_lstm import is_character_model, load_character_lstm
-from stillvec.teachers.device import LOAD_DTYPES, place_model, resolve_device, resolve_precision
+from stillvec.teachers.device import LOAD_DTYPES, initialize_gpu, place_model, resolve_device, resolve_precision
 from stillvec.teachers.digest import check_finite, digest_teacher, join_digests
 from stillvec.teachers.mpnet import use_fused_attention
 from stillvec.teachers.sentence_head import SentenceHead
@@ -67,8 +67,9 @@ def load_teacher(
     name = source if is_address(name) else name
     if is_character_model(source):
         return load_character_lstm(source, name, torch_device, resolved)
-    model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
-    head = read_sentence_head(make_fetcher(source), name, _hidden_size(model), unsafe=unsafe_weights)
+    with initialize_gpu(torch_device):
+        model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
+        head = read_sentence_head(make_fetcher(source), name, _hidden_size(model), unsafe=unsafe_weights)
     return build_teacher(model, tokenizer, name, torch_device, resolved, head)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from stillvec.teachers.device import avoid_plans
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
 _TRIAL = "The old man of the sea had not caught a fish for eighty days, and it was said that he was out of luck."
@@ -44,6 +45,11 @@ def detect_packing(model: Any, tokenizer: SubwordTokenizer, pad: int, device: to
     """The variant that this model takes, if any."""
     if tokenizer.segments:
         return None
+    with avoid_plans():  # the shapes of the trial do not recur
+        return _try_variants(model, tokenizer, pad, device)
+
+
+def _try_variants(model: Any, tokenizer: SubwordTokenizer, pad: int, device: torch.device) -> SequencePacking | None:
     text = tokenizer.encode([_TRIAL]).ids.tolist()
     lengths = [length - len(tokenizer.prefix) - len(tokenizer.suffix) for length in _LENGTHS]
     rows = [[*tokenizer.prefix, *(text * length)[:length], *tokenizer.suffix] for length in lengths]

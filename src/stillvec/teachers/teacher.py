@@ -7,14 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from stillvec.teachers.device import avoid_plans
 from stillvec.teachers.sentence_head import SentenceHead
 from stillvec.teachers.sequence_packing import SequencePacking
 from stillvec.teachers.subword_tokenizer import SubwordTokenizer
 
 _ROWS, _WIDTH = 32, 128  # a round shape is a multiple of these
-_WITHOUT_PLANS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,4 +74,4 @@ def _select_backend(ids: Tensor) -> AbstractContextManager[None]:
     """
     if not ids.is_cuda or (ids.shape[0] % _ROWS == 0 and ids.shape[1] % _WIDTH == 0):
         return nullcontext()
-    return sdpa_kernel(_WITHOUT_PLANS)
+    return avoid_plans()

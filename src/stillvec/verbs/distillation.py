@@ -19,9 +19,18 @@ from stillvec.formats.request import load_finished
 from stillvec.formats.stillvec_folder import LAYOUT
 from stillvec.input_checks import check_arguments
 from stillvec.memory import RESERVE, MemoryWatch, require_memory
+from stillvec.pipeline.corpus_counts import select_text
+from stillvec.pipeline.count_pool import PendingCount, start_count
 from stillvec.pipeline.previous_result import inherit_settings
 from stillvec.pipeline.result_folders import check_folders, find_finished, save_steps
-from stillvec.pipeline.settings import CONTEXTS, Distillation, Training, parse_methods, read_stop_words
+from stillvec.pipeline.settings import (
+    CONTEXTS,
+    Distillation,
+    Training,
+    parse_methods,
+    read_stop_words,
+    resolve_presets,
+)
 from stillvec.progress import Listener, Phase, Progress, Timeline, drain, show_progress
 from stillvec.registry import require_all, settings_from
 from stillvec.result import Result
@@ -282,8 +291,13 @@ class _Call:
 
     def run(self) -> dict[str, Result]:
         """The results by name; with `out`, each is written as soon as it is ready."""
-        with self._threads(), self._group() as group, show_progress(self.progress) as listener:
-            run = self._run(group)
+        with (
+            self._count() as pending,
+            self._threads(),
+            self._group() as group,
+            show_progress(self.progress) as listener,
+        ):
+            run = self._run(group, pending)
             with lock_outputs(self.check_output(run), LAYOUT):
                 finished = self._find_finished(run)
                 return finished or execute(run, self.out, listener, statistics=self.statistics, force=self.force)
@@ -334,6 +348,13 @@ class _Call:
             timeline = Timeline({"loading": 20.0, "counting": 30.0, "sampling": 50.0})
             return drain(plan_run(self._run(None)), None if listener is None else timeline.listen(listener))
 
+    def _count(self) -> AbstractContextManager[PendingCount | None]:
+        """Begin to count the words while torch is imported and the teacher is loaded, where this process counts."""
+        if self.corpus is None or self.engine != "local" or "WORLD_SIZE" in os.environ:
+            return nullcontext()
+        settings, _, _ = resolve_presets(self.settings, self.given)
+        return start_count(select_text(self.corpus, settings), settings, self.threads)
+
     def _threads(self) -> AbstractContextManager[None]:
         packages = {"torch": "distill", "transformers": "distill"}
         if self.settings.teacher in PACKAGED and not Path(self.settings.teacher).exists():
@@ -353,7 +374,7 @@ class _Call:
 
         return join_group(self.settings.device)
 
-    def _run(self, group: ProcessGroup | None) -> Run:
+    def _run(self, group: ProcessGroup | None, pending: PendingCount | None = None) -> Run:
         """A run of this process, of one among several, or of a cluster."""
         from stillvec.pipeline.distillation_run import Run
         from stillvec.pipeline.readers import Reader
@@ -369,7 +390,7 @@ class _Call:
                 store=self.context_cache,
                 resume=self.resume,
                 out=self.out,
-                reader=Reader(self.threads),
+                reader=Reader(self.threads, pending),
                 given=self.given,
             )
         if self.resume:

@@ -42,6 +42,8 @@ def describe_learner(learner: Learner) -> dict[str, Any]:
 def describe_teacher(teacher: Teacher) -> dict[str, Any]:
     names = ("name", "digest", "sampled_digest", "dim", "depth", "window", "precision")
     facts = {name: getattr(teacher, name) for name in names} | {"device": teacher.device.type}
+    if teacher.agreement is not None:
+        facts["bf16_agreement"] = round(teacher.agreement, 4)
     return facts if teacher.head is None else facts | {"sentence_vectors": teacher.head.describe()}
 
 

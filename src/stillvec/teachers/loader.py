@@ -3,6 +3,7 @@
 Only safetensors are read and no code of the model is run, unless the user asks for it.
 """
 
+import dataclasses
 import difflib
 import importlib.util
 import json
@@ -26,6 +27,7 @@ from stillvec.teachers.character_lstm import is_character_model, load_character_
 from stillvec.teachers.device import LOAD_DTYPES, initialize_gpu, place_model, resolve_device, resolve_precision
 from stillvec.teachers.digest import check_finite, digest_teacher, join_digests
 from stillvec.teachers.mpnet import use_fused_attention
+from stillvec.teachers.precision_choice import AGREEMENT, computes_bf16, try_bf16
 from stillvec.teachers.sentence_head import SentenceHead
 from stillvec.teachers.sentence_modules import make_fetcher, read_sentence_head
 from stillvec.teachers.sequence_packing import TRIAL_TOKENS, detect_packing
@@ -57,7 +59,8 @@ def load_teacher(
     name: a folder, a GGUF file, a name on the Hugging Face Hub, or "minilm", which comes as a package (a folder of that
         name is "./minilm").
     device: "auto", "cpu" or "cuda".
-    precision: "auto" is bf16 on a GPU and fp32 on a CPU; "int8" is dynamic quantization, for CPUs.
+    precision: "auto" is bf16 on a GPU and on a CPU that computes in it, if the states agree with fp32, else fp32;
+        "int8" is dynamic quantization, for CPUs.
     unsafe_weights: also read pickled weights, which can execute code.
     remote_code: run code that comes with the model.
     """
@@ -67,10 +70,17 @@ def load_teacher(
     name = source if is_address(name) else name
     if is_character_model(source):
         return load_character_lstm(source, name, torch_device, resolved)
+    agreement = None
     with initialize_gpu(torch_device):
         model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
+        if precision == "auto" and torch_device.type == "cpu" and computes_bf16():
+            agreement = try_bf16(model, tokenizer)
+            resolved = "bf16" if agreement is not None and agreement >= AGREEMENT else resolved
+            if agreement is not None and resolved != "bf16":  # rounding cannot be undone
+                model, tokenizer = _load(source, name, LOAD_DTYPES[resolved], unsafe_weights, remote_code)
         head = read_sentence_head(make_fetcher(source), name, _hidden_size(model), unsafe=unsafe_weights)
-    return build_teacher(model, tokenizer, name, torch_device, resolved, head)
+    teacher = build_teacher(model, tokenizer, name, torch_device, resolved, head)
+    return dataclasses.replace(teacher, agreement=agreement)
 
 
 def build_teacher(

@@ -33,6 +33,7 @@ class Teacher:
     sampled_digest: str = ""  # the digest that version 0.1 wrote into manifests
     packing: SequencePacking | None = None  # how to read several sentences per row, on a GPU and if the model can
     head: SentenceHead | None = field(default=None, repr=False)  # of a sentence-transformers folder
+    agreement: float | None = None  # cosine of states in bf16 and fp32, where that decided the precision
 
     @property
     def text_dim(self) -> int:

@@ -23,7 +23,7 @@ def read_tokens(paragraphs: Iterable[str], backend: Any) -> NDArray[np.int32]:
     backend.no_truncation()
     backend.no_padding()
     parts = []
-    for block in _batched(paragraphs, _BLOCK):
+    for block in _collect(paragraphs, _BLOCK):
         encoded = backend.encode_batch_fast(block, add_special_tokens=False)
         parts += [np.array(each.ids, np.int32) for each in encoded]
     return np.concatenate(parts) if parts else np.zeros(0, np.int32)
@@ -98,7 +98,7 @@ def mask_tokens(
     return ids, chosen
 
 
-def _batched(items: Iterable[str], size: int) -> Iterator[list[str]]:
+def _collect(items: Iterable[str], size: int) -> Iterator[list[str]]:
     block: list[str] = []
     for item in items:
         block.append(item)

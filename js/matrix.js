@@ -1,6 +1,6 @@
-// The matrix of a folder, plain or compressed (`stored`: int8, pq or sparse). docs/formats.md specifies the arrays.
+// The matrix of a folder, plain or compressed (`stored`: int8, pq, bits or sparse). docs/formats.md specifies the arrays.
 
-const UNPACK = { int8: unpackSteps, pq: unpackProducts, sparse: unpackSparse };
+const UNPACK = { int8: unpackSteps, pq: unpackProducts, bits: unpackBits, sparse: unpackSparse };
 
 /** The numbers, row by row, and their dimension. */
 export function readMatrix(tensors, manifest) {
@@ -29,6 +29,15 @@ function unpackProducts({ codes, centres, widths }, values, nWords, dim) {
     for (let part = 0, column = 0; part < nParts; part += 1) {
       const centre = codes.values[row * nParts + part] * dim;
       for (const end = column + widths.values[part]; column < end; column += 1) values[row * dim + column] = centres.values[centre + column];
+    }
+  }
+}
+
+function unpackBits({ codes, scale: { values: [scale] } }, values, nWords, dim) {
+  const nBytes = Math.ceil(dim / 8);
+  for (let row = 0, at = 0; row < nWords; row += 1) {
+    for (let column = 0; column < dim; column += 1, at += 1) {
+      values[at] = (codes.values[row * nBytes + (column >> 3)] >> (7 - (column & 7))) & 1 ? scale : -scale;
     }
   }
 }

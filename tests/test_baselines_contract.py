@@ -39,12 +39,18 @@ def _row(number: int, word: str) -> str:
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> EncodedCorpus:
+def text(tmp_path: Path, request: pytest.FixtureRequest) -> EncodedCorpus:
+    """Parses, or two sentences per line for the method that reads texts of one meaning."""
     made = sentences(96)
-    (tmp_path / "text.conllu").write_text(as_conllu(made), "utf-8")
+    pairs = "".join(f"{one}\t{other}\n" for one, other in zip(made[::2], made[1::2], strict=True))
+    in_pairs = (
+        request.node.callspec.params.get("name") == "word_operators" if hasattr(request.node, "callspec") else False
+    )
+    path = tmp_path / ("text.txt" if in_pairs else "text.conllu")
+    path.write_text(pairs if in_pairs else as_conllu(made), "utf-8")
     folder = tmp_path / "text"
     folder.mkdir()
-    steps = encode_corpus(Corpus(tmp_path / "text.conllu"), counted(made), folder)
+    steps = encode_corpus(Corpus(path), counted(made), folder)
     return run(steps)[0]
 
 

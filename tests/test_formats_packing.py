@@ -19,8 +19,13 @@ from stillvec.formats.tensors import write_tensors
 from stillvec.refinement import read_step
 from stillvec.vectors import WordVectors
 
-STEPS = {"int8": "quantize:to=int8", "pq": "quantize:to=pq,parts=9", "sparse": "prune:sparsity=0.9"}
-SHARES = {"int8": 0.282, "pq": 0.3, "sparse": 0.182}  # of the bytes of the plain table, at most
+STEPS = {
+    "int8": "quantize:to=int8",
+    "pq": "quantize:to=pq,parts=9",
+    "bits": "bits:length=32",
+    "sparse": "prune:sparsity=0.9",
+}
+SHARES = {"int8": 0.282, "pq": 0.3, "bits": 0.032, "sparse": 0.182}  # of the bytes of the plain table, at most
 
 
 def _rows(count: int, dim: int = 32, seed: int = 0) -> np.ndarray:
@@ -103,7 +108,7 @@ def test_one_number_or_one_sign_that_does_not_fit_is_seen(kind: str) -> None:
             assert arrays is None
 
 
-@pytest.mark.parametrize(("kind", "share"), [("int8", 0.285), ("pq", 0.33), ("sparse", 0.185)])
+@pytest.mark.parametrize(("kind", "share"), [("int8", 0.285), ("pq", 0.33), ("bits", 0.035), ("sparse", 0.185)])
 def test_the_verb_writes_a_small_folder_that_loads_as_the_step_made_it(
     kind: str, share: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,7 +55,8 @@ TERMS = [
     "3.14 v2.0",
     "the the",
 ]
-STEPS = {"int8": ["quantize:to=int8"], "pq": ["quantize:to=pq,parts=6"], "sparse": ["prune:sparsity=0.8"]}
+STEPS = {"int8": ["quantize:to=int8"], "pq": ["quantize:to=pq,parts=6"]}
+STEPS |= {"bits": ["bits:length=27"], "sparse": ["prune:sparsity=0.8"]}
 
 
 def vocabulary(*, lowercase: bool) -> Vocabulary:

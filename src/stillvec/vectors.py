@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from stillvec.errors import FormatError, StillvecWarning, UnknownWordError, UsageError
 from stillvec.gensim_names import Floats, GensimNames, Matrix, Neighbours
 from stillvec.input_checks import check_arguments, check_count, check_numbers, check_strings, describe
-from stillvec.numerics import cosines, iterate_blocks, principal_axes, second_moments, unit_rows
+from stillvec.numerics import (
+    cosines,
+    count_differing_bits,
+    have_one_magnitude,
+    iterate_blocks,
+    pack_signs,
+    principal_axes,
+    second_moments,
+    unit_rows,
+)
 from stillvec.progress import Progress, show_progress
 from stillvec.subwords import SubwordTable
 from stillvec.vocabulary import Vocabulary, WordMatcher
@@ -631,9 +640,26 @@ class WordVectors(GensimNames):
                 self._check_finite(block, self.words[rows])
         return np.where(norms > 0, norms, np.inf).astype(np.float32)
 
+    @cached_property
+    def _codes(self) -> NDArray[np.uint64] | None:
+        """The signs as packed bits, if all numbers are 1 or -1, as after the step `bits`."""
+        if not have_one_magnitude(self.matrix[:1]):
+            return None
+        is_code = all((np.abs(block) == 1).all() for _, block in iterate_blocks(self.matrix, self.matrix.dtype))
+        return pack_signs(self.matrix) if is_code else None
+
+    def _dots_of_codes(self, queries: Floats, rows: slice) -> Floats | None:
+        """The products of unit queries and rows (n, rows) by Hamming distance, if all of both are codes."""
+        if self._codes is None or not have_one_magnitude(queries):
+            return None
+        distances = [count_differing_bits(self._codes[rows], code) for code in pack_signs(queries)]
+        return np.asarray((self.dim - 2 * np.stack(distances)) / np.sqrt(self.dim), np.float32)
+
     def _cosines(self, vector: Matrix) -> Floats:
         unit = unit_rows(self._check_vector(vector))
-        if self.matrix.dtype == np.float32:
+        if (of_codes := self._dots_of_codes(unit[None], slice(None))) is not None:
+            dots = np.asarray(of_codes[0])
+        elif self.matrix.dtype == np.float32:
             dots = np.asarray(self.matrix @ unit)  # no copy, so no blocks
         else:
             blocks = iterate_blocks(self.matrix, np.float32, _BLOCK)
@@ -652,7 +678,9 @@ class WordVectors(GensimNames):
         pending: list[tuple[Matrix, ...]] = []  # merged together, as a merge costs about as much as a block
         for first in range(0, len(self) if k else 0, step):
             norms = self._norms[first : first + step]
-            dots = queries @ np.asarray(self.matrix[first : first + step], np.float32).T  # (n, B)
+            dots = self._dots_of_codes(queries, slice(first, first + step))  # (n, B)
+            if dots is None:
+                dots = queries @ np.asarray(self.matrix[first : first + step], np.float32).T
             least = scores[:, -1:]
             if first == 0:  # initial threshold: the k-th best of a part of this block
                 few = max(4 * k, _BLOCK >> 6)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stillvec.analysis.code_analysis import CodeAnalysis, analyze_codes
 from stillvec.analysis.components import Probed, Study, probe, read_labelled, study
 from stillvec.analysis.space_geometry import Geometry, geometry
 from stillvec.analysis.value_change import ValueChange, compare_vectors
@@ -32,6 +33,7 @@ class Analysis:
     moves: Moves | None = None
     values: ValueChange | None = None
     entropies: tuple[tuple[str, float], ...] = ()  # words and the entropy of their features, highest first
+    codes: CodeAnalysis | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -53,6 +55,8 @@ class Analysis:
             values["values"]["pruned_differences"] = {str(sparsity): share for sparsity, share in by_sparsity}
         if self.entropies:
             values["entropies"] = [{"word": word, "entropy": entropy} for word, entropy in self.entropies]
+        if self.codes is not None:
+            values["codes"] = dataclasses.asdict(self.codes)
         if self.probes:
             values["probed"] = [dataclasses.asdict(probed) for probed in self.probes]
         return values
@@ -72,6 +76,7 @@ def analyze(
     controls: Sequence[tuple[VectorSource, VectorSource]] = (),
     values: bool = False,
     entropy: int | None = None,
+    codes: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Analysis:
     """Analyze a space.
@@ -91,6 +96,8 @@ def analyze(
     values: compare `against` value by value: masks of zeros, ranks of magnitudes, cosines, instead of the moves of
         words between aligned spaces (default: False).
     entropy: list the entropy of feature tuples, of words that occur so often (default: do not).
+    codes: the residual entropy of binary or product codes about the attributes of this lexicon: "wordnet", or a file
+        with a word, a tab and attributes per line (default: do not).
     seed: random seed of pairs and intervals (default: 0).
     """
     check_arguments(analyze, locals())
@@ -118,12 +125,13 @@ def analyze(
             missing = f"The components were not scored: {error}"
     probed = tuple(probe(space, *texts, name) for name, texts in labelled.items())
     entropies = () if entropy is None else _list_entropies(space, entropy)
+    coded = None if codes is None else analyze_codes(space, codes, seed=seed)
     moves = None
     if against is not None and not values:
         pairs = [(open_vectors(first), open_vectors(second)) for first, second in controls]
         moves = Change(seed=seed)(open_vectors(against), space, pairs)
     changed = compare_vectors(open_vectors(against), space) if values and against is not None else None
-    return Analysis(measured, studied, missing, probed, moves, changed, entropies)
+    return Analysis(measured, studied, missing, probed, moves, changed, entropies, coded)
 
 
 def _list_entropies(tuples: WordVectors, min_count: int) -> tuple[tuple[str, float], ...]:

@@ -15,13 +15,14 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "deps": "stillvec.baselines.deps:Deps",
         "syngcn": "stillvec.baselines.syngcn:SynGcn",
         "context_lstm": "stillvec.baselines.context_lstm:ContextLstm",
+        "word_operators": "stillvec.baselines.word_operators:WordOperators",
     },
 )
 
 _NEEDED = {  # package and extra: the methods that need it
     ("gensim", "train"): ("skipgram", "cbow", "fasttext"),
     ("numba", "train"): ("glove", "sent2vec"),
-    ("torch", "distill"): ("deps", "syngcn", "context_lstm"),
+    ("torch", "distill"): ("deps", "syngcn", "context_lstm", "word_operators"),
 }
 PACKAGES = {name: package for package, names in _NEEDED.items() for name in names}  # method: package and extra
 

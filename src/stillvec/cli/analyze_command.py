@@ -12,6 +12,7 @@ from pathlib import Path
 
 from stillvec.analysis import (
     Analysis,
+    CodeAnalysis,
     Geometry,
     Probed,
     Study,
@@ -48,7 +49,16 @@ _FACTS = {
     "mean_norm": "mean norm",
     "norm_frequency": "norm against {frequency}, Spearman",
 }
-_SAME = ("data", "points", "neighbours", "against", "values", "entropy", "seed")  # flags with the name of a parameter
+_SAME = (
+    "data",
+    "points",
+    "neighbours",
+    "against",
+    "values",
+    "entropy",
+    "codes",
+    "seed",
+)  # flags with the name of a parameter
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +83,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--values", action="store_true", help=values)
     entropy = "list words that occur N times (default: 100) by entropy, in vectors made by refine --step feature_tuples"
     add("--entropy", type=int, nargs="?", const=100, metavar="N", help=entropy)
+    codes = "residual entropy of bits or product codes about the attributes of a lexicon (default: wordnet)"
+    add("--codes", nargs="?", const="wordnet", metavar="FILE", help=codes)
     add("-k", type=int, default=20, metavar="N", help="number of words to show (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
     add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
@@ -199,9 +211,20 @@ def _print_analysis(analysis: Analysis, options: argparse.Namespace) -> None:
         _print_moves(analysis.moves, options.k, control=bool(options.control))
     if analysis.values is not None:
         _print_values(analysis.values)
+    if analysis.codes is not None:
+        _print_codes(analysis.codes)
     if analysis.entropies:
         table("words of the highest entropy", ("word", "entropy"), analysis.entropies[: options.k])
         table("words of the lowest entropy", ("word", "entropy"), analysis.entropies[: -options.k - 1 : -1])
+
+
+def _print_codes(codes: CodeAnalysis) -> None:
+    found = codes.entropy
+    parts = zip(codes.concepts, found.symbols, found.by_concept, strict=True)
+    rows: list[tuple[str, ...]] = [(name, " ".join(map(str, part)), f"{value:.3f}") for name, part, value in parts]
+    rows += [("mean", "", f"{found.value:.3f}"), ("  the same, shuffled", "", f"{found.shuffled:.3f}")]
+    what = {"bits": "bits", "pq": "product codes"}[codes.kind]
+    table(f"residual entropy of {codes.n_symbols} {what}, {found.n_items:,} words", ("concept", what, "residual"), rows)
 
 
 def _numbers(text: str) -> list[int]:

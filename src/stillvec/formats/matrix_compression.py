@@ -1,7 +1,7 @@
-"""Lossless compression of tables: int8 codes with one scale per row, product codes, and sparse rows.
+"""Lossless compression of tables: int8 codes with one scale per row, product codes, bits, and sparse rows.
 
 `pack` returns arrays that represent a table exactly, or None if they would be inexact or not smaller. Only the refine
-steps `quantize` and `prune` round numbers; their tables can be compressed.
+steps `quantize`, `bits` and `prune` round numbers; their tables can be compressed.
 """
 
 from collections.abc import Callable, Mapping
@@ -133,6 +133,22 @@ def _check_products(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool
     )  # fmt: skip
 
 
+def _pack_signs(matrix: Array) -> Arrays | None:
+    """`x = scale` where the bit is set and `-scale` elsewhere; the first column is the highest bit of a byte."""
+    return {"codes": np.packbits(matrix > 0, axis=1), "scale": np.abs(matrix[0, :1])}
+
+
+def _unpack_signs(arrays: Mapping[str, Array], rows: slice, dim: int) -> Array:
+    scale = arrays["scale"]
+    return np.asarray(np.where(np.unpackbits(arrays["codes"][rows], axis=1, count=dim), scale, -scale))
+
+
+def _check_signs(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
+    codes, scale = arrays["codes"], arrays["scale"]
+    fits = codes.shape == (shape[0], -(-shape[1] // 8)) and codes.dtype == np.uint8
+    return fits and scale.shape == (1,) and scale.dtype.kind == "f"
+
+
 def _pack_sparse(matrix: Array) -> Arrays | None:
     """The non-zero values in row order, their columns, and the number of values per row."""
     small = np.uint16 if matrix.shape[1] <= 1 << 16 else np.uint32
@@ -164,5 +180,6 @@ def _check_sparse(arrays: Mapping[str, Array], shape: tuple[int, int]) -> bool:
 PACKINGS: dict[str, Packing] = {
     "int8": Packing(_pack_steps, _unpack_steps, _check_steps),
     "pq": Packing(_pack_products, _unpack_products, _check_products),
+    "bits": Packing(_pack_signs, _unpack_signs, _check_signs),
     "sparse": Packing(_pack_sparse, _unpack_sparse, _check_sparse),
 }

@@ -13,6 +13,16 @@ from stillvec.vocabulary.folding import fold
 
 WordNetKind = Literal["hypernyms", "lexnames"]
 Attributes = dict[str, frozenset[str]]
+_PARTS = {
+    "adj": "all pert",
+    "adv": "all",
+    "noun": "Tops act animal artifact attribute body cognition communication event feeling food group location motive "
+    "object person phenomenon plant possession process quantity relation shape state substance time",
+    "verb": "body change cognition communication competition consumption contact creation emotion motion perception "
+    "possession social stative weather",
+}
+_NAMES = [f"{part}.{name}" for part, names in _PARTS.items() for name in names.split()] + ["adj.ppl"]
+LEXNAMES = {f"{number:02}": name for number, name in enumerate(_NAMES)}  # lexnames(5WN)
 
 
 def read_attributes(path: Path, kind: WordNetKind = "hypernyms") -> Attributes:

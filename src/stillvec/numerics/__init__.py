@@ -1,6 +1,8 @@
 """Arithmetic that several packages need, written once; NumPy and SciPy only."""
 
 from stillvec.numerics.bm25 import bm25_norms, bm25_weights
+from stillvec.numerics.gaussians import Gaussians, compare_gaussians, compose_operators
+from stillvec.numerics.hamming import count_differing_bits, have_one_magnitude, pack_signs
 from stillvec.numerics.kmeans import Clustering, kmeans, nearest_centres
 from stillvec.numerics.rows import (
     BLOCK_ROWS,
@@ -26,15 +28,21 @@ from stillvec.numerics.spectrum import (
 __all__ = [
     "BLOCK_ROWS",
     "Clustering",
+    "Gaussians",
     "apply_map",
     "bm25_norms",
     "bm25_weights",
     "column_variances",
+    "compare_gaussians",
+    "compose_operators",
     "cosines",
+    "count_differing_bits",
+    "have_one_magnitude",
     "iterate_blocks",
     "kmeans",
     "nearest_centres",
     "nearest_rows",
+    "pack_signs",
     "partial_correlation",
     "principal_axes",
     "principal_plane",

@@ -12,13 +12,11 @@ from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
-from stillvec.numerics import top_k, unit_rows
 from stillvec.refinement.pca import Pca
 from stillvec.refinement.quantize import Quantize
-from stillvec.refinement.steps import Step
+from stillvec.refinement.steps import Step, measure_neighbours
 from stillvec.registry import check_positive
 from stillvec.vectors import WordVectors
 
@@ -26,10 +24,6 @@ _RESERVED = 32_000  # bytes for the manifest, the model card and headers
 _DIMENSIONS = (384, 256, 192, 128, 96, 64, 48, 32, 16)
 _CENTRE_BYTES = 4 * 256  # per dimension, of product codes
 _SAMPLE = 4096  # words that candidates are compared on
-_QUERIES = 512
-_NEIGHBOURS = 10
-
-Neighbours = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -79,22 +73,10 @@ class Shrink:
         """The share of the nearest neighbours that the steps keep, learnt and measured on a sample."""
         rows = slice(None, None, max(1, len(vectors) // _SAMPLE))
         sample = WordVectors(vectors.words[rows], np.asarray(vectors.matrix[rows], np.float32))
-        before, after = (
-            _find_neighbours(sample),
-            _find_neighbours(reduce(lambda given, step: step(given), steps, sample)),
-        )
-        return float(np.mean([len({*a} & {*b}) / len(a) for a, b in zip(before.tolist(), after.tolist(), strict=True)]))
+        return measure_neighbours(sample, reduce(lambda given, step: step(given), steps, sample))["neighbours kept"]
 
 
 def _count_bytes(vectors: WordVectors) -> int:
     """Of the words and counts, a line each."""
     counts = sum(map(len, map(str, vectors.vocabulary.counts.tolist())))
     return sum(len(word.encode("utf-8", "surrogatepass")) + 2 for word in vectors.words) + counts
-
-
-def _find_neighbours(vectors: WordVectors) -> Neighbours:
-    units = unit_rows(vectors.matrix)
-    rows = np.arange(0, len(units), max(1, len(units) // _QUERIES))
-    cosines = units[rows] @ units.T
-    cosines[np.arange(len(rows)), rows] = -np.inf
-    return top_k(cosines, _NEIGHBOURS)

@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillvec.errors import UsageError
 from stillvec.files import file_digest
-from stillvec.numerics import iterate_blocks
+from stillvec.numerics import iterate_blocks, top_k, unit_rows
 from stillvec.registry import Registry, create, settings_from
 from stillvec.vectors import WordVectors
+
+_SAMPLE = 4096  # words among which neighbours are compared
+_QUERIES = 512
+_NEIGHBOURS = 10
 
 Step = Callable[[WordVectors], WordVectors]
 STEPS: Registry[type[Step]] = Registry(
@@ -19,6 +24,7 @@ STEPS: Registry[type[Step]] = Registry(
     {
         "all_but_the_top": "stillvec.refinement.all_but_the_top:AllButTheTop",
         "auto": "stillvec.refinement.auto_steps:AutoSteps",
+        "bits": "stillvec.refinement.bits:Bits",
         "center": "stillvec.refinement.center:Center",
         "feature_tuples": "stillvec.refinement.feature_tuples:FeatureTuples",
         "graph_retrofit": "stillvec.refinement.graph_retrofit:GraphRetrofit",
@@ -100,3 +106,19 @@ def measure_loss(before: WordVectors, after: WordVectors) -> dict[str, float]:
         cosines, rows = cosines + float(dots.sum()), rows + int((squares > 0).sum())
         lost, whole = lost + float(((old - new) ** 2).sum()), whole + float(squares.sum())
     return {"mean cosine": cosines / max(rows, 1), "lost squares": lost / whole if whole else 0.0}
+
+
+def measure_neighbours(before: WordVectors, after: WordVectors) -> dict[str, float]:
+    """The share of the ten nearest neighbours that is kept, among a sample of words."""
+    rows = slice(None, None, max(1, len(before) // _SAMPLE))
+    old, new = (_find_neighbours(np.asarray(space.matrix[rows], np.float32)) for space in (before, after))
+    shares = [len({*a} & {*b}) / max(len(a), 1) for a, b in zip(old.tolist(), new.tolist(), strict=True)]
+    return {"neighbours kept": float(np.mean(shares)) if shares else 1.0}
+
+
+def _find_neighbours(sample: NDArray[np.float32]) -> NDArray[np.int64]:
+    units = unit_rows(sample)
+    rows = np.arange(0, len(units), max(1, len(units) // _QUERIES))
+    cosines = units[rows] @ units.T
+    cosines[np.arange(len(rows)), rows] = -np.inf
+    return top_k(cosines, _NEIGHBOURS)

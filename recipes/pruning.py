@@ -3,7 +3,7 @@
     stillvec run recipes/tuples.toml        (see there for what it needs)
     STILLVEC_DATA=... python recipes/pruning.py scores|tuning|values|teacher
 
-`scores`: similarity against sparsity. `tuning`: retrofitting in the place of fine-tuning, with the evaluated pairs
+`scores`: similarity against sparsity. `tuning`: retrofitting instead of fine-tuning, with the evaluated pairs
 taken out of the lexicon; pruned before it with the zeros kept, the zeros free again (information deletion), or pruned
 after. `values`: what a step changes in masks and ranks. `teacher`: MiniLM with pruned matrices, distilled without a
 corpus (`stillvec adapt`).

@@ -13,6 +13,7 @@ Line = int | None
 _NO_MEMORY = ("allocate memory", "out of memory", "map segment from shared object", "dctx create failed")
 _UNSUPPORTED = {"gensim": (3, 14)}  # package: the first Python that it has no release for
 _MOST_NAMES = 24  # listed when no known name is close
+_MOST_CHARACTERS = 300  # of what was given
 
 
 class StillvecError(Exception):
@@ -44,7 +45,7 @@ class StillvecError(Exception):
     ) -> Self:
         """`FILE:LINE: WHERE: expected WHAT, got GOT; CURE.` `where` is what is wrong: a flag, a setting, a column."""
         place = ": ".join(part for part in (_place(path, line), where) if part)
-        sentence = f"expected {what}, got {got}"
+        sentence = f"expected {what}, got {_shorten(str(got))}"
         sentence = f"{place}: {sentence}" if place else sentence[0].upper() + sentence[1:]
         return cls(_finish(sentence, cure), code=code, path=path, line=line)
 
@@ -55,7 +56,7 @@ class StillvecError(Exception):
         """`Unknown KIND 'NAME' in WHERE; did you mean 'X'?`, or the list of known names."""
         place = f" in {where}" if where else ""
         prefix = f"{_place(path, line)}: unknown" if path is not None else "Unknown"
-        message = f"{prefix} {kind} {name!r}{place}; {suggest(str(name), known)}"
+        message = f"{prefix} {kind} {_shorten(repr(name))}{place}; {suggest(str(name), known)}"
         return cls(message, code="unknown-name", path=path, line=line)
 
     @classmethod
@@ -199,6 +200,10 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def _place(path: Place, line: Line) -> str:
     name = "" if path is None else os.fspath(path)
     return f"{name}:{line}" if name and line is not None else name
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
 def _finish(sentence: str, cure: str) -> str:

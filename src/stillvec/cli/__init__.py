@@ -41,7 +41,7 @@ VERBS = {  # in the order a new user meets them
     "datasets": "list the evaluation datasets and where to get others",
     "glossary": "find terms and their definitions in text, to evaluate with",
     "nearest": "show the nearest words of a word",
-    "analogy": "answer: A is to B as C is to what",
+    "analogy": "solve an analogy: A is to B as C is to ?",
     "refine": "improve vectors of the same words, step by step",
     "attention": "show what the words of a sentence attend to",
     "combine": "combine several sets of vectors into one",

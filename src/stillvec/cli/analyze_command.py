@@ -79,7 +79,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--against", metavar="OLD", help=against)
     chance = "two sets without real change, which estimate chance; may be repeated"
     add("--control", nargs=2, action="append", default=[], metavar=("A", "B"), help=chance)
-    values = "compare --against value by value: masks of zeros, ranks of magnitudes, cosines, not moved words"
+    values = "compare --against value by value: masks of zeros, ranks of magnitudes, cosines; do not list moved words"
     add("--values", action="store_true", help=values)
     entropy = "list words that occur N times (default: 100) by entropy, in vectors made by refine --step feature_tuples"
     add("--entropy", type=int, nargs="?", const=100, metavar="N", help=entropy)
@@ -89,7 +89,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="draw a figure: .svg or .png")
     add("--json", metavar="FILE", help="write all numbers as JSON; - prints only them")
     add("--seed", type=int, default=0, metavar="N", help="seed of random pairs and intervals (default: %(default)s)")
-    text = "with teacher:NAME in the place of VECTORS: text whose words it reads; may be repeated"
+    text = "with teacher:NAME instead of VECTORS: text whose words it reads; may be repeated"
     add("--text", action="append", default=[], metavar="FILE", help=text)
     add("--sentences", type=int, metavar="N", help="sentences to read (default: 5000; with --against 1000)")
     add("--words", type=int, metavar="N", help="words whose occurrences are used (default: 1000)")
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     if is_teacher(options.vectors):
         return _run_layers(options) if options.against is None else _run_teachers(options)
     if options.text:
-        what = "teacher:NAME in the place of VECTORS"
+        what = "teacher:NAME instead of VECTORS"
         raise UsageError.expected(what, repr(options.vectors), where="--text")
     if options.out is not None:
         check_drawable(options.out)

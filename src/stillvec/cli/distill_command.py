@@ -39,11 +39,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_renamed(parser, "--purpose", purpose)
     add("--layer", metavar="N|last|best|all|A-B", help="the teacher's layer; 0 is its input")
     add("--dictionary", metavar="wordnet|FILE", help="glosses that auto uses beside the corpus")
-    contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or as a preset says)"
+    contexts = f"contexts per word that the teacher reads (default: {CONTEXTS}, or the preset's)"
     add("--contexts", metavar="N|all", help=contexts)
     add("--device", metavar="auto|cpu|cuda", help="default: auto")
     add("--precision", metavar="auto|fp32|bf16|fp16|int8", help="default: auto")
-    threads = "CPU threads; before a GPU, processes that prepare text (default: one per core)"
+    threads = "CPU threads; with a GPU, processes that read and tokenize the text (default: one per core)"
     add("--threads", type=int, metavar="N", help=threads)
     add(
         "--add-to",

@@ -26,5 +26,5 @@ def run(options: argparse.Namespace) -> int:
                 (form if number == 0 else "", f"{count:,}" if number == 0 else "", entry.term, entry.definition)
             )
     console.table("terms found, with examples", ("form", "terms", "term", "definition"), rows)
-    console.note(f"Wrote {options.out}: {len(glossary):,} terms. Look through it and delete what is no definition.")
+    console.note(f"Wrote {options.out}: {len(glossary):,} terms. Look through it and delete what is not a definition.")
     return 0

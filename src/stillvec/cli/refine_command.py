@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listing = add("--list-steps", action=List, const=STEPS, help="list all steps with their settings")
     add_renamed(parser, "--steps", listing)
     add_oov(parser, "last, fit character n-grams that give out-of-vocabulary words a vector")
-    add("--like", metavar="DIR", help="first, the steps by which these vectors were refined")
+    add("--like", metavar="DIR", help="first repeat the refinement steps recorded in DIR")
     add_common(parser, "--out", "--force")
 
 

@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     contexts = "keep the context vectors, one per word, beside the vectors (skipgram, cbow, fasttext, glove, sent2vec)"
     add("--context-table", action="store_true", help=contexts)
     add_cache(parser, "parses and checkpoints are cached (default: $STILLVEC_CACHE, or the user's cache)")
-    resume = "continue from the last checkpoint; methods of gensim start again"
+    resume = "continue from the last checkpoint; gensim's methods start over"
     add("--resume", action="store_true", help=resume)
     add_common(parser, "--quiet")
 
@@ -54,15 +54,15 @@ def add_settings(
     add("--method", metavar="NAME[:key=value,...][,NAME...]", help=names)
     add("--list-methods", action=List, const=methods, help="list all methods with their settings")
     add_common(parser, "--dim")
-    least = f"occurrences that a word needs (default: {defaults.min_count})"
+    least = f"minimum number of occurrences of a word (default: {defaults.min_count})"
     add("--min-count", type=int, metavar="N", help=least)
-    add("--max-words", type=int, metavar="N", help="the most frequent N words only")
+    add("--max-words", type=int, metavar="N", help="keep only the N most frequent words")
     words = "words and multi-word terms to include, one per line"
     add_renamed(parser, "--keep", add("--include-words", metavar="WORDS.txt", help=words))
     languages = "a language (" + ", ".join(LANGUAGES) + ") or a file with a word per line"
     add("--stop-words", metavar="LANGUAGE|FILE", help=f"words to leave out: {languages}")
-    add("--exclude", metavar="REGEX", help="leave out words that match this regular expression as a whole")
-    add("--pattern", metavar="REGEX", help="only words that match this regular expression as a whole")
+    add("--exclude", metavar="REGEX", help="leave out words that fully match this regular expression")
+    add("--pattern", metavar="REGEX", help="keep only words that fully match this regular expression")
     numbers = f"drop: leave out words without a letter (default: {defaults.numbers})"
     add("--numbers", choices=("keep", "drop"), help=numbers)
     add("--min-sentences", type=int, metavar="N", help="drop paragraphs with fewer sentences")

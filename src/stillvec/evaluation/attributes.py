@@ -13,6 +13,7 @@ Words that share a synset may be on both sides of the split. An item is a tested
 Interval: percentile bootstrap over words; the fit is not repeated.
 """
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,9 +73,9 @@ class Attributes(CostlyTask):
         (split, *_) = rounds({"train": len(words)}, [""] * len(words), path)
         order, (split,) = with_tested_first([split])
         words = [words[at] for at in order]
-        names = [*chain.from_iterable(sorted(lexicon[words[at]]) for at in split.train)]
-        kept, n_words = np.unique(names, return_counts=True)
-        number = {name: at for at, name in enumerate(kept[n_words >= self.min_words].tolist())}
+        n_words = Counter(chain.from_iterable(lexicon[words[at]] for at in split.train))
+        frequent = sorted(name for name, count in n_words.items() if count >= self.min_words)
+        number = {name: at for at, name in enumerate(frequent)}
         labels = [tuple(number[name] for name in sorted(lexicon[word]) if name in number) for word in words]
         tested = [at for at in range(len(split.test)) if labels[at]]
         if not tested:

@@ -169,6 +169,8 @@ def measure_changes(tree: Tree) -> Changes | None:
         labels = np.array([float(node.label) for node in tree.nodes])
     except ValueError:
         return None
+    if not np.isfinite(labels).all():
+        return None
     heights = np.zeros(len(labels), np.int64)
     sums, n_children = np.zeros(len(labels)), np.zeros(len(labels))
     for at in range(len(labels) - 1, 0, -1):  # children before their parents

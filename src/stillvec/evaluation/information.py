@@ -8,7 +8,7 @@ Each score (`-vectors`) is to be compared with
     -words     the same with one cluster per word: the upper bound for vectors of words
 
 A teacher at a layer has a vector per occurrence of a word, so that it may pass `-words`. `stillvec analyze
-teacher:NAME --text FILE` measures each layer against the input, `mutual_information` any two sets of vectors:
+teacher:NAME --text FILE` measures each layer against the input:
 
     I(A; B) = sum over a, b of p(a, b) log p(a, b) / (p(a) p(b)), in nats; A is the cluster of a vector, B another label
 
@@ -120,12 +120,6 @@ class Information(NamedTuple):
     value: float  # in nats, bias subtracted
     bias: float
     shuffled: float  # control with shuffled pairs, bias subtracted; about 0
-
-
-def mutual_information(x: NDArray[Any], y: NDArray[Any], k: int = 1000, seed: int = 0) -> Information:
-    """Mutual information of two sets of vectors of the same words, (n, d) and (n, e), with k clusters per set."""
-    a, b = (clusters(matrix, min(k, len(matrix)), seed=seed + side) for side, matrix in enumerate((x, y)))
-    return label_information(a, b, seed)
 
 
 def label_information(a: Rows, b: Rows, seed: int = 0, weights: NDArray[Any] | None = None) -> Information:

@@ -10,7 +10,6 @@ from stillvec.lexicons import Edge
 from stillvec.vocabulary import Vocabulary
 from stillvec.vocabulary.folding import fold
 
-PARTS = ("noun", "verb", "adj", "adv")
 _INVERSE = {"hypernym": "hyponym"}  # the name of a relation seen from its other end
 _MAX_RELATED = 100  # words per relation
 _ORDER = ("synonym", "antonym", "hypernym", "hyponym", "similar")  # others follow

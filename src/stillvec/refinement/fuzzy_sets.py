@@ -43,11 +43,6 @@ def disjoint_union(a: Features, b: Features) -> Features:
     return np.asarray(np.clip(a + b, 0, 1))
 
 
-def is_subset(a: Features, b: Features) -> Any:
-    """Whether a is a subset of b."""
-    return np.all(a <= b, axis=-1)
-
-
 def cardinality(a: Features) -> Any:
     return np.sum(a, axis=-1, dtype=np.float64)
 

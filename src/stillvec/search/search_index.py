@@ -174,6 +174,7 @@ class SearchIndex:
             by_words = top_k(bm25, n_candidates) if method == "hybrid" else np.zeros(0, np.int64)
             rows = np.unique(np.concatenate([np.array(near, np.int64), by_words]))
             cosines = np.asarray(self._content.matrix[rows] @ vector)
+        cosines = np.clip(cosines, -1, 1)  # of damaged files, too
         cosines = np.round(cosines, _DECIMALS)  # equal passages have equal scores, whichever block of BLAS they are in
         best = float(bm25.max(initial=0))
         if method == "hybrid":

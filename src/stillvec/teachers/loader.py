@@ -8,6 +8,7 @@ import difflib
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
@@ -41,6 +42,8 @@ _KNOWN_ERRORS = {  # part of the message of transformers → ours
 }
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")  # in config.json
 _MAX_LAYERS = 1000
+_MODELS = "transformers.modeling_utils"
+_MODELS_BYTES = 112 << 20  # of this module and what it imports, in memory
 _MAX_TOKEN = 1 << 24
 _MAX_WINDOW = 8192  # tokens of a whole text
 WINDOW = 512  # tokens; longer windows cost memory and do not improve word vectors
@@ -171,7 +174,10 @@ def _load(source: str, name: str, dtype: torch.dtype, unsafe: bool, remote: bool
     _check_config(source)
     gguf = find_gguf(source)
     files = [gguf] if gguf else [*Path(source).glob("*.safetensors")]
-    require_memory(sum(file.stat().st_size for file in files), f"Loading the teacher {name}", "take a smaller one")
+    code = 0 if _MODELS in sys.modules else _MODELS_BYTES
+    require_memory(
+        code + sum(file.stat().st_size for file in files), f"Loading the teacher {name}", "take a smaller one"
+    )
     tokenizer_options, model_options = make_gguf_options(gguf) if gguf else ({}, {})
     offline = not Path(source).exists() and not _is_on_hub(source)
     folder = str(gguf.parent) if gguf else source

@@ -61,7 +61,7 @@ def train(
     context_table: keep the context vectors that skipgram, cbow, fasttext, glove and sent2vec train beside those of the
         words, as `contexts` of the result (default: False).
     context_cache: where parses and checkpoints are cached (default: $STILLVEC_CACHE or the user's cache).
-    resume: continue from the last checkpoint; methods of gensim start again (default: False).
+    resume: continue from the last checkpoint; gensim's methods start over (default: False).
     """
     check_arguments(train, {"method": method})
     if len(parse_methods(method, BASELINES)) > 1:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from stillvec.pipeline.distillation_run import Run
     from stillvec.pipeline.plan import Plan
 
-_IMPORTS = 240 << 20  # bytes of torch and transformers in memory
+_IMPORTS = 352 << 20  # bytes of torch, transformers and its code of models in memory
 Engine = Literal["local", "ray"]
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -157,7 +157,7 @@ def distill(arguments: Arguments) -> WordVectors:
     layer: the teacher's layer: a number, "last" or a range; 0 is its input (default: the method's own).
     dim: dimensions of the result (default: the method's own).
     dictionary: "wordnet" or a file of glosses, used beside the corpus (default: none).
-    min_count: occurrences that a word needs to be in the vocabulary (default: 5).
+    min_count: minimum number of occurrences of a word (default: 5).
     max_words: the size of the vocabulary, most frequent words first (default: no limit).
     include_words: words and multi-word terms in the vocabulary whatever their count (default: none).
     stop_words: words that are not in the vocabulary: a language ("english", "german" and others), a file with a word
@@ -180,7 +180,7 @@ def distill(arguments: Arguments) -> WordVectors:
     context_cache: where methods that train cache the teacher's contexts (default: $STILLVEC_CACHE or the user's cache).
     resume: continue from the last checkpoint of an interrupted run (default: False).
     force: replace what exists; in a folder that stillvec did not write, only files of the same names (default: False).
-    threads: CPU threads; before a GPU, processes that prepare text (default: one per core).
+    threads: CPU threads; with a GPU, processes that read and tokenize the text (default: one per core).
     statistics: write to `out` what `merge` and `add_to` need (default: True).
     engine: "local", or "ray" to read with the workers of a Ray cluster (default: local).
     address: address of the Ray cluster (default: $RAY_ADDRESS, else one is started).

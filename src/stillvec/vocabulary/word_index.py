@@ -118,7 +118,7 @@ class Vocabulary:
         Parameters
         ----------
         counts: the occurrences of each word.
-        min_count: occurrences that a word needs (default: 5).
+        min_count: minimum number of occurrences of a word (default: 5).
         max_words: the size of the vocabulary, most frequent words first (default: no limit).
         include_words: words to include whatever their count (default: none).
         lowercase: fold `include_words` to lower case, as the words of `counts` are (default: True).

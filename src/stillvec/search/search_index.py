@@ -167,19 +167,24 @@ class SearchIndex:
         graph = None if exact or not vector.any() else self._graph
         if graph is None:
             rows: NDArray[np.int64] = np.arange(len(self))
-            cosines = np.asarray(self._content.matrix @ vector)  # memory-mapped, not copied
+            cosines = self._compare(self._content.matrix, vector)  # memory-mapped, not copied
         else:
             n_candidates = max(n_best, _MIN_CANDIDATES)
             near = [row for row, _ in graph.nearest(vector, n_candidates, frozenset())]
             by_words = top_k(bm25, n_candidates) if method == "hybrid" else np.zeros(0, np.int64)
             rows = np.unique(np.concatenate([np.array(near, np.int64), by_words]))
-            cosines = np.asarray(self._content.matrix[rows] @ vector)
-        cosines = np.clip(cosines, -1, 1)  # of damaged files, too
-        cosines = np.round(cosines, _DECIMALS)  # equal passages have equal scores, whichever block of BLAS they are in
+            cosines = self._compare(self._content.matrix[rows], vector)
         best = float(bm25.max(initial=0))
         if method == "hybrid":
             cosines = _COSINE_SHARE * cosines + (1 - _COSINE_SHARE) * bm25[rows] / (best or 1)
         return _select(cosines, rows, n_best)
+
+    @staticmethod
+    def _compare(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosines (N,) of unit rows, rounded: equal passages have equal scores, whichever block of BLAS they are in."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a damaged file may have any numbers
+            cosines: NDArray[np.float32] = np.round(np.clip(matrix @ vector, -1, 1), _DECIMALS)
+        return cosines
 
     @cached_property
     def _graph(self) -> ApproximateIndex | None:
